@@ -282,10 +282,10 @@ class Attempt:
         """Return the agent with the working memory that its model takes."""
         return self.services.budgets.fit(agent, self.model_of(agent), self.thread_id)
 
-    def work_seconds(self, wanted: float) -> float:
-        """Return the seconds that a tool or agent may take: ``wanted``, less near the turn's end, 0 after it."""
-        left = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
-        return max(0.0, min(wanted, left))
+    def work_seconds(self, seconds: float) -> float:
+        """Return the seconds that a tool or agent may take: ``seconds``, less near the turn's end, 0 after it."""
+        remaining = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
+        return max(0.0, min(seconds, remaining))
 
 
 class Budget:

@@ -125,9 +125,9 @@ class Actions:
 
     async def _advise(self, caller: Caller) -> None:
         """Advise the client to open a new connection before this one expires. Both may exist for a while."""
-        left = caller.connected_at + CONNECTION_LIFE - self.clock.now()
-        if left < RECONNECT_BEFORE:
-            advice = custom("reconnect", {"secondsLeft": max(0, int(left.total_seconds()))})
+        remaining = caller.connected_at + CONNECTION_LIFE - self.clock.now()
+        if remaining < RECONNECT_BEFORE:
+            advice = custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
             await self._reply(caller, unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:

@@ -52,12 +52,12 @@ class Controls:
         run in progress may still hand over.
         """
         thread = await self._own(scope, thread_id, "thread.exit")
-        place = thread.conversation.handoff
-        if place is None:
+        handoff_place = thread.conversation.handoff
+        if handoff_place is None:
             if thread.run is None:
                 raise NotInHandoff
             return exit_request(thread_id, key=request_id)
-        request = exit_request(thread_id, key=f"{place.ordinal}.{place.number}")
+        request = exit_request(thread_id, key=f"{handoff_place.ordinal}.{handoff_place.number}")
         if thread.run is not None and thread.run.message_id != request.message_id:
             await self._stop(scope, thread_id, thread.run.run_id)
         return request
@@ -70,17 +70,17 @@ class Controls:
         """
         named = parse_workflow_id(workflow_id)
         try:
-            known = await self._own_if_begun(scope, thread, "thread.continue")
+            current = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
             # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
             await self.conversations.unfinished(scope, named)
             raise
         workflow = await self.conversations.unfinished(scope, named)
-        if known is not None and await self.conversations.is_in_session(known, scope):
+        if current is not None and await self.conversations.is_in_session(current, scope):
             raise HandoffInProgress
         # An earlier result is repeated until it is committed; afterwards the request is tried again.
-        said = known.next_ordinal if known is not None else 0
-        key = f"{to_millis(workflow.updated_at)}.{said}"
+        next_ordinal = current.next_ordinal if current is not None else 0
+        key = f"{to_millis(workflow.updated_at)}.{next_ordinal}"
         return continue_request(thread.id, named, key=key, may_create=thread.may_create)
 
     async def close(
@@ -103,10 +103,10 @@ class Controls:
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, last_episode(thread))
-        said = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
+        is_in_use = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         if thread.parent_thread_id is not None:
-            said = False  # a fork has no episodes
-        return Closed(thread_id, episode_id(thread_id, thread.episode) if said else None)
+            is_in_use = False  # a fork has no episodes
+        return Closed(thread_id, episode_id(thread_id, thread.episode) if is_in_use else None)
 
     async def revive(
         self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None

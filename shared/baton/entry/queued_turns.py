@@ -185,8 +185,8 @@ class QueuedTurns:
                 message_id=queued.message_id,
                 reason=error.detail,
             )
-            kept = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
-            if kept == mark:
+            task_mark = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
+            if task_mark == mark:
                 await self.task_notifications.note_mark(
                     queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
                 )

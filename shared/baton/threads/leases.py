@@ -80,15 +80,14 @@ class LeaseWatch:
         self._times = times
         self._quiet_seconds = times.quiet
 
-    async def look(self, thread: Thread, *, heard: bool = False) -> LeaseMark | None:
+    async def look(self, thread: Thread, *, has_answered: bool = False) -> LeaseMark | None:
         """Return the lease of a worker that is presumed dead, otherwise None. Call it after every read of the thread.
 
-        ``heard`` is whether there is another sign of life, such as events. The worker of a run that was taken over
-        before is never presumed dead here: the cause that delayed the first worker may delay it too, so the lease has
-        to run out.
+        ``has_answered``: there is another sign of life, such as events. The worker of a run that was taken over before
+        is never presumed dead here: what delayed the first worker may delay it too, so the lease has to run out.
         """
         now = asyncio.get_running_loop().time()
-        if heard or thread.lease != self._lease:
+        if has_answered or thread.lease != self._lease:
             if self._asked_at is not None:
                 self._quiet_seconds = self._times.answered
             self._lease, self._quiet_since, self._asked_at = thread.lease, now, None

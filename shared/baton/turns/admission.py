@@ -88,17 +88,17 @@ class Admission:
         request = call.request
         self._agents.begin(call.scope)  # during the lease's request
         self._services.limits.begin(call.scope)
-        wanted = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        lease_request = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
         if isinstance(request, MessageRequest) and request.a2a_task is not None:
-            wanted = replace(wanted, begins_task=True, notifies=request.notifies)
+            lease_request = replace(lease_request, begins_task=True, notifies=request.notifies)
         try:
             agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
-            return wanted, unknown
+            return lease_request, unknown
         await self._refuse_new_thread(call.scope, request, agent)
         idle_seconds = agent.timeouts.idle_minutes * 60
         may_create = request.thread.may_create
-        return replace(wanted, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
+        return replace(lease_request, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
 
     async def permit(self, call: TurnCall) -> RunPermit | None:
         """Return the permit that the limits give the call; None if they do not concern it.
@@ -117,16 +117,16 @@ class Admission:
                 return None
             raise
 
-    async def begin_recall(self, call: TurnCall, wanted: LeaseRequest) -> EarlyRecall | None:
+    async def begin_recall(self, call: TurnCall, lease_request: LeaseRequest) -> EarlyRecall | None:
         """Begin to search memory for the message while its lease is taken; None if nothing may need it.
 
-        The agent of ``wanted`` decides. That of the thread, which is not known yet, may want another search: then this
-        one ends with the call. A branch may repeat an earlier message, which is not known either.
+        The agent of ``lease_request`` decides. That of the thread is not known yet, and may want another search: then
+        this one ends with the call. A branch may repeat an earlier message, which is not known either.
         """
         request = call.request
-        if not wanted.agent_id or call.gives_up or not isinstance(request, MessageRequest) or request.branch:
+        if not lease_request.agent_id or call.gives_up or not isinstance(request, MessageRequest) or request.branch:
             return None
-        agent = await self._agents.get(call.scope, wanted.agent_id)
+        agent = await self._agents.get(call.scope, lease_request.agent_id)
         return self._services.agents.memory.begin(call.scope, text_of(request.content), agent)
 
     async def denial(
@@ -213,8 +213,8 @@ class Admission:
 
         Raises ``refusal`` if there is none.
         """
-        known = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
-        finished = await find_finished(self._store, call, known, lease.thread) if known is not None else None
+        turn = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
+        finished = await find_finished(self._store, call, turn, lease.thread) if turn is not None else None
         if finished is None:
             raise refusal
         await give_back(self._store, lease)

@@ -30,7 +30,7 @@ class BranchPoint:
     thread: Thread
     after_id: str | None
     """The last message that clients show of what both branches have in common; None if there is none."""
-    left: RunningConversation | None = None
+    departed: RunningConversation | None = None
     """The conversation after it has left a handoff that began later; None if there was none to leave."""
 
 
@@ -85,13 +85,13 @@ class BranchPoints:
                 raise BranchCrossesHandoff
             if data == now.data:
                 return BranchPoint(there, after_id)
-            left = (await self.conversations.load(thread, scope)).with_data(data)
-            return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
+            conversation = (await self.conversations.load(thread, scope)).with_data(data)
+            return BranchPoint(replace(there, conversation=conversation.to_store), after_id, conversation)
         if state.handoff is not None:
             raise BranchCrossesHandoff
         running = await self.conversations.load(thread, scope)
-        left = self.conversations.leave(running, HandoffOutcome.CLOSED).with_data(data)
-        return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
+        conversation = self.conversations.leave(running, HandoffOutcome.CLOSED).with_data(data)
+        return BranchPoint(replace(there, conversation=conversation.to_store), after_id, conversation)
 
     async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
         """Return the thread as the message ``ordinal`` found it: its path, windows and conversation state.

@@ -90,7 +90,7 @@ class BranchSelection:
         after_id = await self._points.last_shown(scope, common)
         conversation = before.thread.conversation
         changes: list[BaseEvent] = []
-        change = before.left.change if before.left is not None else None
+        change = before.departed.change if before.departed is not None else None
         if change is not None:
             conversation = await self.services.conversations.keep(lease, change)
             changes = list(await self.services.conversations.events_of_change(scope, thread, conversation))

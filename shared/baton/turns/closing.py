@@ -62,10 +62,10 @@ class Closer:
         return await self.endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
-        wanted, loop = LeaseRequest(thread_id, delivery=delivery_of(record)), asyncio.get_running_loop()
+        lease_request, loop = LeaseRequest(thread_id, delivery=delivery_of(record)), asyncio.get_running_loop()
         until = loop.time() + patience
         while True:
-            lease = await acquire_when_free(self.services.store, scope, wanted, seconds=until - loop.time())
+            lease = await acquire_when_free(self.services.store, scope, lease_request, seconds=until - loop.time())
             if lease.thread.run is None or not await self.turns.finish_orphan(lease, record=record):
                 return lease
 

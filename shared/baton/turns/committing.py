@@ -75,33 +75,33 @@ class RunCommit:
         """
         store, lease, run = self.services.store, self.holder.lease, self._run
         question = result.screened.apply(self.facts.question, self.services.agents.counter)
-        said = result.messages or (question,)
-        messages = said if said[0].ordinal == question.ordinal else (question, *said)
+        stored_messages = result.messages or (question,)
+        messages = stored_messages if stored_messages[0].ordinal == question.ordinal else (question, *stored_messages)
         pending = self._pending(result)
-        ended = self._find_ended_session(messages[-1]) if result.ends_conversation else None
+        episode_ref = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
-        if ended is not None:
+        if episode_ref is not None:
             conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
         if self.outbox.log.is_piece_needed:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
-        ends = end_events(self._thread.id, run.run_id, result, pending, ended, is_cut=is_cut)
+        ends = end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
         final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        *others, last = (each for each in messages if each is not self.facts.question)
+        *others, last = (message for message in messages if message is not self.facts.question)
         is_queued, *_ = await gather_all(
-            self._notify_of_end(self._thread, ended),
+            self._notify_of_end(self._thread, episode_ref),
             attempt.writes.done(),
-            *(store.put_message(lease, each) for each in others),
+            *(store.put_message(lease, message) for message in others),
         )
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
         if result.forked is not None:
             await self.services.forks.extend(lease.scope, result.forked)
-        if ended is not None:
-            await self.services.sessions.record(lease, ended)
+        if episode_ref is not None:
+            await self.services.sessions.record(lease, episode_ref)
         if run.attempt > 1:
             await settle_tasks(self.services.agents, lease, run, self.facts.journal)
             await self.services.conversations.undo(lease, self.facts.question, end.change)
@@ -112,32 +112,32 @@ class RunCommit:
         finished = await self._move_pointer(
             messages,
             end,
-            ended,
+            episode_ref,
             pending,
             windows=result.windows,
             messages_may_change=is_replaced or (due is not None and summary_at is None),
             summary_at=summary_at,
         )
         if not is_queued:
-            await self._notify_of_end(finished.thread, ended)
+            await self._notify_of_end(finished.thread, episode_ref)
         count_failure(result.error)
         _count_turn(end)
         self.outbox.send_numbered(final)
         self._send_title(finished.thread)
         try:
-            await self._follow_up(attempt, finished, end, ended, result.summary_due)
+            await self._follow_up(attempt, finished, end, episode_ref, result.summary_due)
         finally:
             await self.outbox.drain()  # last, because it may wait for slow connections
         return finished
 
-    async def adopt(self, known: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
+    async def adopt(self, record: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
         """Commit the complete answer that a dead attempt has left in ``messages``, and deliver its end."""
         lease, last, end = self.holder.lease, messages[-1], messages[-1].end
         assert end is not None  # noqa: S101 - only complete answers are adopted
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
-        ended = self._find_ended_session(last) if is_closed else None
-        if ended is not None:
-            await self.services.sessions.record(lease, ended)
+        episode_ref = self._find_ended_session(last) if is_closed else None
+        if episode_ref is not None:
+            await self.services.sessions.record(lease, episode_ref)
         handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
         if handoff is not None and not end.is_question_refused:
             await self.services.forks.extend_again(lease.scope, handoff, messages)
@@ -146,12 +146,12 @@ class RunCommit:
             end.interrupts,
             self._run,
             waits_for,
-            known.permissions,
+            record.permissions,
             first_ordinal=self.facts.first_of_exchange,
             offered_by=self.facts.offered_by,
         )
-        finished = await self._move_pointer(tuple(messages), end, ended, pending)
-        await self._notify_of_end(finished.thread, ended)
+        finished = await self._move_pointer(tuple(messages), end, episode_ref, pending)
+        await self._notify_of_end(finished.thread, episode_ref)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
         _count_turn(end)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
@@ -163,8 +163,8 @@ class RunCommit:
         )
         self._send_title(finished.thread)
         try:
-            if ended is not None:
-                await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+            if episode_ref is not None:
+                await self.services.sessions.finish(lease.scope, lease.thread_id, episode_ref, episode_ref.reason.value)
             await self._ask_for_title(finished.thread, end)
         finally:
             await self.outbox.drain()
@@ -175,7 +175,7 @@ class RunCommit:
         attempt: Attempt,
         finished: FinishedRun,
         end: RunEnd,
-        ended: EpisodeRef | None,
+        session: EpisodeRef | None,
         summary_due: SummaryDue | None,
     ) -> None:
         """Carry out the steps that depend on the commit, while the connections receive the run's last events."""
@@ -183,8 +183,8 @@ class RunCommit:
         if run_id in self.outbox.delivery.cancelled_runs:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
         await stop_remote_tasks(self.services.agents, facts.scope, facts.agents, attempt.remote_tasks, facts.journal)
-        if ended is not None:
-            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+        if session is not None:
+            await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason.value)
         if summary_due is not None:
             await self._ask_for_summary(summary_due)
         await self._ask_for_title(finished.thread, end)
@@ -249,16 +249,16 @@ class RunCommit:
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 
-    async def _notify_of_end(self, thread: Thread, ended: EpisodeRef | None) -> bool:
+    async def _notify_of_end(self, thread: Thread, session: EpisodeRef | None) -> bool:
         """Queue a notification of the run's end, if clients want one. Return whether it is queued.
 
         It is queued before the commit if they are known by then, so that the death of this worker does not lose it.
         """
         is_of_task = self.facts.question.a2a_task is not None or self.facts.answered is not None
-        if not thread.notifies or not (is_of_task or ended is not None):
+        if not thread.notifies or not (is_of_task or session is not None):
             return False
         return await self.services.task_notifications.note_run_ended(
-            self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=ended is not None
+            self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=session is not None
         )
 
     async def _ask_for_summary(self, due: SummaryDue) -> None:
@@ -295,7 +295,7 @@ class RunCommit:
         self,
         messages: tuple[StoredMessage, ...],
         end: RunEnd,
-        ended: EpisodeRef | None,
+        session: EpisodeRef | None,
         pending: PendingInterrupts | None,
         *,
         windows: tuple[HistoryWindow, ...] | None = None,
@@ -318,7 +318,7 @@ class RunCommit:
             last_seq=end.last_seq,
             usage=end.usage,
             tokens=sum(message.tokens for message in messages),
-            ended=ended,
+            ended=session,
             pending=pending,
             conversation=conversation,
             windows=windows if windows != self._thread.windows else None,
@@ -339,7 +339,7 @@ class RunCommit:
         before = self._thread
         thread = replace(
             before,
-            status=ThreadStatus.CLOSED if ended else ThreadStatus.ACTIVE,
+            status=ThreadStatus.CLOSED if session else ThreadStatus.ACTIVE,
             run=None,
             next_ordinal=commit.next_ordinal,
             last_seq=commit.last_seq,

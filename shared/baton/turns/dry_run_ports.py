@@ -46,11 +46,11 @@ class RecordedCalls:
 
     def take(self, call_id: str, tool_name: str, arguments: Mapping[str, Any] | str) -> ToolCallRecord | None:
         """Return the record that answers the call ``call_id``; None if there is none. The last one answers again."""
-        left = self._left.get((tool_name, _as_compared(arguments)))
-        if left is None:
+        call_records = self._left.get((tool_name, _as_compared(arguments)))
+        if call_records is None:
             return None
         self._answered.add(call_id)
-        return left.popleft() if len(left) > 1 else left[0]
+        return call_records.popleft() if len(call_records) > 1 else call_records[0]
 
     def has_answered(self, call_id: str) -> bool:
         """Return whether a record answered this call."""
@@ -72,12 +72,12 @@ class RecordedTools:
     ) -> ToolResult:
         if any(guardrail.name == name for guardrail in agent.guardrails):
             return await self._tools.call(agent, name, arguments, context)  # it judges the new answer
-        known = self._recorded.take(context.call_id, name, arguments)
-        if known is None:
+        call_record = self._recorded.take(context.call_id, name, arguments)
+        if call_record is None:
             return ToolResult(NOT_EXECUTED)
-        if not known.succeeded:
-            raise ToolFailed(known.error_message or "It failed.")
-        return ToolResult(known.output or "")
+        if not call_record.succeeded:
+            raise ToolFailed(call_record.error_message or "It failed.")
+        return ToolResult(call_record.output or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class RecordedConsultations:
     async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
         """Return the agent's recorded answer to the same question."""
         call = question.call
-        known = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)
-        if known is None:
+        call_record = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)
+        if call_record is None:
             return CallOutcome(NOT_EXECUTED)
-        if not known.succeeded:
-            return CallOutcome.failed(f"Error: {known.error_message or 'it failed.'}")
-        status = TaskStatus.COMPLETED.value if known.task_id else None
-        sources = select_recorded_sources(question.agent, known)
-        return CallOutcome(known.output or "", task_id=known.task_id, task_status=status, sources=sources)
+        if not call_record.succeeded:
+            return CallOutcome.failed(f"Error: {call_record.error_message or 'it failed.'}")
+        status = TaskStatus.COMPLETED.value if call_record.task_id else None
+        sources = select_recorded_sources(question.agent, call_record)
+        return CallOutcome(call_record.output or "", task_id=call_record.task_id, task_status=status, sources=sources)
 
 
 class UnaskedAgents:
@@ -116,10 +116,10 @@ class UnstoredRecords:
     """``RunRecords`` that keeps the calls of a dry run for its answer, and reads nothing else."""
 
     def __init__(self) -> None:
-        self.made: list[ToolCallRecord] = []
+        self.calls: list[ToolCallRecord] = []
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
-        self.made.append(call)
+        self.calls.append(call)
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
@@ -172,15 +172,15 @@ class PastMemory(AgentMemory):
     asked_at: datetime
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
-        found = await AgentMemory.find(self, agent, search, earlier=earlier)
-        matches = tuple(each for each in found.procedure.matches if each.procedure.id not in self.without)
-        knowledge = tuple(each for each in found.knowledge.items if each.id not in self.without)
-        episodes = tuple(each for each in found.episodes.items if self._was_known(each))
+        found_items = await AgentMemory.find(self, agent, search, earlier=earlier)
+        matches = tuple(match for match in found_items.procedure.matches if match.procedure.id not in self.without)
+        knowledge = tuple(found_item for found_item in found_items.knowledge.items if found_item.id not in self.without)
+        episodes = tuple(found_item for found_item in found_items.episodes.items if self._was_known(found_item))
         return replace(
-            found,
-            procedure=replace(found.procedure, matches=matches),
-            knowledge=replace(found.knowledge, items=knowledge),
-            episodes=replace(found.episodes, items=episodes),
+            found_items,
+            procedure=replace(found_items.procedure, matches=matches),
+            knowledge=replace(found_items.knowledge, items=knowledge),
+            episodes=replace(found_items.episodes, items=episodes),
         )
 
     def _was_known(self, item: FoundItem) -> bool:

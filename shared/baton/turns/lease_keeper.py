@@ -92,13 +92,13 @@ class LeaseHolder:
         """Record that the commit has released the lease, after which no worker can presume its holder dead."""
         self._vouched_at = asyncio.get_running_loop().time() + A_DAY
 
-    async def give_sign_of_life(self, asked: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
-        """Renew the lease if it is among the ``asked`` leases.
+    async def give_sign_of_life(self, marks: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
+        """Renew the lease if it is among the ``marks`` leases.
 
-        ``looked_at`` is the event loop time at which ``asked`` was read. A worker that asks later waits for an answer
+        ``looked_at`` is the event loop time at which ``marks`` was read. A worker that asks later waits for an answer
         from that later time on. Raises ``LeaseLost``.
         """
-        if any(mark.fence == self.lease.fence and mark.until >= self.lease.until for mark in asked):
+        if any(mark.fence == self.lease.fence and mark.until >= self.lease.until for mark in marks):
             await self.renew(used_seq)
         else:
             self._vouched_at = max(self._vouched_at, looked_at)
@@ -192,7 +192,7 @@ class LeaseKeeper:
                 if now >= refreshed + self._refresh_seconds:
                     await self._delivery.refresh(self._log.logged_seq)
                     await self._holder.give_sign_of_life(
-                        self._delivery.asked, looked_at=now, used_seq=self._log.last_seq
+                        self._delivery.questioned, looked_at=now, used_seq=self._log.last_seq
                     )
                     self._log.is_read = self._delivery.is_log_read
                     refreshed = now

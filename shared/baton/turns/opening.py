@@ -75,16 +75,18 @@ def with_client_results(
         return None
     if pending is None or pending.agent_id != agent.id or agent.remote is not None:
         return None
-    results = tuple(each for each in request.client.results if is_client_call(each.interrupt_id))
+    results = tuple(answer for answer in request.client.results if is_client_call(answer.interrupt_id))
     answered = pending.fill_in(results, now)
     return answered if answered != pending else None
 
 
-async def keep_timestamp(store: ThreadStore, lease: Lease, known: TurnRecord, question: StoredMessage) -> StoredMessage:
+async def keep_timestamp(
+    store: ThreadStore, lease: Lease, record: TurnRecord, question: StoredMessage
+) -> StoredMessage:
     """Return the question with the earlier attempt's timestamp, because clients may have seen its RUN_STARTED."""
-    if known.first_ordinal != question.ordinal:
+    if record.first_ordinal != question.ordinal:
         return question
-    stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+    stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None)
     if not stored or stored[0].id != question.id:
         return question
     return replace(question, timestamp=stored[0].timestamp)

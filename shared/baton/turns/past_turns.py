@@ -105,15 +105,15 @@ class PastTurns:
             if record is not None and record.run_id == run_id and record.first_ordinal < thread.next_ordinal:
                 first = record.first_ordinal
                 stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
-                return next((each for each in stored if each.run_id == run_id), None)
-        found: StoredMessage | None = None
+                return next((message for message in stored if message.run_id == run_id), None)
+        stored_message: StoredMessage | None = None
         async for messages in self._pages(scope, thread.unbranched, MAX_PAGES):
             for message in reversed(messages):
                 if message.run_id == run_id:
-                    found = message
-                elif found is not None:
-                    return found
-        return found
+                    stored_message = message
+                elif stored_message is not None:
+                    return stored_message
+        return stored_message
 
     async def _with_data(self, scope: Scope, thread: Thread, state: ConversationState) -> Workflow | None:
         """Return the workflow with the data that the run that last changed it has stored."""

@@ -13,19 +13,19 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
 
 
-async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tuple[StoredMessage, ...] | None:
-    """Return the messages of the attempt in ``known`` if only its commit is missing; otherwise None.
+async def adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
+    """Return the messages of the attempt in ``record`` if only its commit is missing; otherwise None.
 
     None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
     every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
-    if known.first_ordinal != lease.thread.next_ordinal or known.fence != lease.fence - 1:
+    if record.first_ordinal != lease.thread.next_ordinal or record.fence != lease.fence - 1:
         return None  # another worker held the lease in between and may have sent clients other events
-    messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+    messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None)
     last = messages[-1] if messages else None
-    if last is None or last.end is None or last.run_id != known.run_id or messages[0].id != known.message_id:
+    if last is None or last.end is None or last.run_id != record.run_id or messages[0].id != record.message_id:
         return None
-    if any(message.fence != known.fence for message in messages):
+    if any(message.fence != record.fence for message in messages):
         return None
     return tuple(messages)
 
@@ -45,20 +45,22 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     A run without a stored opening message has sent no event, so its caller will repeat the request.
     """
     run = lease.thread.run
-    known = await store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
-    if run is None or known is None or known.first_ordinal < lease.thread.next_ordinal:
+    turn_record = await store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
+    if run is None or turn_record is None or turn_record.first_ordinal < lease.thread.next_ordinal:
         return None
-    messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
+    messages = await store.run_messages(
+        lease.scope, lease.thread_id, first_ordinal=turn_record.first_ordinal, below=None
+    )
     if not messages or messages[0].id != run.message_id:
         return None
-    request = _again(lease.thread, run, messages[0], known)
-    if request is None or request.digest != known.digest:
+    request = _again(lease.thread, run, messages[0], turn_record)
+    if request is None or request.digest != turn_record.digest:
         return None
     # The token at hand came with another request, and may be wider than the one that the run began with.
-    return Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions), subject_token=None))
+    return Orphan(request, replace(lease.scope, permissions=frozenset(turn_record.permissions), subject_token=None))
 
 
-def _again(thread: Thread, run: Run, opening: StoredMessage, known: TurnRecord) -> TurnRequest | None:
+def _again(thread: Thread, run: Run, opening: StoredMessage, record: TurnRecord) -> TurnRequest | None:
     """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
@@ -70,9 +72,9 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, known: TurnRecord) 
             opening.content,
             a2a_task=opening.a2a_task,
             branch=branch_request,
-            client=known.client,
+            client=record.client,
             time_zone=opening.time_zone,
-            original_digest=known.digest if opening.is_rewritten else None,
+            original_digest=record.digest if opening.is_rewritten else None,
         )
     action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
     if action is not None:
@@ -80,5 +82,5 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, known: TurnRecord) 
     pending = thread.pending
     if pending is None or pending.message_id != run.message_id or pending.open:
         return None
-    answers = tuple(each.answer for each in pending.interrupts if each.answer is not None)
-    return AnswerRequest(ref, run.run_id, answers, known.client)
+    answers = tuple(interrupt.answer for interrupt in pending.interrupts if interrupt.answer is not None)
+    return AnswerRequest(ref, run.run_id, answers, record.client)

@@ -22,22 +22,22 @@ from baton.turns.turn_services import TurnServices
 
 
 async def find_finished(
-    store: ThreadStore, call: TurnCall, known: TurnRecord, thread: Thread | None = None
+    store: ThreadStore, call: TurnCall, record: TurnRecord, thread: Thread | None = None
 ) -> FinishedRun | None:
     """Return the finished run of the call's message id; None if its run has not been committed.
 
-    ``known`` is the record of the id. Raises ``MessageIdConflict`` if the id was used for other content.
+    ``record`` is the record of the id. Raises ``MessageIdConflict`` if the id was used for other content.
     """
-    if known.digest != call.request.digest:
+    if record.digest != call.request.digest:
         raise MessageIdConflict
     if thread is None:
         thread = await store.get_thread(call.scope, call.request.thread.id)
-    if known.first_ordinal >= thread.next_ordinal:
+    if record.first_ordinal >= thread.next_ordinal:
         return None
     messages = await store.run_messages(
-        call.scope, thread.id, first_ordinal=known.first_ordinal, below=thread.next_ordinal
+        call.scope, thread.id, first_ordinal=record.first_ordinal, below=thread.next_ordinal
     )
-    if not messages or messages[0].id != known.message_id:
+    if not messages or messages[0].id != record.message_id:
         return None
     return FinishedRun(thread, tuple(messages))
 

@@ -228,7 +228,7 @@ class _Attempt:
     @property
     def tokens(self) -> int:
         """The tokens that models have used so far."""
-        return sum(each.usage.total_tokens for each in self._spent)
+        return sum(usage.usage.total_tokens for usage in self._spent)
 
     async def answer(self) -> DryRun:
         """Let the agents answer. Raises the error that the answer ends with."""
@@ -263,15 +263,15 @@ class _Attempt:
         return self._to_dry_run(result, attempt.inspection, timedelta(seconds=loop.time() - began))
 
     def _to_dry_run(self, result: DialogueResult, inspection: Inspection, duration: timedelta) -> DryRun:
-        said = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
+        texts = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
         waiting = [
             DryCall(speaker.id, call.name, call.parsed() or call.arguments, "waiting", None) for call in result.waiting
         ]
         return DryRun(
-            answer="\n\n".join(said),
+            answer="\n\n".join(texts),
             inspection=inspection,
-            calls=[*map(self._call, self._records.made), *waiting],
+            calls=[*map(self._call, self._records.calls), *waiting],
             usage=result.usage,
             model=result.model,
             agent_id=result.agent.id if result.agent is not None else None,
@@ -280,12 +280,12 @@ class _Attempt:
             duration=duration,
         )
 
-    def _call(self, made: ToolCallRecord) -> DryCall:
-        outcome = "recorded" if self._recorded.has_answered(made.id) else "not_executed"
-        if not is_shown(made.tool_name):
+    def _call(self, record: ToolCallRecord) -> DryCall:
+        outcome = "recorded" if self._recorded.has_answered(record.id) else "not_executed"
+        if not is_shown(record.tool_name):
             outcome = "wanted"
-        output = made.output if made.succeeded else made.error_message
-        return DryCall(made.agent_id, made.tool_name, made.input, outcome, output)
+        output = record.output if record.succeeded else record.error_message
+        return DryCall(record.agent_id, record.tool_name, record.input, outcome, output)
 
     def _no_lease(self) -> Lease:
         """Return a lease that gives no right to write: no store issues the fence 0."""

@@ -123,22 +123,22 @@ class RunExecution:
         lease, store = self._holder.lease, self._services.store
         with inside(self._begin_span()) as span:
             try:
-                known, messages, facts = await find_earlier_attempt(store, self._facts, lease)
-                if known is not None and (messages is not None or known.digest != facts.request.digest):
-                    return await self._finish_earlier(facts, known, messages)
+                record, messages, facts = await find_earlier_attempt(store, self._facts, lease)
+                if record is not None and (messages is not None or record.digest != facts.request.digest):
+                    return await self._finish_earlier(facts, record, messages)
                 tasks.append(watchers := asyncio.ensure_future(self._find_watchers()))
                 tasks.append(locating := asyncio.ensure_future(self._locate(facts)))
                 # Begin the reads first: the model waits for them, but not for the writes.
                 tasks.append(reading := asyncio.ensure_future(self._read(facts, locating)))
-                tasks.append(writing := asyncio.ensure_future(self._write(facts, known, watchers, locating)))
+                tasks.append(writing := asyncio.ensure_future(self._write(facts, record, watchers, locating)))
                 facts, snapshot = await reading
                 result = None
                 if not self._call.gives_up and may_answer_early(facts, snapshot.history):
                     attempt = self._begin_attempt(facts, snapshot)
                     result = await self._answer(attempt, writing)
-                known = await writing
-                if known is not None:
-                    earlier = await self._earlier_outcome(known)
+                record = await writing
+                if record is not None:
+                    earlier = await self._earlier_outcome(record)
                     if earlier is not None:
                         return earlier
                     lease = self._holder.lease
@@ -166,24 +166,24 @@ class RunExecution:
         )
 
     async def _finish_earlier(
-        self, facts: RunFacts, known: TurnRecord, messages: tuple[StoredMessage, ...] | None
+        self, facts: RunFacts, record: TurnRecord, messages: tuple[StoredMessage, ...] | None
     ) -> RunOutcome:
         """Return the run that an earlier attempt finished, or commit the answer that it left.
 
         Raises ``MessageIdConflict`` if the message id was used for other content.
         """
-        earlier = await self._earlier_outcome(known)
+        earlier = await self._earlier_outcome(record)
         if earlier is not None:
             return earlier
         # The model is not called again, and clients that have seen the answer keep it.
         assert messages is not None  # noqa: S101 - other content was refused
         self._outbox.open()
-        return RunOutcome(await self._committing(facts).adopt(known, messages), was_sent=False)
+        return RunOutcome(await self._committing(facts).adopt(record, messages), was_sent=False)
 
-    async def _earlier_outcome(self, known: TurnRecord) -> RunOutcome | None:
+    async def _earlier_outcome(self, record: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
         store = self._services.store
-        finished = await find_finished(store, self._call, known, self._facts.thread)
+        finished = await find_finished(store, self._call, record, self._facts.thread)
         if finished is None:
             return None
         await store.release(self._holder.lease)
@@ -195,9 +195,9 @@ class RunExecution:
         if self._holder.lease.fence == 1:
             return
         # A worker that died may not have counted that it attached its caller.
-        known = self._facts.thread.known_watchers if self._facts.run.attempt == 1 else None
-        if known is not None:
-            self._outbox.delivery.begin(known)
+        watchers = self._facts.thread.known_watchers if self._facts.run.attempt == 1 else None
+        if watchers is not None:
+            self._outbox.delivery.begin(watchers)
             return
         await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
         self._outbox.log.is_read = self._outbox.delivery.is_log_read
@@ -212,7 +212,7 @@ class RunExecution:
     async def _write(
         self,
         facts: RunFacts,
-        known: TurnRecord | None,
+        record: TurnRecord | None,
         watchers: asyncio.Future[None],
         locating: asyncio.Future[RunFacts],
     ) -> TurnRecord | None:
@@ -220,7 +220,7 @@ class RunExecution:
         if self._zone.must_be_found:
             facts = await asyncio.shield(locating)
         attaching = attach_caller(self._outbox.delivery, self._call.subscriber, watchers)
-        return await store_question(self._services, facts, self._holder.lease, known, attaching)
+        return await store_question(self._services, facts, self._holder.lease, record, attaching)
 
     async def _read(self, facts: RunFacts, locating: asyncio.Future[RunFacts]) -> tuple[RunFacts, ThreadSnapshot]:
         """Read the thread. Return the located facts with the results of earlier attempts and of the interrupted run."""
@@ -234,7 +234,7 @@ class RunExecution:
                 facts,
                 recalls=not self._is_given_up,
                 early=self._call.early,
-                left=self._branch.point.left if self._branch is not None else None,
+                departed=self._branch.point.departed if self._branch is not None else None,
             ),
             asyncio.shield(locating),
             read_earlier_calls(records, lease, run),

@@ -31,13 +31,13 @@ async def find_earlier_attempt(
     """
     if facts.run.attempt == 1:
         return None, None, facts
-    known = await store.open_turn(lease, turn_record(facts, lease))
-    if known is None or known.digest != facts.request.digest:
-        return known, None, facts
-    left = await adoptable(store, lease, known)
-    if left is None:
-        facts = replace(facts, question=await keep_timestamp(store, lease, known, facts.question))
-    return known, left, facts
+    turn = await store.open_turn(lease, turn_record(facts, lease))
+    if turn is None or turn.digest != facts.request.digest:
+        return turn, None, facts
+    messages = await adoptable(store, lease, turn)
+    if messages is None:
+        facts = replace(facts, question=await keep_timestamp(store, lease, turn, facts.question))
+    return turn, messages, facts
 
 
 def may_answer_early(facts: RunFacts, history: ReadHistory) -> bool:
@@ -55,7 +55,7 @@ def may_answer_early(facts: RunFacts, history: ReadHistory) -> bool:
 
 
 async def store_question(
-    services: TurnServices, facts: RunFacts, lease: Lease, known: TurnRecord | None, attaching: Awaitable[None]
+    services: TurnServices, facts: RunFacts, lease: Lease, record: TurnRecord | None, attaching: Awaitable[None]
 ) -> TurnRecord | None:
     """Store the question while the caller is attached; return the record of an earlier attempt, or None.
 
@@ -69,8 +69,8 @@ async def store_question(
         attaching,
         _announce_begin(services, facts, lease) if lease.thread.notifies else _nothing(),
     )
-    found: TurnRecord | None = known or opened
-    return found
+    earlier_record: TurnRecord | None = record or opened
+    return earlier_record
 
 
 async def attach_caller(delivery: Delivery, subscriber: Subscriber | None, watchers: asyncio.Future[None]) -> None:

@@ -48,6 +48,6 @@ class RunTimeZone:
 
         ``find`` must have ended.
         """
-        known = self._last if self.thread.is_new_session else self.thread.time_zone
-        if self.requested is not None and self.requested != known:
+        last_zone = self._last if self.thread.is_new_session else self.thread.time_zone
+        if self.requested is not None and self.requested != last_zone:
             await self.zones.put(self.scope, self.requested)

@@ -39,12 +39,12 @@ async def read_thread(
     *,
     recalls: bool = True,
     early: EarlyRecall | None = None,
-    left: RunningConversation | None = None,
+    departed: RunningConversation | None = None,
 ) -> ThreadSnapshot:
     """Read history and conversation, and search memory for the message, concurrently.
 
     ``recalls`` is False for a run that asks no model. ``early`` is the part of the search that has begun already.
-    ``left`` is the conversation that has left a handoff, of a run that begins a branch from before it. Raises
+    ``departed`` is the conversation that has left a handoff, of a run that begins a branch from before it. Raises
     ``StoreUnavailable``.
     """
     history, conversation, search = await gather_all(
@@ -52,13 +52,13 @@ async def read_thread(
         services.conversations.load(facts.thread, facts.scope),
         recall_for(services, facts, recalls=recalls, early=early),
     )
-    if left is not None:
+    if departed is not None:
         conversation = replace(
             conversation,
-            resumable=left.resumable,
-            changed_handoffs=left.changed_handoffs,
-            changed_workflows=left.changed_workflows,
-            changed_data=left.changed_data,
+            resumable=departed.resumable,
+            changed_handoffs=departed.changed_handoffs,
+            changed_workflows=departed.changed_workflows,
+            changed_data=departed.changed_data,
         )
     return ThreadSnapshot(history, conversation, search)
 

@@ -33,35 +33,35 @@ class Acquisition:
     services: TurnServices
     repeats: Repeats
 
-    async def acquire(self, call: TurnCall, wanted: LeaseRequest) -> Lease | FinishedRun:
+    async def acquire(self, call: TurnCall, request: LeaseRequest) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
         Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable``,
         ``MessageIdConflict``, and ``RateLimited`` if too many requests wait.
         """
         async with AsyncExitStack() as held:
-            return await self._acquire(call, wanted, held)
+            return await self._acquire(call, request, held)
 
-    async def _acquire(self, call: TurnCall, wanted: LeaseRequest, held: AsyncExitStack) -> Lease | FinishedRun:
+    async def _acquire(self, call: TurnCall, request: LeaseRequest, held: AsyncExitStack) -> Lease | FinishedRun:
         """Do as ``acquire``. The place of a request that waits is entered into ``held``."""
         store, loop, is_waiting = self.services.store, asyncio.get_running_loop(), False
         while True:
             try:
-                return await store.acquire(call.scope, wanted)
+                return await store.acquire(call.scope, request)
             except LeaseBusy as error:
                 busy = error
             dead: LeaseMark | None = None
-            known = await store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
-            finished = await find_finished(store, call, known) if known is not None else None
+            turn = await store.get_turn(call.scope, request.thread_id, call.request.message_id)
+            finished = await find_finished(store, call, turn) if turn is not None else None
             if finished is not None:
                 return finished
             if not is_waiting:
                 is_waiting = True
                 await held.enter_async_context(self._place(call))
-            if known is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
-                dead = await self.repeats.follow(call, known.run_id)
+            if turn is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
+                dead = await self.repeats.follow(call, turn.run_id)
             if busy.run is not None:
-                wanted = replace(wanted, presumed_dead=dead or await self._wait_until_free(call))
+                request = replace(request, presumed_dead=dead or await self._wait_until_free(call))
             elif loop.time() >= call.wait_until:
                 raise ThreadBusy
             else:  # held for a close or a fork, which sends no sign of life
@@ -133,15 +133,15 @@ class Turns:
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
-        wanted, unknown_agent = await self._admission.lease_request(call)
+        lease_request, unknown_agent = await self._admission.lease_request(call)
         call = replace(call, permit=await self._admission.permit(call))
         async with AsyncExitStack() as held:
-            call = replace(call, early=await self._admission.begin_recall(call, wanted))
+            call = replace(call, early=await self._admission.begin_recall(call, lease_request))
             if call.early is not None:
                 held.push_async_callback(call.early.stop)
             while True:
                 try:
-                    lease = await self._acquisition.acquire(call, wanted)
+                    lease = await self._acquisition.acquire(call, lease_request)
                     if isinstance(lease, FinishedRun):
                         return await self._repeats.replay(call, lease)
                     async with holding(self._store, lease, refusals=REFUSALS):
@@ -188,9 +188,9 @@ class Turns:
         record: HeldRecord | None = None,
     ) -> None:
         """Take over the thread's run if its worker has died and no other worker has taken it over."""
-        wanted = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)
+        lease_request = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)
         try:
-            lease = await self._store.acquire(scope, wanted)
+            lease = await self._store.acquire(scope, lease_request)
         except (LeaseBusy, NoSuchThread):
             return
         async with holding(self._store, lease):

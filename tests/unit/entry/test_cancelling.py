@@ -30,12 +30,12 @@ async def cancelled_mid_answer(harness: Harness) -> Said:
 
 
 async def test_a_cancelled_run_stops_and_keeps_what_was_streamed(harness: Harness) -> None:
-    said = await cancelled_mid_answer(harness)
-    assert said.types[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
-    assert said.last["outcome"] == {"type": "cancelled"}
-    assert said.finished is not None
-    assert said.finished.messages[-1].content == "Half an "
-    assert said.finished.messages[-1].status is MessageStatus.CANCELLED
+    turn = await cancelled_mid_answer(harness)
+    assert turn.types[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
+    assert turn.last["outcome"] == {"type": "cancelled"}
+    assert turn.finished is not None
+    assert turn.finished.messages[-1].content == "Half an "
+    assert turn.finished.messages[-1].status is MessageStatus.CANCELLED
     assert harness.model.abandoned == 1
 
 
@@ -59,8 +59,8 @@ async def test_with_nothing_running_a_cancel_does_nothing(harness: Harness) -> N
 async def test_a_run_that_is_cancelled_while_it_waits_asks_no_model(harness: Harness) -> None:
     await harness.say("m1")
     await harness.controls.cancel(harness.ada, harness.thread_id, "run-2")
-    said = await harness.say("m2", run_id="run-2")
-    assert (said.types, said.last["outcome"]) == (
+    turn = await harness.say("m2", run_id="run-2")
+    assert (turn.types, turn.last["outcome"]) == (
         ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"],
         {"type": "cancelled"},
     )
@@ -97,8 +97,8 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
 
 async def test_a_foreign_id_that_begins_no_conversation_is_a_denial(harness: Harness) -> None:
     harness.thread_id = thread_ref(harness.ada, "booking-4711").id
-    begun = harness.request(thread_id="booking-4711")
-    await harness.turns.run(harness.ada, begun, lambda event: None, seconds=20)
+    first = harness.request(thread_id="booking-4711")
+    await harness.turns.run(harness.ada, first, lambda event: None, seconds=20)
     with pytest.raises(ThreadUnavailable):
         await harness.say("m2", scope=Scope("rivals", "ada"))
     assert [(r.action, r.outcome) for r in harness.audit.records] == [("thread.write", "denied")]

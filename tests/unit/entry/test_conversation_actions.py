@@ -51,8 +51,8 @@ async def left(name: str = "Box") -> tuple[Socketed, str]:
 
 async def state(socket: Socketed) -> dict[str, Any]:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
-    shown: dict[str, Any] = thread_state((await socket.harness.agents.of(socket.harness.ada)).describe, thread).wire()
-    return shown
+    visible: dict[str, Any] = thread_state((await socket.harness.agents.of(socket.harness.ada)).describe, thread).wire()
+    return visible
 
 
 def spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model() -> None:
     socket = await handed_over()
-    asked = len(socket.harness.model.asked)
+    requests_before = len(socket.harness.model.asked)
     await socket.send("exit")
     await socket.work()
 
@@ -75,7 +75,7 @@ async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model
     assert run[0]["type"] == "RUN_STARTED"
     assert run[1]["snapshot"]["activeAgent"]["id"] == "maker"
     assert spoken(run) == EXITED
-    assert len(socket.harness.model.asked) == asked
+    assert len(socket.harness.model.asked) == requests_before
     assert ((await state(socket))["activeAgent"]["isMain"], (await state(socket))["workflow"]) == (True, None)
 
 
@@ -240,13 +240,13 @@ async def test_a_workflow_is_continued_where_it_was_left() -> None:
 
 async def test_a_continue_that_is_sent_twice_is_one() -> None:
     socket, workflow_id = await left()
-    asked = len(socket.harness.model.asked)
+    requests_before = len(socket.harness.model.asked)
     await socket.send("continue", workflowId=workflow_id)
     await socket.send("continue", workflowId=workflow_id)
     await socket.work()
     events = socket.received()
     assert len({event["metadata"]["runId"] for event in events}) == 1
-    assert len(socket.harness.model.asked) == asked + 1
+    assert len(socket.harness.model.asked) == requests_before + 1
 
 
 async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
@@ -259,10 +259,10 @@ async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
         await socket.send("exit")
         await socket.work()
         assert (await state(socket))["workflow"] is None
-    kept, _ = await socket.harness.handoffs.of_thread(
+    stored, _ = await socket.harness.handoffs.of_thread(
         socket.harness.ada, socket.harness.thread_id, limit=9, cursor=None
     )
-    assert [handoff.outcome for handoff in kept] == [HandoffOutcome.EXITED] * 3
+    assert [handoff.outcome for handoff in stored] == [HandoffOutcome.EXITED] * 3
 
 
 async def test_a_continue_during_a_handoff_is_refused() -> None:

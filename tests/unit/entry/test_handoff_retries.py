@@ -41,7 +41,7 @@ async def is_left(harness: HandoffHarness) -> None:
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"], len(state["resumable"])) == ("assistant", None, 1)
     assert [message.text for message in await messages(harness)][-2:] == [text for _, text in EXITED]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["exited"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["exited"]
     await check_handoffs(harness)
 
 
@@ -53,10 +53,10 @@ async def test_an_exit_that_was_cancelled_before_it_began_leaves_the_specialist(
     harness = await with_maker(mode)
     request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r1")
     await harness.controls.cancel(harness.ada, harness.thread_id, request.run_id)
-    said = await harness.act(request)
+    turn = await harness.act(request)
 
-    assert (texts(said), said.last["outcome"]) == (EXITED, {"type": "success"})
-    check_run([event.body for event in said.events])
+    assert (texts(turn), turn.last["outcome"]) == (EXITED, {"type": "success"})
+    check_run([event.body for event in turn.events])
     await is_left(harness)
     with pytest.raises(NotInHandoff):
         await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r2")
@@ -77,12 +77,12 @@ async def test_an_exit_that_was_given_up_leaves_the_specialist(mode: str) -> Non
 
 async def test_a_message_that_was_given_up_still_ends_as_interrupted_with_the_specialist() -> None:
     harness = await with_maker("summary")
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     socket = Socketed(harness)
     await socket.send("message", messageId="m2", content="Box")
     await socket.give_up()
     assert [event["code"] for event in socket.received() if event["type"] == "RUN_ERROR"] == ["interrupted"]
-    assert (await active(harness), len(harness.model.asked)) == ("maker", asked)
+    assert (await active(harness), len(harness.model.asked)) == ("maker", requests_before)
 
 
 async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_goes_on() -> None:
@@ -91,9 +91,9 @@ async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_go
     socket = Socketed(harness)
     await socket.send("message", messageId="m2", content="Box")
     await socket.give_up()
-    [shown] = [event["snapshot"] for event in socket.received() if event["type"] == "STATE_SNAPSHOT"]
-    assert shown == await harness.state()
-    assert shown["status"] == "active"
+    [visible] = [event["snapshot"] for event in socket.received() if event["type"] == "STATE_SNAPSHOT"]
+    assert visible == await harness.state()
+    assert visible["status"] == "active"
 
 
 # Continues
@@ -106,11 +106,11 @@ async def test_a_continue_that_was_refused_for_a_missing_permission_works_once_i
     reported = texts(await harness.act(refused))
     assert reported == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
     granted = await harness.controls.request_continue(PERMITTED, here, workflow_id)
-    said = await harness.act(granted, PERMITTED)
+    turn = await harness.act(granted, PERMITTED)
 
     assert granted.message_id != refused.message_id
-    assert texts(said) == [("Maker", "What shall it be called?")]
-    check_run([event.body for event in said.events])
+    assert texts(turn) == [("Maker", "What shall it be called?")]
+    check_run([event.body for event in turn.events])
     assert (await harness.state())["workflow"]["id"] == workflow_id
     await check_handoffs(harness)
 

@@ -55,8 +55,8 @@ def prompt(harness: Harness) -> list[str]:
     return [str(content) for role, content in harness.model.asked[-1].contents if role != "system"]
 
 
-def branch_of(said: Said) -> Any:
-    return said.events[0].body["metadata"].get("branch")
+def branch_of(turn: Said) -> Any:
+    return turn.events[0].body["metadata"].get("branch")
 
 
 async def select(harness: Harness, branch_id: str, scope: Scope | None = None) -> int:
@@ -66,8 +66,8 @@ async def select(harness: Harness, branch_id: str, scope: Scope | None = None) -
 
 async def test_a_regenerated_answer_replaces_the_answer_and_leaves_the_message() -> None:
     harness = await talked("Another two.")
-    said = await harness.say("w1", branch=regenerate("m2"))
-    assert said.text == "Another two."
+    turn = await harness.say("w1", branch=regenerate("m2"))
+    assert turn.text == "Another two."
     assert prompt(harness) == ["First", "One.", "Second"]
     assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Another two.")]
 
@@ -84,12 +84,12 @@ async def test_an_edited_message_begins_again_from_before_it() -> None:
 async def test_open_tabs_learn_what_to_drop_and_what_to_show() -> None:
     harness = await talked("Another two.")
     before = await shown(harness)
-    said = await harness.say("w1", branch=regenerate("m2"))
-    started = said.events[0].body
+    turn = await harness.say("w1", branch=regenerate("m2"))
+    started = turn.events[0].body
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread.unbranched, limit=10, before=None)
     assert before[1] == ("", "One.")
-    assert branch_of(said) == {"branchId": "b4", "from": "m2", "regenerate": True, "after": page.messages[1].id}
+    assert branch_of(turn) == {"branchId": "b4", "from": "m2", "regenerate": True, "after": page.messages[1].id}
     assert started["metadata"]["messageId"] == "w1"
     assert [(message["id"], message["content"]) for message in started["input"]["messages"]] == [("m2", "Second")]
     first = await harness.say("m9", "Other", branch=edit("m1"))
@@ -132,8 +132,8 @@ async def test_a_regenerated_message_can_be_regenerated_again_by_either_id() -> 
     harness = await talked("A.", "B.", "C.")
     await harness.say("w1", branch=regenerate("m2"))
     await harness.say("w2", branch=regenerate("m2"))
-    said = await harness.say("w3", branch=regenerate("w1"))
-    assert branch_of(said)["from"] == "m2"
+    turn = await harness.say("w3", branch=regenerate("w1"))
+    assert branch_of(turn)["from"] == "m2"
     assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "C.")]
 
 
@@ -213,7 +213,7 @@ async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -
     assert await select(harness, "b2") == seq + 1
     assert await select(harness, "b2") == seq + 1
     reported = [event for event in harness.connections.events("tab") if event.get("name") == "branch_selected"]
-    assert [(each["value"]["branchId"], each["metadata"]["seq"]) for each in reported] == [("b2", seq + 1)]
+    assert [(entry["value"]["branchId"], entry["metadata"]["seq"]) for entry in reported] == [("b2", seq + 1)]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, seq)
     assert [event.body["value"] for event in replay.events] == [reported[0]["value"]]
@@ -221,13 +221,13 @@ async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -
 
 async def test_events_of_replaced_answers_are_replayed_with_the_rest() -> None:
     harness = await talked("Another two.")
-    said = await harness.say("w1", branch=regenerate("m2"))
+    turn = await harness.say("w1", branch=regenerate("m2"))
     await select(harness, "b2")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, 0)
     assert [event.seq for event in replay.events] == list(range(1, thread.last_seq + 1))
-    assert [event.body for event in said.events] == [
-        event.body for event in replay.events if event.run_id == said.events[0].run_id
+    assert [event.body for event in turn.events] == [
+        event.body for event in replay.events if event.run_id == turn.events[0].run_id
     ]
 
 
@@ -248,7 +248,7 @@ async def test_no_branch_is_selected_while_an_answer_is_in_progress() -> None:
 async def test_no_branch_is_selected_before_a_dead_workers_run_is_finished() -> None:
     harness = await talked("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
-    await die(harness, "m3", "Third", asked=4)
+    await die(harness, "m3", "Third", request=4)
     with pytest.raises(RunInProgress):
         await select(harness, "b2")
     harness.model.script("Third.")
@@ -263,11 +263,11 @@ async def test_a_request_that_is_repeated_asks_no_model() -> None:
     assert len(harness.model.asked) == 3
 
 
-async def die(harness: Harness, message_id: str, content: str, *, asked: int, **fields: Any) -> None:
+async def die(harness: Harness, message_id: str, content: str, *, request: int, **fields: Any) -> None:
     """A worker dies in the middle of its answer, after the question is stored."""
     harness.model.script(Answer(("Lost", "."), gate=asyncio.Event(), gate_at=1))
     dead = asyncio.ensure_future(harness.say(message_id, content, **fields))
-    await harness.model_is_asked(asked)
+    await harness.model_is_asked(request)
     await asyncio.sleep(0.05)
     dead.cancel()
     await asyncio.gather(dead, return_exceptions=True)
@@ -277,7 +277,7 @@ async def die(harness: Harness, message_id: str, content: str, *, asked: int, **
 @pytest.mark.parametrize("branch", [regenerate("m2"), edit("m2")], ids=["regenerate", "edit"])
 async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(branch: Any) -> None:
     harness = await talked()
-    await die(harness, "w1", "Second, but better", asked=3, branch=branch)
+    await die(harness, "w1", "Second, but better", request=3, branch=branch)
     assert (await shown(harness))[-1] == ("", "Two.")
     harness.model.script("Found.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
@@ -292,7 +292,7 @@ async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(branch: An
 async def test_a_branch_by_the_id_of_a_regenerate_is_finished_by_the_next_worker_too(kind: Any) -> None:
     harness = await talked("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
-    await die(harness, "w2", "Better", asked=4, branch=kind("w1"))
+    await die(harness, "w2", "Better", request=4, branch=kind("w1"))
     harness.model.script("Found.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     assert (await shown(harness))[-1] == ("", "Found.")
@@ -332,7 +332,7 @@ async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -
     assert episode.message_count == 4
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     windows = harness.app.memory.episode_messages.windows(harness.ada, thread, episode.ref)
-    reported = [(each.id, each.content) async for window in windows for each in window]
+    reported = [(entry.id, entry.content) async for window in windows for entry in window]
     assert [text for _, text in reported] == ["First", "One.", "Second", "Another two."]
     assert reported[2][0] == "m2"
 
@@ -367,13 +367,13 @@ async def test_a_branch_from_before_a_handoff_is_the_main_agents_and_the_workflo
     await harness.hand_over("trigger", "What shall it be called?")
     assert (await harness.state())["activeAgent"]["id"] == "maker"
     harness.model.script("Hello again.")
-    said = await harness.say("w1", branch=regenerate("m0"))
-    assert said.text == "Hello again."
+    turn = await harness.say("w1", branch=regenerate("m0"))
+    assert turn.text == "Hello again."
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     [handoff] = await harness.handoffs_kept()
     assert handoff["outcome"] == "closed"
-    snapshot = next(event.body["snapshot"] for event in said.events if event.type == "STATE_SNAPSHOT")
+    snapshot = next(event.body["snapshot"] for event in turn.events if event.type == "STATE_SNAPSHOT")
     assert snapshot["activeAgent"]["id"] == "assistant"
 
 
@@ -381,10 +381,10 @@ async def test_the_message_that_led_to_a_handoff_can_be_answered_again() -> None
     harness = HandoffHarness()
     await harness.hand_over("trigger", "What shall it be called?")
     harness.model.script("Ada wants a thing.", "How shall it be named?")
-    said = await harness.say("w1", branch=regenerate("m1"))
-    assert said.text.endswith("How shall it be named?")
+    turn = await harness.say("w1", branch=regenerate("m1"))
+    assert turn.text.endswith("How shall it be named?")
     assert (await harness.state())["activeAgent"]["id"] == "maker"
-    assert [each["outcome"] for each in await harness.handoffs_kept()] == [None, "closed"]
+    assert [entry["outcome"] for entry in await harness.handoffs_kept()] == [None, "closed"]
 
 
 async def test_an_answer_of_a_specialist_can_be_made_again_while_its_work_stands_where_it_stood() -> None:
@@ -392,8 +392,8 @@ async def test_an_answer_of_a_specialist_can_be_made_again_while_its_work_stands
     await harness.hand_over("trigger", "What shall it be called?")
     harness.model.script("A name, please.", "Which name?")
     await harness.say("m2", "Well")
-    said = await harness.say("w1", branch=regenerate("m2"))
-    assert said.text == "Which name?"
+    turn = await harness.say("w1", branch=regenerate("m2"))
+    assert turn.text == "Which name?"
     assert (await harness.state())["activeAgent"]["id"] == "maker"
 
 
@@ -451,7 +451,7 @@ async def test_whatever_is_repeated_each_id_is_answered_once_and_only_requests_b
         branch = None if kind == "say" else {"from": f"m{about}", "regenerate": kind == "regenerate"}
         harness.model.script(f"answer {len(answers)}")
         try:
-            said = await harness.say(message_id, f"say {number}", branch=branch)
+            turn = await harness.say(message_id, f"say {number}", branch=branch)
         except BranchUnavailable:
             harness.model.forget()
             continue
@@ -459,7 +459,7 @@ async def test_whatever_is_repeated_each_id_is_answered_once_and_only_requests_b
         is_new = message_id not in meant
         meant.setdefault(message_id, (kind, about))
         branches += is_new and kind != "say"
-        assert answers.setdefault(message_id, said.text) == said.text
+        assert answers.setdefault(message_id, turn.text) == turn.text
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert len(thread.segments) == branches
     assert thread.next_ordinal == 2 * len(meant)

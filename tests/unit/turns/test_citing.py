@@ -40,22 +40,26 @@ async def with_passages(**fields: Any) -> Harness:
     return harness
 
 
-def last(said: Said) -> dict[str, Any]:
+def last(turn: Said) -> dict[str, Any]:
     """The metadata of the last text's end."""
-    metadata: dict[str, Any] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"][-1]["metadata"]
+    metadata: dict[str, Any] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"][-1]["metadata"]
     return metadata
 
 
-def cited(said: Said) -> list[tuple[Any, str, list[str]]]:
+def cited(turn: Said) -> list[tuple[Any, str, list[str]]]:
     """Number, title and cited texts of the documents that the last answer rests on, by number."""
-    shown = [source for source in last(said)["sources"] if source["kind"] == "document"]
-    assert said.finished is not None
-    text = said.finished.messages[-1].text
-    found = [
-        (source["number"], source["title"], [text[place["start"] : place["end"]] for place in source.get("places", ())])
-        for source in shown
+    sources = [source for source in last(turn)["sources"] if source["kind"] == "document"]
+    assert turn.finished is not None
+    text = turn.finished.messages[-1].text
+    items = [
+        (
+            source["number"],
+            source["title"],
+            [text[position["start"] : position["end"]] for position in source.get("places", ())],
+        )
+        for source in sources
     ]
-    return sorted(found, key=lambda each: each[0])
+    return sorted(items, key=lambda entry: entry[0])
 
 
 def prompt_text(harness: Harness, call: int = -1) -> str:
@@ -69,22 +73,22 @@ def ask(agent: str, message: str = QUESTION) -> ToolCall:
 async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_number() -> None:
     harness = await with_passages()
     harness.model.script(Answer(("Free [", "1", "], rising ", "[2].")))
-    said = await harness.say(content=QUESTION)
+    turn = await harness.say(content=QUESTION)
     prompt = prompt_text(harness)
     assert '\n[1] 2026-03-14: source "Handbook", page 3: ' in prompt
     assert '\n[2] 2026-03-14: source "Price list", section "May": ' in prompt
-    assert said.text == "Free [1], rising [2]."
-    assert cited(said) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
+    assert turn.text == "Free [1], rising [2]."
+    assert cited(turn) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
     places = {
-        source["title"]: (source["page"], source["section"], source["excerpt"]) for source in last(said)["sources"]
+        source["title"]: (source["page"], source["section"], source["excerpt"]) for source in last(turn)["sources"]
     }
     assert places == {"Handbook": (3, None, RETURNS), "Price list": (None, "May", PRICES)}
-    assert said.finished is not None
-    assert list(said.finished.messages[-1].sources) == last(said)["sources"]
+    assert turn.finished is not None
+    assert list(turn.finished.messages[-1].sources) == last(turn)["sources"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("answer", "items"),
     [
         ("Free [1].", [(1, "Handbook", ["[1]"])]),
         ("Free [1]. Yes, free [1].", [(1, "Handbook", ["[1]", "[1]"])]),
@@ -97,22 +101,22 @@ async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_n
     ],
 )
 async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all(
-    answer: str, found: list[tuple[Any, ...]]
+    answer: str, items: list[tuple[Any, ...]]
 ) -> None:
     harness = await with_passages()
     harness.model.script(answer)
-    said = await harness.say(content=QUESTION)
-    assert said.text == answer
-    assert cited(said) == found
-    consulted = [each["title"] for each in last(said).get("consulted", ())]
+    turn = await harness.say(content=QUESTION)
+    assert turn.text == answer
+    assert cited(turn) == items
+    consulted = [entry["title"] for entry in last(turn).get("consulted", ())]
     assert sorted(consulted) == (["Handbook", "Price list"] if answer == "Free [8]." else [])
 
 
 async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> None:
     harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     harness.model.script(Answer.calling(ask("shop"), text="Free [1], I look further."), "It is.", "Done.")
-    said = await harness.say(content=QUESTION)
-    first, *_ = (event.body["metadata"] for event in said.events if event.type == "TEXT_MESSAGE_END")
+    turn = await harness.say(content=QUESTION)
+    first, *_ = (event.body["metadata"] for event in turn.events if event.type == "TEXT_MESSAGE_END")
     assert [(source["number"], source["title"]) for source in first["sources"]] == [(1, "Handbook")]
 
 
@@ -132,14 +136,14 @@ async def two_shops(*answers: Answer | str) -> tuple[Harness, Said]:
 
 
 async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one_run() -> None:
-    harness, said = await two_shops("Shop says so [1]. Odd [5].", "Bank says so [1][1].", "Both [3] [4], free [1].")
+    harness, turn = await two_shops("Shop says so [1]. Odd [5].", "Bank says so [1][1].", "Both [3] [4], free [1].")
     for consulted in (1, 2):
         assert "\n[1] 2026-03-14: source " in prompt_text(harness, consulted)
     prompt = prompt_text(harness)
     assert 'Shop says so [3]. Odd (5).\n\n(It cites [3] "Shop rules", page 7.)' in prompt
     assert 'Bank says so [4][4].\n\n(It cites [4] "Bank rules", page 7.)' in prompt
-    assert cited(said) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
-    assert {source["title"]: source["agentId"] for source in last(said)["sources"] if source["kind"] == "document"} == {
+    assert cited(turn) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
+    assert {source["title"]: source["agentId"] for source in last(turn)["sources"] if source["kind"] == "document"} == {
         "Handbook": "assistant",
         "Shop rules": "shop",
         "Bank rules": "bank",
@@ -147,13 +151,13 @@ async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one
 
 
 async def test_a_consulted_agent_that_cites_nothing_lists_its_documents_as_consulted() -> None:
-    _, said = await two_shops("Shop says so.", "Bank says so (Bank rules, page 7).", "Both, says the bank [3].")
-    assert cited(said) == [(3, "Bank rules", ["[3]"])]
-    consulted = last(said)["consulted"]
-    assert [(each["title"], each["agentId"], each["page"]) for each in consulted] == [("Shop rules", "shop", 7)]
+    _, turn = await two_shops("Shop says so.", "Bank says so (Bank rules, page 7).", "Both, says the bank [3].")
+    assert cited(turn) == [(3, "Bank rules", ["[3]"])]
+    consulted = last(turn)["consulted"]
+    assert [(entry["title"], entry["agentId"], entry["page"]) for entry in consulted] == [("Shop rules", "shop", 7)]
     assert not {"number", "isConsulted", "excerpt"} & set(consulted[0])
-    assert said.finished is not None
-    assert list(said.finished.messages[-1].consulted) == consulted
+    assert turn.finished is not None
+    assert list(turn.finished.messages[-1].consulted) == consulted
 
 
 async def test_a_question_to_another_agent_names_the_passages() -> None:
@@ -170,7 +174,7 @@ async def test_the_sources_of_a_consulted_agent_are_with_its_task() -> None:
     [source] = by_agent["shop"].sources
     assert (by_agent["shop"].result, source["title"], source["number"]) == ("Shop says so [1].", "Shop rules", 1)
     assert source["places"] == [{"start": 13, "end": 16}]
-    assert (by_agent["bank"].sources, [each["title"] for each in by_agent["bank"].consulted]) == ((), ["Bank rules"])
+    assert (by_agent["bank"].sources, [entry["title"] for entry in by_agent["bank"].consulted]) == ((), ["Bank rules"])
 
 
 async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> None:
@@ -184,9 +188,9 @@ async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> No
     await asyncio.wait([dead])
     harness.clock.advance(60)
     harness.model.script(Answer.calling(ask("shop")), "It is [3].")
-    said = await harness.say(content=QUESTION)
+    turn = await harness.say(content=QUESTION)
     assert "So it is [3]." in prompt_text(harness)
-    assert cited(said) == [(3, "Shop rules", ["[3]"])]
+    assert cited(turn) == [(3, "Shop rules", ["[3]"])]
 
 
 async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> None:
@@ -194,10 +198,10 @@ async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> No
     there = {"kind": "document", "id": "d", "title": "Far rules", "page": 2, "section": None, "number": 1, "url": None}
     harness.agent_client.script("far", Reply(("So it is [1] [6].",), end=AgentDone(documents=(there,))))
     harness.model.script(Answer.calling(ask("far")), "It is [3].")
-    said = await harness.say(content=QUESTION)
+    turn = await harness.say(content=QUESTION)
     assert 'So it is [3] (6).\n\n(It cites [3] "Far rules", page 2.)' in prompt_text(harness)
-    assert cited(said) == [(3, "Far rules", ["[3]"])]
-    assert last(said)["sources"][-1]["agentId"] == "far"
+    assert cited(turn) == [(3, "Far rules", ["[3]"])]
+    assert last(turn)["sources"][-1]["agentId"] == "far"
 
 
 # Later turns
@@ -207,10 +211,10 @@ async def test_a_later_prompt_names_the_passages_that_were_cited_by_number() -> 
     harness = await with_passages()
     harness.model.script("Free [1], rising [1, 2].", "Again free [1].")
     await harness.say("m1", content=QUESTION)
-    said = await harness.say("m2", content=f"{QUESTION} Again.")
+    turn = await harness.say("m2", content=f"{QUESTION} Again.")
     contents = harness.model.asked[-1].contents
     assert ("assistant", "Free (Handbook, page 3), rising (Handbook, page 3; Price list, May).") in contents
-    assert said.text == "Again free [1]."
+    assert turn.text == "Again free [1]."
     record = await harness.context(harness.request("m2").run_id)
     sent = [message["content"] for message in record["calls"][0]["messages"] if message["role"] == "assistant"]
     assert sent == ["Free (Handbook, page 3), rising (Handbook, page 3; Price list, May)."]
@@ -233,8 +237,8 @@ async def test_what_is_remembered_of_a_session_has_no_citations() -> None:
     await harness.say(content=QUESTION)
     await close(harness)
     await make_episode(harness)
-    found = harness.search.list(harness.ada, IndexName.EPISODES, SearchFilter())
-    indexed = [str(document.fields["text"]) async for document in found]
+    items = harness.search.list(harness.ada, IndexName.EPISODES, SearchFilter())
+    indexed = [str(document.fields["text"]) async for document in items]
     assert any("Free, and rising." in text for text in indexed)
     assert not any("[1]" in text for text in indexed)
 
@@ -253,14 +257,14 @@ async def handed_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]
 
 
 def moved(summary: str = "Returns.") -> ToolCall:
-    given = {"reason": "It asks.", "context_summary": summary}
-    return ToolCall("call-move", "transfer_to_shop", json.dumps(given))
+    values = {"reason": "It asks.", "context_summary": summary}
+    return ToolCall("call-move", "transfer_to_shop", json.dumps(values))
 
 
 async def test_numbers_go_on_where_a_specialist_goes_on_in_the_same_run() -> None:
     leaving = Answer.calling(moved("As [1] says."), text="Free [1].")
-    harness, said = await handed_over("summary", leaving, "Mine [3].")
-    ends = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    harness, turn = await handed_over("summary", leaving, "Mine [3].")
+    ends = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [[(source["number"], source["title"]) for source in sources] for sources in ends if sources] == [
         [(1, "Handbook")],
         [(3, "Shop rules")],
@@ -284,18 +288,18 @@ async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_
     harness.model.script(Answer.calling(moved()), Answer.calling(looked, text="Mine [1]."), "So it is [1].")
     await harness.say(content=QUESTION)
     harness.model.script(Answer.calling(looked, text="Mine [1]."), "So it is [1].")
-    said = await harness.say("m2", content=QUESTION)
-    assert said.text == "Mine [1].\n\nSo it is [1]."
-    assert said.finished is not None
-    message = said.finished.messages[-1]
-    places = [place for source in message.sources for place in source.get("places", ())]
-    assert [message.text[place["start"] : place["end"]] for place in places] == ["[1]", "[1]"]
+    turn = await harness.say("m2", content=QUESTION)
+    assert turn.text == "Mine [1].\n\nSo it is [1]."
+    assert turn.finished is not None
+    message = turn.finished.messages[-1]
+    places = [position for source in message.sources for position in source.get("places", ())]
+    assert [message.text[position["start"] : position["end"]] for position in places] == ["[1]", "[1]"]
 
 
 async def test_after_an_approval_the_run_goes_on_with_the_numbers_of_before() -> None:
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
-    given = ASSISTANT.model_dump() | {"tools": [tool], "sub_agents": ["shop"]}
-    harness = await with_passages(assistant=AgentDefinition.model_validate(given), others=(SHOP,))
+    values = ASSISTANT.model_dump() | {"tools": [tool], "sub_agents": ["shop"]}
+    harness = await with_passages(assistant=AgentDefinition.model_validate(values), others=(SHOP,))
 
     async def delete(page: str) -> str:
         return f"{page} is gone."
@@ -307,9 +311,9 @@ async def test_after_an_approval_the_run_goes_on_with_the_numbers_of_before() ->
     waiting = await harness.say("m1", content=QUESTION)
     [interrupt] = waiting.last["outcome"]["interrupts"]
     harness.model.script("Gone [3].")
-    said = await answer(harness, yes(interrupt))
+    turn = await answer(harness, yes(interrupt))
     assert "Shop says so [3]." in prompt_text(harness)
-    assert cited(said) == [(3, "Shop rules", ["[3]"])]
+    assert cited(turn) == [(3, "Shop rules", ["[3]"])]
 
 
 async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_cited() -> None:
@@ -317,8 +321,8 @@ async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_
 
     @agent.run
     async def run(context: RunContext, message: str) -> str:
-        said = await context.model("Answer.")
-        return f"{said} {await context.ask('shop', message)}"
+        turn = await context.model("Answer.")
+        return f"{turn} {await context.ask('shop', message)}"
 
     definitions = [agent.definition, SHOP]
     harness = Harness(recalls=True, assistant=definitions[0], others=(SHOP,), functions=Functions())
@@ -326,6 +330,6 @@ async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_
     await learn(harness, harness.ada, "assistant", text, title="Handbook", chunk=Chunk(0, text, (), 3, 3))
     await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
     harness.model.script("Free [1].", "Mine [1].")
-    said = await harness.say(content=QUESTION)
-    assert said.text == "Free [1]. Mine [2]."
-    assert cited(said) == [(1, "Handbook", ["[1]"]), (2, "Shop rules", ["[2]"])]
+    exchange = await harness.say(content=QUESTION)
+    assert exchange.text == "Free [1]. Mine [2]."
+    assert cited(exchange) == [(1, "Handbook", ["[1]"]), (2, "Shop rules", ["[2]"])]

@@ -42,8 +42,8 @@ async def painted(harness: Harness) -> list[ToolCallRecord]:
 
 async def test_a_call_ends_the_run_and_waits_under_its_own_id(harness: Harness) -> None:
     harness.model.script(Answer.calling(paint()))
-    said = await harness.say(client=PAGE)
-    assert said.types == [
+    turn = await harness.say(client=PAGE)
+    assert turn.types == [
         "RUN_STARTED",
         "STATE_SNAPSHOT",
         "TOOL_CALL_START",
@@ -51,8 +51,8 @@ async def test_a_call_ends_the_run_and_waits_under_its_own_id(harness: Harness) 
         "TOOL_CALL_END",
         "RUN_FINISHED",
     ]
-    (interrupt,) = said.last["outcome"]["interrupts"]
-    call_id = said.events[2].body["toolCallId"]
+    (interrupt,) = turn.last["outcome"]["interrupts"]
+    call_id = turn.events[2].body["toolCallId"]
     assert (interrupt["id"], interrupt["toolCallId"], interrupt["reason"]) == (call_id, call_id, "client_tool")
     assert interrupt["metadata"] == {"toolName": "paint"}
     assert len(call_id) <= 40
@@ -61,9 +61,9 @@ async def test_a_call_ends_the_run_and_waits_under_its_own_id(harness: Harness) 
 async def test_the_result_is_reported_to_the_model_and_the_answer_goes_on(harness: Harness) -> None:
     (interrupt,) = await waiting(harness)
     harness.model.script("There you are.")
-    said = await answer(harness, result(interrupt))
-    assert (said.text, prompt_text(said)) == ("There you are.", [("It is red now.", "succeeded")])
-    assert said.events[0].body["input"]["resume"][0]["payload"] == "It is red now."
+    turn = await answer(harness, result(interrupt))
+    assert (turn.text, prompt_text(turn)) == ("There you are.", [("It is red now.", "succeeded")])
+    assert turn.events[0].body["input"]["resume"][0]["payload"] == "It is red now."
     assert call_results(harness) == ["It is red now."]
     (call,) = await painted(harness)
     assert (call.output, call.succeeded, call.input) == ("It is red now.", True, {"colour": "red"})
@@ -116,20 +116,20 @@ async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(har
     approval, call = interrupts
     assert (await answer(harness, result(call))).finished is None
     harness.model.script("Both.")
-    said = await answer(harness, yes(approval))
-    assert sorted(prompt_text(said)) == [("It is red now.", "succeeded"), ("home is gone.", "succeeded")]
+    turn = await answer(harness, yes(approval))
+    assert sorted(prompt_text(turn)) == [("It is red now.", "succeeded"), ("home is gone.", "succeeded")]
     assert sorted(call_results(harness)) == ["It is red now.", "Three pages.", "home is gone."]
 
 
 async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
     first, second = await waiting(harness, paint(), choose())
     harness.model.script("Both.")
-    said = await answer(harness, result(second, {"chosen": 2}), result(first))
-    assert prompt_text(said) == [("It is red now.", "succeeded"), ('{"chosen": 2}', "succeeded")]
+    turn = await answer(harness, result(second, {"chosen": 2}), result(first))
+    assert prompt_text(turn) == [("It is red now.", "succeeded"), ('{"chosen": 2}', "succeeded")]
 
 
 @pytest.mark.parametrize(
-    ("given", "prompt_as", "audited"),
+    ("values", "prompt_as", "audited"),
     [
         (lambda call: result(call, "No canvas.", is_error=True), ("No canvas.", "failed"), "failed"),
         (
@@ -141,11 +141,11 @@ async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
     ids=["failed", "cancelled"],
 )
 async def test_the_model_learns_of_a_call_that_came_to_nothing(
-    harness: Harness, given: Any, prompt_as: tuple[str, str], audited: str
+    harness: Harness, values: Any, prompt_as: tuple[str, str], audited: str
 ) -> None:
     (interrupt,) = await waiting(harness)
     harness.model.script("A pity.")
-    assert prompt_text(await answer(harness, given(interrupt))) == [prompt_as]
+    assert prompt_text(await answer(harness, values(interrupt))) == [prompt_as]
     assert [record.outcome for record in harness.audit.records if record.action == "tool.client"] == [audited]
 
 
@@ -194,10 +194,10 @@ async def test_a_result_is_taken_after_the_thread_was_closed(harness: Harness) -
 async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again(harness: Harness) -> None:
     (first,) = await waiting(harness)
     harness.model.script(Answer.calling(paint("blue")), "Blue it is.")
-    said = await answer(harness, result(first))
-    (second,) = said.last["outcome"]["interrupts"]
-    said = await answer(harness, result(second, "It is blue now."))
-    assert said.text == "Blue it is."
+    turn = await answer(harness, result(first))
+    (second,) = turn.last["outcome"]["interrupts"]
+    turn = await answer(harness, result(second, "It is blue now."))
+    assert turn.text == "Blue it is."
     assert offered(harness, 0) == offered(harness, 1) == offered(harness, 2)
     assert call_results(harness) == ["It is red now.", "It is blue now."]
     assert "Cart with 3 items" in str(harness.model.asked[2].contents)
@@ -211,8 +211,8 @@ async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) 
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     assert offered(harness) == offered(harness, 0)
     assert call_results(harness) == ["It is red now."]
-    said = await answer(harness, result(interrupt))
-    assert said.text == "Done after all."
+    turn = await answer(harness, result(interrupt))
+    assert turn.text == "Done after all."
     assert len(await painted(harness)) == 1
 
 
@@ -270,9 +270,9 @@ async def test_the_queue_carries_what_the_page_offers(harness: Harness) -> None:
 
 async def test_arguments_that_do_not_fit_go_back_to_the_model(harness: Harness) -> None:
     harness.model.script(Answer.calling(replace(paint(), arguments="{}")), "I see.")
-    said = await harness.say(client=PAGE)
-    assert said.last["outcome"] == {"type": "success"}
-    assert "colour" in prompt_text(said)[0][0]
+    turn = await harness.say(client=PAGE)
+    assert turn.last["outcome"] == {"type": "success"}
+    assert "colour" in prompt_text(turn)[0][0]
 
 
 async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) -> None:
@@ -280,15 +280,15 @@ async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) ->
     tool = ClientTool("deep", "Deep.", {"type": "object", "$defs": {"n": inner}, "$ref": "#/$defs/n"})
     nested = '{"a":' * 60 + "1" + "}" * 60
     harness.model.script(Answer.calling(replace(paint(), name="deep", arguments=nested)))
-    said = await harness.say(client=ClientOffer((tool,)))
-    assert said.last["outcome"]["type"] == "interrupt"
+    turn = await harness.say(client=ClientOffer((tool,)))
+    assert turn.last["outcome"]["type"] == "interrupt"
 
 
 async def test_results_that_come_with_a_message_are_reported_with_it(harness: Harness) -> None:
     first, _ = await waiting(harness, paint(), choose())
     harness.model.script("I see.", "Again.")
-    said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
-    assert (said.text, prompt_text(said)) == ("I see.", [("It is red now.", "succeeded")])
+    turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
+    assert (turn.text, prompt_text(turn)) == ("I see.", [("It is red now.", "succeeded")])
     assert call_results(harness) == ["It is red now.", NOT_CARRIED_OUT]
     assert [role for role, _ in harness.model.asked[1].contents if role != "system"] == [
         "user",
@@ -309,6 +309,6 @@ async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Ha
     await waiting(harness)
     harness.model.script("I see.")
     other = InterruptAnswer("f" * 32 + "_aaaaaaa", AnswerStatus.RESOLVED, "Injected.", "ada")
-    said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
-    assert prompt_text(said) == []
+    turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
+    assert prompt_text(turn) == []
     assert "Injected" not in str(harness.model.asked[1].contents)

@@ -38,8 +38,8 @@ async def remembering() -> AgentMemory:
     return build(ports).memory.agent_memory
 
 
-def episodes(found: MemorySearch) -> list[str]:
-    items: tuple[FoundItem, ...] = found.found.episodes.items
+def episodes(search: MemorySearch) -> list[str]:
+    items: tuple[FoundItem, ...] = search.found.episodes.items
     return [item.text for item in items]
 
 
@@ -53,10 +53,10 @@ async def test_what_began_early_is_used_and_takes_no_more_time() -> None:
     early = memory.begin(ADA, QUESTION, AGENT)
     await asyncio.sleep(0.2)
     began = loop.time()
-    found = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=early))
+    items = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=early))
     assert loop.time() == began
-    assert episodes(found) == ["My cat is called Miso."]
-    assert found.found.episodes.duration.total_seconds() == pytest.approx(0.2)
+    assert episodes(items) == ["My cat is called Miso."]
+    assert items.found.episodes.duration.total_seconds() == pytest.approx(0.2)
     assert isinstance(memory.recall.embedder, FakeEmbedder)
     assert (memory.recall.embedder.queries, searches(memory)) == ([QUESTION], 1)
 
@@ -72,8 +72,8 @@ async def test_the_embedding_of_an_early_search_serves_the_agents_knowledge() ->
 @pytest.mark.parametrize("scope", [Scope("acme", "bob"), Scope("rival", "ada")])
 async def test_a_search_of_another_users_past_is_not_used(scope: Scope) -> None:
     memory = await remembering()
-    found = await memory.search(AGENT, MemorySearch(scope, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
-    assert episodes(found) == []
+    items = await memory.search(AGENT, MemorySearch(scope, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
+    assert episodes(items) == []
 
 
 async def test_a_search_for_another_text_is_not_used() -> None:
@@ -105,8 +105,8 @@ async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_se
     memory.recall.deadline = timedelta(milliseconds=400)
     search = MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT))
     first = await memory.search(AGENT, search)
-    made = await memory.prompt_for(shipped_agents.agent(id="specialist"), first)
-    assert made.recalled.knowledge.error == "the embedding took more than 240 ms: searched by words only"
+    built = await memory.prompt_for(shipped_agents.agent(id="specialist"), first)
+    assert built.recalled.knowledge.error == "the embedding took more than 240 ms: searched by words only"
 
 
 async def test_a_search_that_is_stopped_ends() -> None:
@@ -144,9 +144,9 @@ async def test_an_early_search_that_fails_gives_its_reason() -> None:
     memory = await remembering()
     assert isinstance(memory.recall.index, FakeSearchIndex)
     memory.recall.index.failure = RuntimeError("a fault of ours")
-    found = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
-    assert found.found.episodes.error == "internal_error: it failed unexpectedly"
-    assert replace(found, early=None) == found
+    items = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
+    assert items.found.episodes.error == "internal_error: it failed unexpectedly"
+    assert replace(items, early=None) == items
 
 
 # In a turn
@@ -157,11 +157,11 @@ async def test_the_past_is_searched_while_the_lease_is_taken() -> None:
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     acquire = harness.store.acquire
 
-    async def acquire_after_search(*given: Any) -> Lease:
+    async def acquire_after_search(*values: Any) -> Lease:
         async with asyncio.timeout(10):
             while not harness.search.searches:  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)
-        return await acquire(*given)
+        return await acquire(*values)
 
     harness.store.acquire = acquire_after_search  # type: ignore[method-assign]
     await harness.say(content=QUESTION)

@@ -29,7 +29,7 @@ def on_text(act: Callable[[], None]) -> tuple[list[Event], Callable[[Event], Non
 
     def take(event: Event) -> None:
         events.append(event)
-        if event.type == "TEXT_MESSAGE_CONTENT" and sum(each.type == event.type for each in events) == 1:
+        if event.type == "TEXT_MESSAGE_CONTENT" and sum(row.type == event.type for row in events) == 1:
             act()
 
     return events, take

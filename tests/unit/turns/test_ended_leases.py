@@ -97,9 +97,9 @@ async def talked(*, orphaned: bool) -> Harness:
     await harness.say("m3", "Other", branch={"from": "m2"})
     if orphaned:
         harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
-        asked = len(harness.model.asked)
+        requests_before = len(harness.model.asked)
         dead = asyncio.ensure_future(harness.say("m4"))
-        await harness.model_is_asked(asked + 1)
+        await harness.model_is_asked(requests_before + 1)
         dead.cancel()
         await asyncio.wait([dead])
     return harness

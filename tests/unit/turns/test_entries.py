@@ -29,45 +29,45 @@ LIBRARY = str(Path(baton.__file__).parent)
 @contextmanager
 def entries() -> Iterator[list[str]]:
     """Collect the functions of ``turns.py`` that code of other modules calls. A coroutine counts once."""
-    found: list[str] = []
+    items: list[str] = []
     seen: list[FrameType] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or frame.f_code.co_filename != turns.__file__ or any(frame is each for each in seen):
+        if event != "call" or frame.f_code.co_filename != turns.__file__ or any(frame is entry for entry in seen):
             return
         seen.append(frame)
         caller = frame.f_back
         if caller is None or caller.f_code.co_filename != turns.__file__:
-            found.append(frame.f_code.co_qualname)
+            items.append(frame.f_code.co_qualname)
 
     sys.setprofile(note)
     try:
-        yield found
+        yield items
     finally:
         sys.setprofile(None)
 
 
 async def a_message() -> list[str]:
     harness = Harness()
-    with entries() as found:
+    with entries() as entered:
         await harness.say()
-    return found
+    return entered
 
 
 async def a_message_that_calls_tools() -> list[str]:
     harness = wiki()
     harness.model.script(Answer.calling(), "Three pages.")
-    with entries() as found:
+    with entries() as entered:
         await harness.say()
-    return found
+    return entered
 
 
 async def a_repeated_message() -> list[str]:
     harness = Harness()
     await harness.say()
-    with entries() as found:
+    with entries() as entered:
         await harness.say()
-    return found
+    return entered
 
 
 async def sent_during_an_answer(message_id: str, *further: str) -> list[str]:
@@ -76,13 +76,13 @@ async def sent_during_an_answer(message_id: str, *further: str) -> list[str]:
     harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), *further)
     first = asyncio.ensure_future(harness.say("m1"))
     await harness.model_is_asked()
-    with entries() as found:
+    with entries() as entered:
         second = asyncio.ensure_future(harness.say(message_id))
         await asyncio.sleep(2)
         gate.set()
         await second
     await first
-    return found
+    return entered
 
 
 async def a_message_to_a_busy_thread() -> list[str]:
@@ -100,46 +100,46 @@ async def a_message_after_a_worker_has_died() -> list[str]:
     await harness.model_is_asked()
     first.cancel()
     await asyncio.wait([first])
-    with entries() as found:
-        said = await harness.say("m2")
-    assert said.text == "Two"
+    with entries() as entered:
+        turn = await harness.say("m2")
+    assert turn.text == "Two"
     assert len(harness.model.asked) == 3
-    return found
+    return entered
 
 
 async def a_refused_message() -> list[str]:
     harness = Harness()
     await harness.say("m1", "Hello")
-    with entries() as found, pytest.raises(MessageIdConflict):
+    with entries() as entered, pytest.raises(MessageIdConflict):
         await harness.say("m1", "Something else")
-    return found
+    return entered
 
 
 async def a_refused_action() -> list[str]:
     harness = Harness()
     await harness.say()
-    with entries() as found, pytest.raises(NotInHandoff):
+    with entries() as entered, pytest.raises(NotInHandoff):
         await harness.turns.run(harness.ada, exit_request(harness.thread_id, key="1"), lambda event: None, seconds=20)
-    return found
+    return entered
 
 
 async def one_answer_of_two() -> list[str]:
     harness = wiki()
     first, _ = await interrupted(harness, "home", "help")
-    with entries() as found:
-        said = await answer(harness, yes(first))
-    assert said.finished is None
-    return found
+    with entries() as entered:
+        turn = await answer(harness, yes(first))
+    assert turn.finished is None
+    return entered
 
 
 async def an_answer() -> list[str]:
     harness = wiki()
     [interrupt] = await interrupted(harness)
     harness.model.script("Done.")
-    with entries() as found:
-        said = await answer(harness, yes(interrupt))
-    assert said.text == "Done."
-    return found
+    with entries() as entered:
+        turn = await answer(harness, yes(interrupt))
+    assert turn.text == "Done."
+    return entered
 
 
 async def a_takeover() -> list[str]:
@@ -149,19 +149,19 @@ async def a_takeover() -> list[str]:
     await harness.model_is_asked()
     first.cancel()
     await asyncio.wait([first])
-    with entries() as found:
+    with entries() as entered:
         await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     assert len(harness.model.asked) == 2
-    return found
+    return entered
 
 
 async def a_foreign_thread() -> list[str]:
     harness = Harness()
     await harness.say()
     bob = type(harness.ada)(harness.ada.tenant_id, "bob")
-    with entries() as found, pytest.raises(BatonError):
+    with entries() as entered, pytest.raises(BatonError):
         await harness.say("m2", scope=bob)
-    return found
+    return entered
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ async def a_foreign_thread() -> list[str]:
         a_takeover,
         a_foreign_thread,
     ],
-    ids=lambda each: each.__name__,
+    ids=lambda entry: entry.__name__,
 )
 async def test_a_message_enters_the_module_of_turns_three_times_at_most(
     send: Callable[[], Awaitable[list[str]]],
 ) -> None:
-    found = await send()
-    assert 1 <= len(found) <= MOST, found
+    items = await send()
+    assert 1 <= len(items) <= MOST, items
 
 
 async def test_a_queued_message_reaches_its_run_by_three_functions() -> None:

@@ -52,9 +52,9 @@ async def test_a_turn_its_usage_its_cost_and_its_record_name_the_fallback_that_a
     deployment = Deployment()
     harness = deployment.harness
     harness.model.script(ModelUnavailable())
-    said = await harness.say()
-    assert said.text == "I stand in."
-    assert said.last["usage"][0]["model"] == "llama-4"
+    exchange = await harness.say()
+    assert exchange.text == "I stand in."
+    assert exchange.last["usage"][0]["model"] == "llama-4"
     turn = await deployment.turn()
     assert (turn["model"], turn["errorCode"]) == ("llama-4", None)
     assert turn["cost"] == pytest.approx((10 * 1 + 2 * 2) / 1_000_000)
@@ -67,8 +67,8 @@ async def test_a_turn_that_changed_its_model_between_two_calls_is_priced_by_both
     deployment = Deployment()
     harness = deployment.harness
     harness.model.script(Answer.calling(ToolCall("c1", "no_such_tool", "{}")), ModelUnavailable())
-    said = await harness.say()
-    assert said.text == "I stand in."
+    exchange = await harness.say()
+    assert exchange.text == "I stand in."
     turn = await deployment.turn()
     assert turn["model"] == "llama-4"
     assert turn["cost"] == pytest.approx((12 * 1_000 + 10 * 1 + 2 * 2) / 1_000_000)
@@ -79,8 +79,8 @@ async def test_an_answer_of_a_fallback_that_breaks_off_is_priced_as_the_fallback
     deployment = Deployment()
     deployment.harness.model.script(ModelUnavailable())
     deployment.groq.script(Answer(("I stand ",), ModelTimeout()))
-    said = await deployment.harness.say()
-    assert (said.text, said.last["code"]) == ("I stand ", "model_timeout")
+    exchange = await deployment.harness.say()
+    assert (exchange.text, exchange.last["code"]) == ("I stand ", "model_timeout")
     turn = await deployment.turn()
     usage = turn["usage"]
     assert turn["model"] == "llama-4"
@@ -92,8 +92,8 @@ async def test_waiting_for_fallbacks_ends_with_the_turns_time() -> None:
     deployment = Deployment()
     deployment.harness.model.script(ModelTimeout())
     deployment.groq.script(Answer(gate=asyncio.Event()))  # it says nothing
-    said = await deployment.harness.say(seconds=0.2)
-    assert said.last["code"] == "turn_timeout"
+    turn = await deployment.harness.say(seconds=0.2)
+    assert turn.last["code"] == "turn_timeout"
     assert len(deployment.groq.asked) == 1
     assert deployment.groq.abandoned == 1
 
@@ -117,8 +117,8 @@ async def test_what_is_too_long_for_a_fallback_is_not_too_long_for_the_model() -
 async def test_a_question_that_the_model_refused_is_not_put_to_the_fallback(failure: ModelError, code: str) -> None:
     deployment = Deployment()
     deployment.harness.model.script(failure)
-    said = await deployment.harness.say()
-    assert said.last["code"] == code
+    turn = await deployment.harness.say()
+    assert turn.last["code"] == code
     assert deployment.groq.asked == []
 
 

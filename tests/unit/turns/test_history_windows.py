@@ -32,9 +32,9 @@ def thrifty(**memory: Any) -> AgentDefinition:
 
 
 def harness(**memory: Any) -> Harness:
-    made = Harness(assistant=thrifty(**memory))
-    made.model.otherwise = Answer((ANSWERED,), usage=Usage(10, 2, 4))
-    return made
+    product = Harness(assistant=thrifty(**memory))
+    product.model.otherwise = Answer((ANSWERED,), usage=Usage(10, 2, 4))
+    return product
 
 
 async def talk(harness: Harness, *numbers: int) -> None:
@@ -44,11 +44,11 @@ async def talk(harness: Harness, *numbers: int) -> None:
 
 def prompts(harness: Harness, *, model: str = "test-model") -> list[tuple[Prompt, ...]]:
     """The prompts of the answers so far."""
-    return [asked.prompts for asked in harness.model.asked if asked.settings.model == model]
+    return [request.prompts for request in harness.model.asked if request.settings.model == model]
 
 
 def questions(prompt: tuple[Prompt, ...]) -> list[str]:
-    return [str(each.content) for each in prompt if each.role is Role.USER]
+    return [str(entry.content) for entry in prompt if entry.role is Role.USER]
 
 
 def thread_windows(harness: Harness) -> tuple[HistoryWindow, ...]:
@@ -57,7 +57,7 @@ def thread_windows(harness: Harness) -> tuple[HistoryWindow, ...]:
 
 def last_due(harness: Harness) -> SummaryDue:
     """Return the summary that waits in the queue."""
-    [message] = [each for _, each in harness.queue.sent if isinstance(each, QueuedSummary)]
+    [message] = [entry for _, entry in harness.queue.sent if isinstance(entry, QueuedSummary)]
     return message.due
 
 
@@ -73,17 +73,17 @@ async def work_off_summaries(harness: Harness) -> int:
 async def test_prompts_begin_alike_until_a_stride() -> None:
     talked = harness(summary=False)
     await talk(talked, *range(40))
-    made = prompts(talked)
+    built = prompts(talked)
     # The day stands right before the message: behind everything that the next prompt repeats.
-    assert {str(prompt[-2].content) for prompt in made} == {TODAY[1]}
-    begins = [prompt[:-2] for prompt in made]
+    assert {str(prompt[-2].content) for prompt in built} == {TODAY[1]}
+    begins = [prompt[:-2] for prompt in built]
     strides = [
         number for number, (before, after) in enumerate(itertools.pairwise(begins)) if after[: len(before)] != before
     ]
     assert 3 <= len(strides) <= 10
     assert len(thread_windows(talked)) == 1
     start = thread_windows(talked)[0].first_ordinal
-    assert questions(made[-1])[0] == talked.store.committed("acme", talked.thread_id)[start].text
+    assert questions(built[-1])[0] == talked.store.committed("acme", talked.thread_id)[start].text
 
 
 async def test_a_plain_turn_stores_no_window() -> None:
@@ -173,9 +173,9 @@ async def test_a_commit_names_the_message_that_awaits_a_summary(monkeypatch: pyt
     commits: list[int | None] = []
     commit = talked.store.commit
 
-    async def noted(lease: Lease, made: Commit) -> Any:
-        commits.append(made.summary_at)
-        return await commit(lease, made)
+    async def noted(lease: Lease, product: Commit) -> Any:
+        commits.append(product.summary_at)
+        return await commit(lease, product)
 
     monkeypatch.setattr(talked.store, "commit", noted)
     for number in itertools.count():
@@ -283,8 +283,8 @@ async def test_a_smaller_budget_takes_effect_with_the_next_turn() -> None:
 
 async def test_tokens_read_from_a_cache_are_counted_in_the_usage() -> None:
     talked = harness()
-    said = await talked.say()
-    assert said.last["usage"][0]["cachedInputTokens"] == 4
+    turn = await talked.say()
+    assert turn.last["usage"][0]["cachedInputTokens"] == 4
     assert talked.store.rows["acme", talked.thread_id].thread.usage == Usage(10, 2, 4)
 
 
@@ -292,7 +292,7 @@ async def test_calls_of_one_conversation_and_agent_share_a_cache_key() -> None:
     talked = harness()
     await talk(talked, 1, 2)
     await talked.say("m3", thread_id="0b7a52c4-3a55-4fd9-9a3c-6cf31a0f2a11")
-    first, second, other = (asked.settings.cache_key for asked in talked.model.asked)
+    first, second, other = (request.settings.cache_key for request in talked.model.asked)
     assert first == second != other
     assert first is not None
     assert len(first) <= 64

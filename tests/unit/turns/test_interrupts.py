@@ -53,23 +53,23 @@ async def stored(harness: Harness) -> Thread:
 
 async def test_long_arguments_of_a_question_are_cut_and_show_it(harness: Harness) -> None:
     (interrupt,) = await interrupted(harness, "p" * 3_000)
-    shown = interrupt["metadata"]["arguments"]
-    assert (len(shown), shown[-1]) == (MAX_ARGUMENTS, "\u2026")
+    arguments = interrupt["metadata"]["arguments"]
+    assert (len(arguments), arguments[-1]) == (MAX_ARGUMENTS, "\u2026")
 
 
 async def test_other_calls_of_the_same_answer_are_made_meanwhile(harness: Harness) -> None:
     harness.model.script(Answer.calling(delete("home"), ToolCall("call-2", "look", "{}")))
-    said = await harness.say()
+    turn = await harness.say()
     assert [called.name for called in harness.tools.calls] == ["look"]
-    assert len(said.last["outcome"]["interrupts"]) == 1
+    assert len(turn.last["outcome"]["interrupts"]) == 1
 
 
 async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness) -> None:
     (interrupt,) = await interrupted(harness)
     harness.model.script("Done.")
-    said = await answer(harness, yes(interrupt))
+    turn = await answer(harness, yes(interrupt))
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
-    assert said.types == [
+    assert turn.types == [
         "RUN_STARTED",
         "STATE_SNAPSHOT",
         "TOOL_CALL_RESULT",
@@ -78,7 +78,7 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness)
         "TEXT_MESSAGE_END",
         "RUN_FINISHED",
     ]
-    started = said.events[0].body
+    started = turn.events[0].body
     assert started["parentRunId"] != started["runId"]
     assert started["input"]["messages"] == []
     assert started["input"]["resume"][0]["interruptId"] == interrupt["id"]
@@ -105,15 +105,15 @@ async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None
 async def test_a_refused_call_is_not_made_and_the_model_learns_it(harness: Harness, refusal: str) -> None:
     (interrupt,) = await interrupted(harness)
     harness.model.script("As you wish.")
-    said = await answer(
+    turn = await answer(
         harness,
         no(interrupt) if refusal == "cancelled" else yes(interrupt, {"approved": False, "comment": "Not that one!"}),
     )
     assert harness.tools.calls == []
-    assert said.text == "As you wish."
+    assert turn.text == "As you wish."
     reported = str(harness.model.asked[1].contents[-1][1])
     assert "refused" in reported
-    (result,) = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
+    (result,) = [event.body for event in turn.events if event.type == "TOOL_CALL_RESULT"]
     assert result["metadata"]["outcome"] == "refused"
     assert ("Not that one!" in reported) == (refusal == "payload")
 
@@ -123,10 +123,10 @@ async def test_an_answer_is_taken_days_later_even_after_the_thread_was_closed(ha
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.TIMEOUT, patience=5)
     harness.clock.advance(timedelta(days=3).total_seconds())
     harness.model.script("Done.")
-    said = await answer(harness, yes(interrupt))
+    turn = await answer(harness, yes(interrupt))
     assert len(harness.tools.calls) == 1
-    assert said.finished is not None
-    assert said.finished.thread.status.value == "active"
+    assert turn.finished is not None
+    assert turn.finished.thread.status.value == "active"
 
 
 async def test_an_approval_that_comes_too_late_counts_as_none(harness: Harness) -> None:
@@ -145,8 +145,8 @@ async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
     assert waiting.events == []
     assert harness.tools.calls == []
     harness.model.script("One of two.")
-    said = await answer(harness, no(second))
-    assert said.text == "One of two."
+    turn = await answer(harness, no(second))
+    assert turn.text == "One of two."
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
     reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
     assert reported[0] == "home is gone."
@@ -241,8 +241,8 @@ async def test_a_run_that_went_on_and_died_is_taken_over_and_calls_nothing_twice
 async def test_the_call_is_made_with_the_permissions_of_the_message(harness: Harness) -> None:
     may = replace(harness.ada, permissions=frozenset({"wiki:write"}))
     harness.model.script(Answer.calling(delete("home")), "Done.")
-    said = await harness.say("m1", "Delete it.", scope=may)
-    await answer(harness, yes(said.last["outcome"]["interrupts"][0]))
+    turn = await harness.say("m1", "Delete it.", scope=may)
+    await answer(harness, yes(turn.last["outcome"]["interrupts"][0]))
     assert harness.tools.calls[0].context.scope.permissions == {"wiki:write"}
 
 
@@ -254,8 +254,8 @@ async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_ag
     harness.model.script("First.", "Second.")
     with pytest.raises(StoreUnavailable):
         await answer(harness, yes(interrupt))
-    said = await answer(harness, yes(interrupt))
-    assert said.text == "First."
+    turn = await answer(harness, yes(interrupt))
+    assert turn.text == "First."
     assert len(harness.model.asked) == 2
     assert len(harness.tools.calls) == 1
     contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
@@ -284,8 +284,8 @@ async def test_a_run_that_is_given_up_still_shows_what_its_calls_have_returned(h
     (interrupt,) = await interrupted(harness)
     for _ in range(2):
         await answer_and_die(harness, yes(interrupt))
-    said = await answer(harness, yes(interrupt))
-    assert said.last["code"] == "interrupted"
+    turn = await answer(harness, yes(interrupt))
+    assert turn.last["code"] == "interrupted"
     await harness.say("m2", "And?")
     assert call_results(harness) == ["home is gone."]
     assert len(harness.tools.calls) == 1
@@ -299,8 +299,8 @@ async def test_a_run_that_is_cancelled_at_its_second_attempt_still_shows_what_it
     run = harness.store.rows["acme", harness.thread_id].thread.run
     assert run is not None
     await harness.live.request_cancel(harness.ada, harness.thread_id, run.run_id)
-    said = await answer(harness, yes(interrupt))
-    assert said.last["outcome"] == {"type": "cancelled"}
+    turn = await answer(harness, yes(interrupt))
+    assert turn.last["outcome"] == {"type": "cancelled"}
     await harness.say("m2", "And?")
     assert call_results(harness) == ["home is gone."]
 
@@ -346,6 +346,6 @@ async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_an
     harness.tools.withdraw("delete")
     harness.tools.lose("mcp:wiki", "it is down")
     harness.model.script("Sorry.")
-    said = await answer(harness, yes(interrupt))
-    assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nSorry."
+    turn = await answer(harness, yes(interrupt))
+    assert turn.text == "I'm working with limited resources right now, but here's what I know...\n\nSorry."
     assert "cannot be reached" in call_results(harness)[-1]

@@ -48,19 +48,19 @@ class Deployment:
 
         self.harness.tools.add("weather", weather, parameters=CITY)
         self.served = Served(self.harness)
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     def _answer(self, body: dict[str, Any]) -> httpx2.Response:
         if "tools" not in body:
             return sse(*saying("A title."))
-        self.asked.append(body)
+        self.requests.append(body)
         return sse(*self.script.pop(0))
 
     async def say(self) -> tuple[list[str], str]:
         """Say hello. Returns the texts of the assistant, and all events that a client has got."""
         answer = await self.served.post("/runs", run_input(self.served, runId=str(uuid.uuid4())))
         stored, _ = await self.served.items(f"/threads/{self.harness.thread_id}/messages")
-        texts = [each["content"] for each in stored if each["role"] == "assistant" and each.get("content")]
+        texts = [entry["content"] for entry in stored if entry["role"] == "assistant" and entry.get("content")]
         assert answer.status_code == 200
         return texts, answer.text
 
@@ -98,7 +98,7 @@ async def test_a_call_in_the_text_that_cannot_be_read_is_asked_for_again() -> No
     deployment = Deployment(saying(broken), calling("weather"), saying("Sunny."))
     texts, _ = await deployment.say()
     assert (texts, deployment.cities) == (["Sunny."], ["Oslo"])
-    assert "not valid JSON" in deployment.asked[1]["messages"][-1]["content"]
+    assert "not valid JSON" in deployment.requests[1]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize("name", ["weather<|channel|>commentary", "functions.weather"])
@@ -124,7 +124,7 @@ async def test_halves_of_characters_and_nul_in_a_call_end_no_turn(name: str, arg
     texts, events = await deployment.say()
     assert texts == ["Sunny."]
     assert "RUN_ERROR" not in events
-    result = deployment.asked[1]["messages"][-1]
+    result = deployment.requests[1]["messages"][-1]
     assert result["role"] == "tool"
     if name != "weather":
         assert "no tool" in result["content"]
@@ -142,11 +142,11 @@ async def test_an_answer_without_words_after_a_tool_is_asked_for_once_more(empty
     texts, events = await deployment.say()
     assert texts == ["Sunny."]
     assert events.count("TEXT_MESSAGE_START") == events.count("TEXT_MESSAGE_END") == 1
-    assert "had no words" in deployment.asked[2]["messages"][-1]["content"]
+    assert "had no words" in deployment.requests[2]["messages"][-1]["content"]
 
 
 async def test_it_is_asked_for_once() -> None:
     deployment = Deployment(saying(""), saying(""))
     _, events = await deployment.say()
     assert "The model gave an empty answer" in events
-    assert len(deployment.asked) == 2
+    assert len(deployment.requests) == 2

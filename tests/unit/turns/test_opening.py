@@ -48,10 +48,10 @@ def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
 
 async def begun(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
     """Send a message, and wait until the model is asked about it."""
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     turn = harness.turns.run(harness.ada, harness.request(message_id), events.append, seconds=20)
     task = asyncio.ensure_future(turn)
-    await harness.model_is_asked(asked + 1)
+    await harness.model_is_asked(requests_before + 1)
     return task
 
 
@@ -116,8 +116,8 @@ async def test_a_question_that_cannot_be_stored_is_answered_to_nobody(monkeypatc
         with pytest.raises(StoreUnavailable):
             await harness.turns.run(harness.ada, harness.request(), events.append, seconds=20)
     assert not events
-    said = await harness.say()
-    assert said.text == "Hello there."
+    turn = await harness.say()
+    assert turn.text == "Hello there."
 
 
 async def test_a_message_that_was_answered_long_ago_is_replayed_and_its_new_answer_sent_to_nobody() -> None:

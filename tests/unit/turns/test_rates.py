@@ -93,7 +93,7 @@ async def test_the_next_message_of_a_conversation_waits_for_its_turn_and_is_not_
     running.append(asyncio.ensure_future(harness.say("m2")))
     await asyncio.sleep(1)
     goes_on.set()
-    assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
+    assert [exchange.types[-1] for exchange in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
 
 
 @pytest.mark.parametrize("message_id", ["m2", "m1"])
@@ -109,7 +109,7 @@ async def test_no_more_requests_over_http_wait_for_a_conversation_than_runs_are_
     with pytest.raises(RateLimited, match="requests waiting for answers in progress"):
         await harness.say(message_id)
     goes_on.set()
-    assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
+    assert [exchange.types[-1] for exchange in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
     assert not [
         count
         for (_, counter), count in harness.activity.counts.items()
@@ -157,7 +157,7 @@ async def test_a_turn_whose_activity_cannot_be_stored_for_its_size_continues_unc
     class Full:
         get, threads = harness.activity.get, harness.activity.threads
 
-        async def change(self, *about: object, **known: object) -> bool:
+        async def change(self, *about: object, **fields: object) -> bool:
             raise CountsTooLarge
 
     harness.activity = Full()

@@ -93,7 +93,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
     harness = await remembering()
     await harness.say("m1", QUESTION)
     await harness.say("m2", "Something else entirely")
-    first, second = (asked.contents[0] for asked in harness.model.asked)
+    first, second = (model_request.contents[0] for model_request in harness.model.asked)
     assert first == second
     assert REMEMBERED not in prompt_text(harness)
 
@@ -123,9 +123,9 @@ async def test_an_agent_can_switch_each_retrieval_off() -> None:
 
 async def test_what_stands_in_the_history_is_not_recalled() -> None:
     harness = Harness(recalls=True)
-    said = await harness.say("m1", "My cat is called Miso.")
-    assert said.finished is not None
-    where = {"thread_id": harness.thread_id, "message_id": said.finished.messages[0].id}
+    exchange = await harness.say("m1", "My cat is called Miso.")
+    assert exchange.finished is not None
+    where = {"thread_id": harness.thread_id, "message_id": exchange.finished.messages[0].id}
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.", **where)
     await harness.say("m2", QUESTION)
     assert prompt_text(harness).count("My cat is called Miso.") == 1
@@ -177,11 +177,11 @@ async def test_only_an_answer_of_the_user_is_relevant_for_the_question_before_it
 
 async def test_a_whole_sentence_is_not_relevant_for_the_message_before_it() -> None:
     harness = Harness(recalls=True)
-    said = "Spinach tastes best with garlic."
-    before = {PAIR: f"My cat is called Miso. {said}"}
-    await remember(harness.search, harness.embedder, harness.ada, said, role="user", neighbours=before)
+    exchange = "Spinach tastes best with garlic."
+    before = {PAIR: f"My cat is called Miso. {exchange}"}
+    await remember(harness.search, harness.embedder, harness.ada, exchange, role="user", neighbours=before)
     await harness.say(content=QUESTION)
-    assert said not in prompt_text(harness)
+    assert exchange not in prompt_text(harness)
 
 
 async def test_a_message_is_not_relevant_for_those_around_it() -> None:
@@ -278,27 +278,27 @@ async def test_a_consulted_agent_gets_rows_below_their_header() -> None:
     asking = ASSISTANT.model_copy(update={"sub_agents": ("expert",)})
     harness = Harness(recalls=True, assistant=asking, others=(expert,))
     await learn(harness, harness.ada, "expert", ROWS.text, chunk=ROWS)
-    asked = call("ask_expert", message="cat food in grams: Miso, Tofu?")
-    harness.model.script(Answer.calling(asked), "70 g.", "It gets 70 g.")
+    model_request = call("ask_expert", message="cat food in grams: Miso, Tofu?")
+    harness.model.script(Answer.calling(model_request), "70 g.", "It gets 70 g.")
     await harness.say(content=QUESTION)
     everything = "\n".join(str(content) for _, content in harness.model.asked[1].contents)
     assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in everything
 
 
-def sources(said: Said) -> list[dict[str, Any]]:
-    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
-    found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
-    return found
+def sources(exchange: Said) -> list[dict[str, Any]]:
+    ends = [event.body for event in exchange.events if event.type == "TEXT_MESSAGE_END"]
+    results: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
+    return results
 
 
 async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/h")
     await learn(harness, harness.ada, "assistant", "Cellos have strings.")
-    said = await harness.say(content=QUESTION)
-    [source] = sources(said)
-    assert said.finished is not None
-    assert said.finished.messages[-1].sources == (source,)
+    exchange = await harness.say(content=QUESTION)
+    [source] = sources(exchange)
+    assert exchange.finished is not None
+    assert exchange.finished.messages[-1].sources == (source,)
     score = source["score"]
     assert score > 0
     assert source == {
@@ -342,13 +342,15 @@ async def consulted(*, says: str, answer: str) -> list[tuple[str, str]]:
     )
     await learn(harness, harness.ada, "expert", PUMP.text, chunk=PUMP)
     harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), says, answer)
-    said = await harness.say(content=QUESTION)
-    return [(source["kind"], source["agentId" if source["kind"] == "document" else "id"]) for source in sources(said)]
+    exchange = await harness.say(content=QUESTION)
+    return [
+        (source["kind"], source["agentId" if source["kind"] == "document" else "id"]) for source in sources(exchange)
+    ]
 
 
 async def test_an_answer_names_the_documents_that_consulted_agents_cite() -> None:
-    found = await consulted(says="By hand (Handbook, page 3).", answer="Miso is let in by hand (Expert).")
-    assert found == [("agent", "expert"), ("document", "expert")]
+    results = await consulted(says="By hand (Handbook, page 3).", answer="Miso is let in by hand (Expert).")
+    assert results == [("agent", "expert"), ("document", "expert")]
 
 
 async def test_an_answer_names_no_documents_that_consulted_agents_do_not_cite() -> None:
@@ -365,10 +367,10 @@ async def test_an_answer_that_found_nothing_has_no_sources() -> None:
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP)
     harness.model.script("The documents do not mention it.")
-    said = await harness.say(content=QUESTION)
-    assert sources(said) == []
-    assert said.finished is not None
-    assert said.finished.messages[-1].sources == ()
+    exchange = await harness.say(content=QUESTION)
+    assert sources(exchange) == []
+    assert exchange.finished is not None
+    assert exchange.finished.messages[-1].sources == ()
 
 
 async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says_why() -> None:
@@ -379,9 +381,9 @@ async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says
         raise StoreUnavailable
 
     harness.documents.get_many = fail  # type: ignore[method-assign]
-    said = await harness.say(content=QUESTION)
-    assert said.text == "Hello there."
-    assert sources(said) == []
+    exchange = await harness.say(content=QUESTION)
+    assert exchange.text == "Hello there."
+    assert sources(exchange) == []
     assert PUMP.text not in prompt_text(harness)
     assert (await blocks(harness))["knowledge"]["error"].startswith("store_unavailable: ")
 
@@ -413,13 +415,13 @@ async def test_a_turn_goes_on_without_a_search_that_fails_or_is_slow(breaks: Any
     harness = await remembering()
     with_deadline(harness, 100)
     breaks(harness)
-    said = await harness.say(content=QUESTION)
-    assert (said.types[-1], said.text) == ("RUN_FINISHED", "Hello there.")
+    exchange = await harness.say(content=QUESTION)
+    assert (exchange.types[-1], exchange.text) == ("RUN_FINISHED", "Hello there.")
     assert REMEMBERED not in prompt_text(harness)
-    found = await blocks(harness)
-    assert found["episodes"]["error"].startswith(error)
-    assert found["knowledge"]["error"].startswith(error)
-    assert found["episodes"]["items"] == []
+    results = await blocks(harness)
+    assert results["episodes"]["error"].startswith(error)
+    assert results["knowledge"]["error"].startswith(error)
+    assert results["episodes"]["items"] == []
 
 
 async def test_without_an_embedder_the_message_is_searched_by_its_words() -> None:
@@ -478,8 +480,8 @@ async def test_a_run_that_is_stopped_while_it_recalls_leaves_nothing_behind() ->
 @pytest.mark.parametrize("content", ["OR AND NOT (", '"', "ä" * 10_000, "*:*", "私の猫の名前は何ですか", "\u0000?"])
 async def test_any_message_can_be_recalled_for(content: str) -> None:
     harness = await remembering()
-    said = await harness.say(content=content)
-    assert said.types[-1] == "RUN_FINISHED"
+    exchange = await harness.say(content=content)
+    assert exchange.types[-1] == "RUN_FINISHED"
 
 
 async def test_an_attempt_after_a_crash_recalls_again() -> None:
@@ -490,8 +492,8 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
     dead.cancel()
     await asyncio.gather(dead, return_exceptions=True)
     harness.clock.advance(60)
-    said = await harness.say(content=QUESTION)
-    assert said.types[-1] == "RUN_FINISHED"
+    exchange = await harness.say(content=QUESTION)
+    assert exchange.types[-1] == "RUN_FINISHED"
     assert REMEMBERED in prompt_text(harness)
     assert len(harness.context_records.records) == 1
 
@@ -501,8 +503,8 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
 
 async def teach(harness: Harness, name: str, trigger: str, description: str = "Says what cats are called.") -> None:
     draft = ProcedureDraft(name, description, (trigger,), (ProcedureStep("Say the name."),))
-    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
-    await add_approved(harness.procedures, harness.ada, made)
+    product = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, product)
 
 
 class Meanings(FakeEmbedder):

@@ -62,7 +62,7 @@ async def test_the_run_ends_and_the_next_one_begins(harness: Harness, failure: E
     first = await harness.say(subscriber=harness.subscriber("tab"))
     assert loop.time() - began < DRAIN_SECONDS + 1  # virtual time: a limit
     second = await harness.say("m2", subscriber=harness.subscriber("tab"))
-    assert [said.last["outcome"] for said in (first, second)] == [{"type": "success"}] * 2
+    assert [exchange.last["outcome"] for exchange in (first, second)] == [{"type": "success"}] * 2
 
 
 async def refused(socketed: Socketed) -> None:

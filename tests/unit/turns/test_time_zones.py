@@ -36,11 +36,11 @@ def harness() -> Harness:
     return Harness(clock=FakeClock(LATE))
 
 
-def day_of(harness: Harness, place: int = -1) -> str:
+def day_of(harness: Harness, index: int = -1) -> str:
     """Return the sentence about the day, right before the message."""
-    reported = harness.model.asked[place].contents
-    asked = max(number for number, (role, _) in enumerate(reported) if role == "user")
-    return str(reported[asked - 1][1])
+    reported = harness.model.asked[index].contents
+    model_request = max(number for number, (role, _) in enumerate(reported) if role == "user")
+    return str(reported[model_request - 1][1])
 
 
 async def test_the_day_is_that_of_the_requests_time_zone(harness: Harness) -> None:
@@ -86,13 +86,13 @@ async def test_the_question_keeps_the_zone_that_counted_for_it(harness: Harness)
     await harness.say("m1", time_zone=VIENNA)
     await harness.say("m2")
     await harness.say("m3", thread_id=new_thread_id())
-    kept = {
+    record = {
         message.id: message.time_zone
         for thread_id in {thread_id for _, thread_id in harness.store.rows}
         for message in harness.store.committed("acme", thread_id)
         if message.role is Role.USER
     }
-    assert kept == {"m1": VIENNA, "m2": VIENNA, "m3": VIENNA}
+    assert record == {"m1": VIENNA, "m2": VIENNA, "m3": VIENNA}
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.time_zone == VIENNA
 
@@ -122,7 +122,7 @@ async def test_what_stands_before_the_day_is_the_same_in_the_next_prompt_whateve
     for number, zone in enumerate((VIENNA, SEATTLE, VIENNA)):
         await harness.say(f"m{number}", f"Question {number}", time_zone=zone)
         harness.clock.advance(86_400)
-    first, second, third = (asked.prompts for asked in harness.model.asked)
+    first, second, third = (model_request.prompts for model_request in harness.model.asked)
     assert second[: len(first) - 2] == first[:-2]
     assert third[: len(second) - 2] == second[:-2]
     assert "Today is" not in str(third[:-2])
@@ -136,7 +136,7 @@ async def test_the_day_does_not_change_within_a_run(harness: Harness) -> None:
     harness.tools.add("wait", wait)
     harness.model.script(Answer.calling(ToolCall("c", "wait", "{}")), "Done.")
     await harness.say(time_zone=VIENNA)
-    before, after = (asked.prompts for asked in harness.model.asked)
+    before, after = (model_request.prompts for model_request in harness.model.asked)
     assert after[: len(before)] == before
     assert day_of(harness) == IN_VIENNA
 
@@ -153,7 +153,7 @@ async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
     await harness.say("m1", "Get me the help desk", scope=may, time_zone=VIENNA)
     _, *agents = harness.model.asked
     assert [str(agent.contents[0][1]) for agent in agents] == ["Help.", "Hush.", "Help."]
-    assert {day_of(harness, place) for place in (1, 2, 3)} == {IN_VIENNA}
+    assert {day_of(harness, index) for index in (1, 2, 3)} == {IN_VIENNA}
 
 
 async def test_a_run_after_an_approval_names_its_own_day_before_the_whole_exchange() -> None:
@@ -204,8 +204,8 @@ async def test_a_store_that_fails_with_the_zone_leaves_a_turn_that_can_be_repeat
     with pytest.raises(StoreUnavailable):
         await harness.say(time_zone=zone)
     harness.clock.advance(60)
-    said = await harness.say(time_zone=zone)
-    assert said.text == "Hello there."
+    exchange = await harness.say(time_zone=zone)
+    assert exchange.text == "Hello there."
     assert len(harness.store.committed("acme", harness.thread_id)) == 2
     assert (await harness.time_zones.last(harness.ada) is not None) is (zone is not None)
 

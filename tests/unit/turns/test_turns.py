@@ -44,27 +44,27 @@ def harness() -> Harness:
 
 async def test_a_message_is_answered_by_the_events_of_one_run(harness: Harness) -> None:
     harness.model.script("Good morning")
-    said = await harness.say()
-    assert said.types == PLAIN
-    assert said.text == "Good morning"
-    assert said.last["outcome"] == {"type": "success"}
+    exchange = await harness.say()
+    assert exchange.types == PLAIN
+    assert exchange.text == "Good morning"
+    assert exchange.last["outcome"] == {"type": "success"}
 
 
 async def test_every_event_is_ag_ui_and_numbered_from_one(harness: Harness) -> None:
-    said = await harness.say()
+    exchange = await harness.say()
     ag_ui: TypeAdapter[AgUiEvent] = TypeAdapter(AgUiEvent)
-    for event in said.events:
+    for event in exchange.events:
         ag_ui.validate_python(event.body)
-    assert said.seqs == list(range(1, len(said.events) + 1))
-    metadata = said.events[0].body["metadata"]
+    assert exchange.seqs == list(range(1, len(exchange.events) + 1))
+    metadata = exchange.events[0].body["metadata"]
     assert metadata["threadId"] == harness.thread_id
     assert metadata["messageId"] == "m1"
     assert metadata["attempt"] == 1
 
 
 async def test_run_started_shows_the_question_to_other_screens(harness: Harness) -> None:
-    said = await harness.say(content="What time is it?")
-    assert said.events[0].body["input"]["messages"][0]["content"] == "What time is it?"
+    exchange = await harness.say(content="What time is it?")
+    assert exchange.events[0].body["input"]["messages"][0]["content"] == "What time is it?"
 
 
 async def test_the_second_turn_goes_on_counting_and_knows_the_first(harness: Harness) -> None:
@@ -83,16 +83,16 @@ async def test_the_second_turn_goes_on_counting_and_knows_the_first(harness: Har
 
 async def test_question_and_answer_are_stored_with_what_is_known_about_them(harness: Harness) -> None:
     harness.model.script("Good morning")
-    said = await harness.say()
-    assert said.finished is not None
-    question, answer = said.finished.messages
+    exchange = await harness.say()
+    assert exchange.finished is not None
+    question, answer = exchange.finished.messages
     assert (question.role, question.ordinal, question.id) == (Role.USER, 0, "m1")
     assert (answer.role, answer.ordinal, answer.content) == (Role.ASSISTANT, 1, "Good morning")
     assert answer.agent_name == "Assistant"
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.next_ordinal == 2
     assert thread.run is None
-    assert thread.last_seq == said.seqs[-1]
+    assert thread.last_seq == exchange.seqs[-1]
 
 
 async def test_a_repeated_message_gets_the_same_events_and_no_second_turn(harness: Harness) -> None:
@@ -182,19 +182,19 @@ async def test_a_new_uuid_of_version_5_begins_no_conversation(harness: Harness) 
 
 async def test_a_model_error_ends_the_run_and_the_next_turn_works(harness: Harness) -> None:
     harness.model.script(ModelRateLimited(), "Better now")
-    said = await harness.say()
-    assert said.types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
-    assert (said.last["code"], said.last["metadata"]["retryable"]) == ("model_rate_limited", True)
+    exchange = await harness.say()
+    assert exchange.types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+    assert (exchange.last["code"], exchange.last["metadata"]["retryable"]) == ("model_rate_limited", True)
     assert (await harness.say("m2")).text == "Better now"
 
 
 async def test_what_was_said_before_the_model_failed_is_kept_and_closed(harness: Harness) -> None:
     harness.model.script(Answer(("Half an ",), error=ModelUnavailable()))
-    said = await harness.say()
-    assert said.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
-    assert said.finished is not None
-    assert said.finished.messages[-1].content == "Half an "
-    assert said.finished.messages[-1].status is MessageStatus.CANCELLED
+    exchange = await harness.say()
+    assert exchange.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+    assert exchange.finished is not None
+    assert exchange.finished.messages[-1].content == "Half an "
+    assert exchange.finished.messages[-1].status is MessageStatus.CANCELLED
 
 
 async def test_a_repeat_after_a_failure_shows_the_same_failure(harness: Harness) -> None:
@@ -306,10 +306,10 @@ async def test_a_taken_over_run_says_which_attempt_it_is_and_where_to_jump_from(
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)
-    said = await harness.say("m1")
-    metadata = said.events[0].body["metadata"]
+    exchange = await harness.say("m1")
+    metadata = exchange.events[0].body["metadata"]
     assert (metadata["attempt"], metadata["previousSeq"]) == (2, before.seqs[-1])
-    assert said.text == "taken over"
+    assert exchange.text == "taken over"
 
 
 async def test_who_read_the_messages_during_an_attempt_that_died_resumes_with_the_one_after_it(
@@ -325,10 +325,10 @@ async def test_who_read_the_messages_during_an_attempt_that_died_resumes_with_th
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)
-    said = await harness.say("m1", "Is anybody there?")
+    exchange = await harness.say("m1", "Is anybody there?")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, read.last_seq)
-    assert [event.body for event in replay.events] == [event.body for event in said.events]
+    assert [event.body for event in replay.events] == [event.body for event in exchange.events]
     assert replay.events[0].body["input"]["messages"][0]["content"] == "Is anybody there?"
     assert replay.events[0].body["metadata"]["previousSeq"] == read.last_seq
 
@@ -337,23 +337,23 @@ async def test_a_run_that_killed_two_workers_is_given_up(harness: Harness) -> No
     for _ in range(2):
         gate = asyncio.Event()
         harness.model.script(Answer(("lost",), gate=gate, gate_at=1))
-        asked = len(harness.model.asked)
+        count_before = len(harness.model.asked)
         dead = asyncio.ensure_future(harness.say("m1"))
-        await harness.model_is_asked(asked + 1)
+        await harness.model_is_asked(count_before + 1)
         dead.cancel()
         await asyncio.wait([dead])
         harness.clock.advance(60)
-    said = await harness.say("m1")
-    assert (said.types, said.last["code"]) == (["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"], "interrupted")
+    exchange = await harness.say("m1")
+    assert (exchange.types, exchange.last["code"]) == (["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"], "interrupted")
     assert (await harness.say("m2")).types == PLAIN
 
 
 @pytest.mark.parametrize("cut", range(7))
 async def test_a_resume_after_any_event_gives_exactly_what_is_missing(harness: Harness, cut: int) -> None:
-    said = await harness.say()
+    exchange = await harness.say()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, min(cut, thread.last_seq))
-    assert [e.body for e in replay.events] == [e.body for e in said.events][cut:]
+    assert [e.body for e in replay.events] == [e.body for e in exchange.events][cut:]
     assert replay.snapshot is None
 
 
@@ -364,29 +364,31 @@ async def test_a_whole_answer_whose_commit_failed_is_committed_and_the_model_is_
     harness.model.script("First.", "Second.")
     with pytest.raises(StoreUnavailable):
         await harness.say()
-    said = await harness.say()
-    assert said.text == "First."
+    exchange = await harness.say()
+    assert exchange.text == "First."
     assert len(harness.model.asked) == 1
     assert [message.text for message in harness.store.committed("acme", harness.thread_id)] == ["Hello", "First."]
 
 
 async def test_without_the_models_own_figures_the_prompt_and_its_tools_are_counted(harness: Harness) -> None:
     harness.model.script(Answer(("one two",), usage=None))
-    said = await harness.say("m1", "Hello")
-    (asked,) = harness.model.asked
-    messages = sum(len(str(content).split()) + MESSAGE_FRAME_TOKENS for _, content in asked.contents)
+    exchange = await harness.say("m1", "Hello")
+    (model_request,) = harness.model.asked
+    messages = sum(len(str(content).split()) + MESSAGE_FRAME_TOKENS for _, content in model_request.contents)
     tools = sum(
-        len(text.split()) for spec in asked.tools for text in (spec.name, spec.description, json.dumps(spec.parameters))
+        len(text.split())
+        for spec in model_request.tools
+        for text in (spec.name, spec.description, json.dumps(spec.parameters))
     )
-    (usage,) = said.last["usage"]
+    (usage,) = exchange.last["usage"]
     assert tools > 0
     assert (usage["inputTokens"], usage["outputTokens"]) == (messages + tools + REPLY_TOKENS, 2)
 
 
 async def test_the_end_of_a_run_is_in_no_log_before_the_commit(harness: Harness) -> None:
     harness.model.script("long " * 100_000)
-    said = await harness.say()
-    assert said.types[-1] == "RUN_FINISHED"
+    exchange = await harness.say()
+    assert exchange.types[-1] == "RUN_FINISHED"
     pieces = (await harness.log.read(harness.ada, harness.thread_id, after=0)).pieces
     logged = [event["type"] for piece in pieces for event in piece.events]
     assert "TEXT_MESSAGE_CONTENT" in logged

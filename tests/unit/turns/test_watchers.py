@@ -46,16 +46,16 @@ async def test_a_thread_with_the_same_watchers_is_not_asked_for_them(
 ) -> None:
     harness, reads = await watched(monkeypatch)
     before = types(harness, "tab")
-    said = await harness.say("m3", subscriber=harness.subscriber(connection_id) if connection_id else None)
+    exchange = await harness.say("m3", subscriber=harness.subscriber(connection_id) if connection_id else None)
     assert reads.count == 0
-    assert types(harness, "tab") == [*before, *said.types]
+    assert types(harness, "tab") == [*before, *exchange.types]
 
 
 async def test_a_connection_that_was_attached_in_between_gets_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
     harness, _ = await watched(monkeypatch)
     await harness.live.attach(harness.ada, harness.thread_id, "phone", harness.subscriber("phone").token_expires_at)
-    said = await harness.say("m3")
-    assert types(harness, "phone") == said.types
+    exchange = await harness.say("m3")
+    assert types(harness, "phone") == exchange.types
 
 
 async def test_a_connection_that_is_attached_during_a_run_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +66,8 @@ async def test_a_connection_that_is_attached_during_a_run_gets_all_of_it(monkeyp
     await harness.model_is_asked(3)
     await harness.live.attach(harness.ada, harness.thread_id, "phone", harness.subscriber("phone").token_expires_at)
     gate.set()
-    said = await saying
-    assert types(harness, "phone") == said.types
+    exchange = await saying
+    assert types(harness, "phone") == exchange.types
     assert reads.count >= 1
 
 
@@ -82,15 +82,15 @@ async def test_a_connection_that_has_gone_is_not_known_after_the_run(monkeypatch
 
 async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     harness, reads = await watched(monkeypatch)
-    asked = len(harness.model.asked)
+    count_before = len(harness.model.asked)
     request = harness.request("m3")
     await harness.live.request_cancel(harness.ada, harness.thread_id, request.run_id)
-    said = await harness.say("m3")
-    assert said.finished is not None
-    end = said.finished.messages[-1].end
+    exchange = await harness.say("m3")
+    assert exchange.finished is not None
+    end = exchange.finished.messages[-1].end
     assert end is not None
     assert end.outcome is OutcomeType.CANCELLED
-    assert (len(harness.model.asked), reads.count) == (asked, 1)
+    assert (len(harness.model.asked), reads.count) == (count_before, 1)
     assert not (await harness.live.live(harness.ada, harness.thread_id)).cancelled_runs
 
 
@@ -101,10 +101,10 @@ async def test_a_run_that_was_cancelled_before_the_one_before_it_ended_says_noth
     later = harness.request("m4")
     await harness.live.request_cancel(harness.ada, harness.thread_id, later.run_id)
     await harness.say("m3")
-    asked = len(harness.model.asked)
-    said = await harness.say("m4")
-    assert said.finished is not None
-    end = said.finished.messages[-1].end
+    count_before = len(harness.model.asked)
+    exchange = await harness.say("m4")
+    assert exchange.finished is not None
+    end = exchange.finished.messages[-1].end
     assert end is not None
     assert end.outcome is OutcomeType.CANCELLED
-    assert len(harness.model.asked) == asked
+    assert len(harness.model.asked) == count_before

@@ -89,12 +89,12 @@ class ForgetCalls:
         return ForgetRequest(self.clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self.clock.now())
 
     async def _begin(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        known = await self.requests.open(request.scope, request)
-        await self.forgettings.start(known)
-        if known.id == request.id:
+        forget_request = await self.requests.open(request.scope, request)
+        await self.forgettings.start(forget_request)
+        if forget_request.id == request.id:
             detail = {"requestId": request.id, "userId": request.user_id}
             if request.thread_id is not None:
                 detail["threadId"] = request.thread_id
             action = "user.forget" if request.subject is ForgetSubject.USER else "thread.forget"
             await self.audit.record(scope, action, thread_id=None, outcome="requested", detail=detail)
-        return known
+        return forget_request

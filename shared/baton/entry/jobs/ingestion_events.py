@@ -84,6 +84,6 @@ class IngestionEvents:
 
 def document_of(event: Event) -> DocumentRef:
     """Return the version that a step's event is about: the input of its execution."""
-    given = event["document"]
-    place = given["tenantId"], given["agentId"], given["documentId"], given["version"]
-    return DocumentRef(*place, rebuilds=given.get("rebuilds", False))
+    document = event["document"]
+    key = document["tenantId"], document["agentId"], document["documentId"], document["version"]
+    return DocumentRef(*key, rebuilds=document.get("rebuilds", False))

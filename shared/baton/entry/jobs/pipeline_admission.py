@@ -81,13 +81,13 @@ class Admission:
 
     async def admit(self, pipeline: Pipeline) -> int:
         """Begin waiting runs while there is room, and return their number. Raises ``StoreUnavailable``."""
-        begun = 0
+        runs_begun = 0
         while (waiting := await self._next(pipeline)) is not None:
             if not await self._begin(waiting.run):
                 break
             await self.queue.remove(waiting)
-            begun += 1
-        return begun
+            runs_begun += 1
+        return runs_begun
 
     async def admit_all(self) -> int:
         """Begin waiting runs of all pipelines while there is room, and return their number.
@@ -105,10 +105,10 @@ class Admission:
             running = await self._running(pipeline)
             if subject not in running.places:
                 return False
-            left = running.without(subject)
+            runs = running.without(subject)
             # None waits while there is room, or another worker is just about to begin it.
-            waiting = await self._choose(pipeline, left) if running.are_full(self.limits) else None
-            if waiting is not None and waiting.run.subject in left.places:
+            waiting = await self._choose(pipeline, runs) if running.are_full(self.limits) else None
+            if waiting is not None and waiting.run.subject in runs.places:
                 waiting = None
             changed = running.end(subject)
             if waiting is not None:
@@ -132,9 +132,9 @@ class Admission:
         """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest."""
         if len(running.places) >= self.limits.at_once:
             return None
-        found = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
-        able = [each for each in found if self._may_begin(running, each.run)]
-        return min(able, key=lambda each: (running.of_tenant(each.run.tenant_id), each.since), default=None)
+        runs = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
+        able = [run for run in runs if self._may_begin(running, run.run)]
+        return min(able, key=lambda run: (running.of_tenant(run.run.tenant_id), run.since), default=None)
 
     async def _begin(self, run: PipelineRun) -> bool:
         """Begin a run if there is room; return False if there is none."""
@@ -145,10 +145,10 @@ class Admission:
             return running.begin(run, self.clock.now())
 
         before = await self._change(run.pipeline, begin)
-        place = before.places.get(run.subject)
-        if place is not None:
+        slot = before.places.get(run.subject)
+        if slot is not None:
             # Its worker may have ended before the execution began.
-            await self.executions.start(replace(run, name=place.name))
+            await self.executions.start(replace(run, name=slot.name))
             return True
         if not before.have_room(run.tenant_id, self.limits):
             return False

@@ -56,8 +56,8 @@ class AdmittedCaptures:
         """See ``Captures``."""
         # A name is the account's, and two tenants may have threads of the same id; a forgotten one's may be used again.
         created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
-        place = _hash(scope.tenant_id, ref.thread_id, created_at)
-        subject = f"{place}-{ref.first_ordinal}-{ref.end_ordinal}"
+        slot = _hash(scope.tenant_id, ref.thread_id, created_at)
+        subject = f"{slot}-{ref.first_ordinal}-{ref.end_ordinal}"
         described = {
             "tenantId": scope.tenant_id,
             "userId": scope.user_id,
@@ -120,6 +120,6 @@ def _document_subject(ref: DocumentRef, created_at: datetime) -> str:
     return f"{_hash(ref.tenant_id, ref.agent_id, ref.document_id, to_millis(created_at))}-{ref.version}"
 
 
-def _hash(*place: object) -> str:
+def _hash(*parts: object) -> str:
     """Return a part of a name for something that one tenant has. Ids have no slashes in front of the last one."""
-    return hashlib.sha256("/".join(map(str, place)).encode()).hexdigest()[:32]
+    return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:32]

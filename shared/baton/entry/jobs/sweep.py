@@ -61,7 +61,7 @@ class Sweeper:
         report = SweepReport()
         due = self.idle.due(self.clock.now())
         report.is_complete = await each_until(
-            deadline, due, lambda each: self._look_at(each, report), at_once=CONCURRENT
+            deadline, due, lambda thread: self._look_at(thread, report), at_once=CONCURRENT
         )
         if not report.is_complete:
             count(Metric.SWEEPS_UNFINISHED)

@@ -53,21 +53,28 @@ class ConversationStates:
             return self._check_specialist(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        found, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
-        unfinished = [each for each in found if _may_continue(scope, agents, each)]
-        offer = next((each.workflow for each in unfinished if not each.is_offered), None)
-        others = [each.workflow for each in unfinished if each.workflow is not offer]
+        workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
+        unfinished = [item for item in workflows if _may_continue(scope, agents, item)]
+        offer = next((item.workflow for item in unfinished if not item.is_offered), None)
+        others = [item.workflow for item in unfinished if item.workflow is not offer]
         resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
         return replace(conversation, offer=offer, resumable=tuple(resumable))
 
     async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
         """Return the handoff during which an uncommitted run with this ``change`` took place."""
         changed = change.handoffs if change is not None else ()
-        begun = next((each for each in changed if each.outcome is None or each.child_thread_id is not None), None)
-        place = thread.conversation.handoff
-        if begun is not None or place is None:
-            return begun
-        return await self.handoffs.get(scope, thread.id, place)
+        handoff_request = next(
+            (
+                handoff_request
+                for handoff_request in changed
+                if handoff_request.outcome is None or handoff_request.child_thread_id is not None
+            ),
+            None,
+        )
+        handoff_place = thread.conversation.handoff
+        if handoff_request is not None or handoff_place is None:
+            return handoff_request
+        return await self.handoffs.get(scope, thread.id, handoff_place)
 
     async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
         """Return the caller's own workflow that can be continued, in whichever thread it is.
@@ -92,17 +99,25 @@ class ConversationStates:
         ``StoreUnavailable``.
         """
         scope, thread_id, now = lease.scope, lease.thread_id, self.clock.now()
-        kept = {request.place for request in change.handoffs} if change is not None else set()
-        place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
-        left = await self.handoffs.get(scope, thread_id, place) if place not in kept else None
-        if left is None or left.outcome is not None:
+        kept_places = {request.place for request in change.handoffs} if change is not None else set()
+        handoff_place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
+        handoff_request = (
+            await self.handoffs.get(scope, thread_id, handoff_place) if handoff_place not in kept_places else None
+        )
+        if handoff_request is None or handoff_request.outcome is not None:
             return
-        await self.handoffs.put(lease, left.end(HandoffOutcome.FAILED, now))
-        begun = await self.workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
-        if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
-            is_new = not any(begun.data.values())
-            ended = abandon(begun, now) if is_new else replace(begun, status=WorkflowStatus.SAVED, updated_at=now)
-            await self.workflows.put(lease, ended)
+        await self.handoffs.put(lease, handoff_request.end(HandoffOutcome.FAILED, now))
+        workflow = (
+            await self.workflows.find(scope, handoff_request.workflow_id)
+            if handoff_request.workflow_id is not None
+            else None
+        )
+        if workflow is not None and workflow.thread_id == thread_id and workflow.status is WorkflowStatus.ACTIVE:
+            is_new = not any(workflow.data.values())
+            released = (
+                abandon(workflow, now) if is_new else replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
+            )
+            await self.workflows.put(lease, released)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
         """Apply a run's change: write its handoffs, workflows and procedures. A repetition changes nothing.
@@ -163,18 +178,18 @@ class ConversationStates:
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
         agents = await self.agents.of(scope)
-        main, known = agents.main(thread), thread.conversation
+        main, state = agents.main(thread), thread.conversation
         agent = agents.describe(thread.active_agent_id)
         trouble = None
         if agent is None and thread.is_handed_over:
             agent, trouble = placeholder_for(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
         conversation = RunningConversation(
-            thread, main, agent or main, agents.describe, resumable=known.resumable, trouble=trouble
+            thread, main, agent or main, agents.describe, resumable=state.resumable, trouble=trouble
         )
-        if known.handoff is None:
+        if state.handoff is None:
             return conversation
-        found = self.workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
-        handoff, workflow = await gather_all(self.handoffs.get(scope, thread.id, known.handoff), found)
+        reading = self.workflows.find(scope, state.workflow.id) if state.workflow is not None else _no_workflow()
+        handoff, workflow = await gather_all(self.handoffs.get(scope, thread.id, state.handoff), reading)
         if workflow is None or workflow.thread_id != thread.id:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))

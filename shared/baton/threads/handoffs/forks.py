@@ -110,11 +110,11 @@ class Forks:
         keeps_calls: bool = False,
     ) -> None:
         """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
-        wanted = self._lease_request(child_id, parent_id, agent)
-        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        lease_request = self._lease_request(child_id, parent_id, agent)
+        lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             if copied:
-                copies = [self._copy(each, place, keeps_calls=keeps_calls) for place, each in enumerate(copied)]
+                copies = [self._copy(message, index, keeps_calls=keeps_calls) for index, message in enumerate(copied)]
                 await self._commit(lease, copies)
             else:
                 await self.store.release(lease)
@@ -132,15 +132,15 @@ class Forks:
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
         child_id, question = exchange.child_thread_id, exchange.question
-        wanted = self._lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
-        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        lease_request = self._lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
-            known = await self.store.get_turn(scope, child_id, question.id)
-            if known is not None and known.first_ordinal < lease.thread.next_ordinal:
+            turn = await self.store.get_turn(scope, child_id, question.id)
+            if turn is not None and turn.first_ordinal < lease.thread.next_ordinal:
                 await self.store.release(lease)
                 return
             copied = await self._read_granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
-            await self._write(lease, exchange, copied, is_known=known is not None)
+            await self._write(lease, exchange, copied, is_known=turn is not None)
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
         """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
@@ -202,25 +202,25 @@ class Forks:
         """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
         parent = await self.store.get_thread(scope, handoff.thread_id)
         listed = set(handoff.recent_messages)
-        found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
-        found = [message for message in found if message.id in listed]
-        if not handoff.show_tool_calls or not found:
-            return found
-        found = await messages_between(self.store, scope, parent, found[0].ordinal, handoff.ordinal)
-        return [message for message in found if message.id in listed or not message.is_said]
+        messages = await self._last(scope, parent, len(listed), before=handoff.ordinal)
+        messages = [message for message in messages if message.id in listed]
+        if not handoff.show_tool_calls or not messages:
+            return messages
+        messages = await messages_between(self.store, scope, parent, messages[0].ordinal, handoff.ordinal)
+        return [message for message in messages if message.id in listed or not message.is_said]
 
     async def _last(
         self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
     ) -> list[StoredMessage]:
         """Return the last ``count`` messages of the parent, or those ``before`` an ordinal."""
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         before = parent.next_ordinal if before is None else before
-        wanted = min(count, MAX_COPIED)
-        while before is not None and before > 0 and len(found) < wanted:
+        most = min(count, MAX_COPIED)
+        while before is not None and before > 0 and len(messages) < most:
             page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
-            found = [*select_spoken(page.messages), *found]
+            messages = [*select_spoken(page.messages), *messages]
             before = page.next_before
-        return found[-wanted:] if wanted else []
+        return messages[-most:] if most else []
 
     @staticmethod
     def _lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
@@ -238,16 +238,16 @@ class Forks:
         """Write the exchange after the existing and the copied messages, and commit all of it at once."""
         question, run = exchange.question, exchange.run
         first = lease.thread.next_ordinal
-        asked = first + len(copied)
-        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
+        next_ordinal = first + len(copied)
+        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), next_ordinal, lease.fence)
         await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
         shows = exchange.handoff.show_tool_calls
         written = [
-            self._copy(message, first + place, keeps_calls=shows) for place, message in enumerate((*copied, question))
+            self._copy(message, first + index, keeps_calls=shows) for index, message in enumerate((*copied, question))
         ]
         written += [
-            replace(message, ordinal=asked + place, fence=0, end=None)
-            for place, message in enumerate(exchange.messages, start=1)
+            replace(message, ordinal=next_ordinal + number, fence=0, end=None)
+            for number, message in enumerate(exchange.messages, start=1)
         ]
         end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
         await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])

@@ -50,13 +50,13 @@ class Sandboxes:
         copied = await self._before(scope, source, end)
         agent = await self._agent(scope, source, turn)
         child_id = self.clock.new_id()
-        shown = await self.readers.redact_for(scope, source.user_id, copied)
+        messages = await self.readers.redact_for(scope, source.user_id, copied)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
         title = await self.readers.redact_for(scope, source.user_id, title)
         # Before the copy is made, so that there is no copy without its record.
         detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
         await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)
-        await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
+        await self.forks.begin(scope, child_id, source.id, agent, messages, keeps_calls=True)
         return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
 
     async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
@@ -64,22 +64,29 @@ class Sandboxes:
         if end == 0:
             return []
         branch = source.continued_from(end - 1)
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         before: int | None = end
-        while before is not None and len(found) <= MAX_COPIED:
+        while before is not None and len(messages) <= MAX_COPIED:
             page = await self.store.read_messages(scope, branch, limit=PAGE, before=before)
-            found = [*page.messages, *found]
+            messages = [*page.messages, *messages]
             before = page.next_before
-        kept = found[-MAX_COPIED:]
-        if len(kept) < len(found):
+        stored_messages = messages[-MAX_COPIED:]
+        if len(stored_messages) < len(messages):
             # A call without its result, or a result without its call, would be refused by models.
-            first = next((place for place, each in enumerate(kept) if each.run_id != found[-MAX_COPIED - 1].run_id), 0)
-            kept = kept[first:]
-        refused = filtered_runs(kept)
-        return [message for message in kept if message.run_id not in refused]
+            first = next(
+                (
+                    index
+                    for index, stored_message in enumerate(stored_messages)
+                    if stored_message.run_id != messages[-MAX_COPIED - 1].run_id
+                ),
+                0,
+            )
+            stored_messages = stored_messages[first:]
+        refused = filtered_runs(stored_messages)
+        return [message for message in stored_messages if message.run_id not in refused]
 
     async def _agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
-        spoke = next((each.agent_id for each in reversed(turn) if each.agent_id is not None), None)
+        spoke = next((message.agent_id for message in reversed(turn) if message.agent_id is not None), None)
         if spoke is not None and spoke != source.agent_id:
             agent = (await self.agents.of(scope)).describe(spoke)
             if agent is not None and agent.remote is None:

@@ -100,7 +100,7 @@ class SkillMaking:
         if workflow.status is not WorkflowStatus.COMPLETED:
             return await self._rivals(scope, agent_id, workflow)
         own = await self.skills.in_use(scope, agent_id)
-        if len(own) >= MAX_PRIVATE and all(each.slug != slug_of(str(name)) for each in own):
+        if len(own) >= MAX_PRIVATE and all(procedure.slug != slug_of(str(name)) for procedure in own):
             raise IllegalTransition(
                 "The skill cannot be saved: the user has as many skills as they may have. "
                 "Tell the user that one has to be removed first"
@@ -113,8 +113,10 @@ class SkillMaking:
         Raises ``InvalidProcedure``, which the review has ruled out.
         """
         draft = draft_from(collected_fields(workflow.data))
-        made = Procedure(draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at)
-        skill = await self.skills.save(scope, made, made_of=f"{workflow.thread_id}#{workflow.id}")
+        procedure = Procedure(
+            draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at
+        )
+        skill = await self.skills.save(scope, procedure, made_of=f"{workflow.thread_id}#{workflow.id}")
         await self.audit.record(
             scope,
             "skill.activate",
@@ -135,8 +137,8 @@ class SkillMaking:
 
     async def _is_taken(self, scope: Scope, agent_id: str, slug: str) -> bool:
         names = (slug, f"{TENANT_PREFIX}{slug}")
-        found = await gather_all(*(self.procedures.get_approved(scope, agent_id, name) for name in names))
-        return any(each is not None for each in found)
+        procedures = await gather_all(*(self.procedures.get_approved(scope, agent_id, name) for name in names))
+        return any(procedure is not None for procedure in procedures)
 
 
 def _list_answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> str:

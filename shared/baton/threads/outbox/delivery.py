@@ -53,7 +53,7 @@ class Delivery:
         """The connections of the last refresh, with the end of their tokens; None before the first one."""
         self.cancelled_runs: frozenset[str] = frozenset()
         """Ids of runs with a request to stop, as of the last refresh."""
-        self.asked: frozenset[LeaseMark] = frozenset()
+        self.questioned: frozenset[LeaseMark] = frozenset()
         """Leases whose holders were asked for a sign of life, as of the last refresh."""
         self.is_log_read = False
         """Whether somebody reads the log while it is written, as of the last refresh."""
@@ -77,7 +77,7 @@ class Delivery:
         A client reads the log again after it is attached. So a new connection has the events logged before the last
         refresh, and gets all later events here. It misses none, and drops repeated events by their sequence numbers.
         """
-        known = set(self._senders)  # another may join during the read
+        earlier = set(self._senders)  # another may join during the read
         live = await self._live.live(self._scope, self._thread_id)
         if self._stopped:
             return
@@ -86,9 +86,9 @@ class Delivery:
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
                 self._give(connection_id, encode(self._recent))
-        self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
+        self.cancelled_runs, self.questioned = live.cancelled_runs, live.asked
         self.is_log_read = live.is_log_read
-        for connection_id in known & self._senders.keys() - live.connections.keys():
+        for connection_id in earlier & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
 

@@ -65,7 +65,7 @@ class Follower:
                 with contextlib.suppress(StoreUnavailable):  # it only lets the text be written to the log sooner
                     await self._live.note_reader(scope, thread_id)
             if when_dead is not None:
-                dead = await watch.look(thread, heard=bool(replay.events))
+                dead = await watch.look(thread, has_answered=bool(replay.events))
                 if thread.is_interrupted:
                     dead = thread.lease
                 if dead is not None and dead != reported:

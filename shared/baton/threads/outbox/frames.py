@@ -21,11 +21,11 @@ class EncodedEvent:
 
 def encode(events: Iterable[Event]) -> list[EncodedEvent]:
     """Return the events as JSON, in order. One encoding serves all connections."""
-    found: list[EncodedEvent] = []
+    encoded_events: list[EncodedEvent] = []
     for event in events:
         frames = event.frames()
-        found += [EncodedEvent(frame, len(frame.encode()), is_slice=len(frames) > 1) for frame in frames]
-    return found
+        encoded_events += [EncodedEvent(frame, len(frame.encode()), is_slice=len(frames) > 1) for frame in frames]
+    return encoded_events
 
 
 class FrameQueue:

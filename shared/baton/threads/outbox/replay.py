@@ -130,19 +130,19 @@ class Replays:
         They include the question of the run in progress. If they are too many, the second value is the first sequence
         number of those that are returned, the newest; otherwise None.
         """
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         if thread.run is not None:
-            found += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
+            messages += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
             # Only the question. Drop a stored end, because ``thread`` was read before that end was committed.
-            found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
+            messages = [replace(m, end=None) for m in messages if m.run_id == thread.run.run_id and m.role is Role.USER]
         before: int | None = None
         pages = 0
         while thread.next_ordinal > 0 and after < thread.last_seq:
             if pages == MAX_PAGES:
-                return _keep_whole_runs(found, thread.last_seq)
+                return _keep_whole_runs(messages, thread.last_seq)
             # Events are numbered through all branches.
             page = await self._store.read_messages(scope, thread.unbranched, limit=SNAPSHOT_MESSAGES, before=before)
-            found = [*page.messages, *found]
+            messages = [*page.messages, *messages]
             pages += 1
             ends = [message.end for message in page.messages if message.end is not None]
             if page.next_before is None or any(end.last_seq <= after for end in ends):
@@ -150,7 +150,7 @@ class Replays:
             if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_KEPT:
                 break
             before = page.next_before
-        return found, None
+        return messages, None
 
 
 def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
@@ -183,9 +183,11 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
 
 def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
     """Return the messages without those of the first run, whose beginning may be missing, and their first number."""
-    ended = next((place for place, message in enumerate(messages) if message.end is not None), len(messages) - 1)
-    kept = list(messages[ended + 1 :])
-    return kept, next((message.end.first_seq for message in kept if message.end is not None), last_seq + 1)
+    last_index = next((index for index, message in enumerate(messages) if message.end is not None), len(messages) - 1)
+    stored_messages = list(messages[last_index + 1 :])
+    return stored_messages, next(
+        (message.end.first_seq for message in stored_messages if message.end is not None), last_seq + 1
+    )
 
 
 def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:

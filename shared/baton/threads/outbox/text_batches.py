@@ -75,7 +75,7 @@ async def batch(
                     yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
                     if len(text) > MAX_DELTA_CHARS:
                         await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
-            if buffer.ended.is_set() and not buffer.pieces:
+            if buffer.end.is_set() and not buffer.pieces:
                 if buffer.error is not None:
                     raise buffer.error
                 for chunk in buffer.after_text:
@@ -85,7 +85,7 @@ async def batch(
             # The last text need not wait for the end of the interval.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interval):
-                    await buffer.ended.wait()
+                    await buffer.end.wait()
     finally:
         stopper.cancel()
         if not reader.done():  # otherwise do not pause, so that the message's end shares a frame with its last text
@@ -110,7 +110,7 @@ class _Buffer:
         """Tool calls and the end, which are yielded after all text."""
         self.error: Exception | None = None
         self.arrived = asyncio.Event()
-        self.ended = asyncio.Event()
+        self.end = asyncio.Event()
         self._has_given_text = False
 
     async def fill(
@@ -129,18 +129,18 @@ class _Buffer:
                         opened = None
                         if stop.is_set():
                             break  # nothing of the answer may be shown
-                    kept = limit.cut(chunk)
-                    if isinstance(kept, TextDelta | ReasoningDelta):
-                        self._add(type(kept), kept.text)
+                    part = limit.cut(chunk)
+                    if isinstance(part, TextDelta | ReasoningDelta):
+                        self._add(type(part), part.text)
                         if not self.arrived.is_set():
                             self.arrived.set()
                             await _let_first_words_out()
-                    elif isinstance(kept, AnsweredBy):
-                        self._add(AnsweredBy, kept.model)
-                    elif isinstance(kept, TextTakenBack):
+                    elif isinstance(part, AnsweredBy):
+                        self._add(AnsweredBy, part.model)
+                    elif isinstance(part, TextTakenBack):
                         self._take_back()
-                    elif kept is not None:
-                        self.after_text.append(kept)
+                    elif part is not None:
+                        self.after_text.append(part)
                     if limit.is_spent:
                         break
             if opened is not None:
@@ -148,22 +148,22 @@ class _Buffer:
         except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
             self.error = error
         self.arrived.set()
-        self.ended.set()
+        self.end.set()
 
     async def end_when(self, stop: asyncio.Event) -> None:
         await stop.wait()
         self.arrived.set()
-        self.ended.set()
+        self.end.set()
 
     def take(self) -> list[tuple[_Kind, str]]:
         """Return the chunks that have arrived. The first half of a character waits for the second one."""
         taken, self.pieces = [(kind, "".join(texts)) for kind, texts in self.pieces], []
-        if taken and not self.ended.is_set() and "\ud800" <= taken[-1][1][-1:] <= "\udbff":
+        if taken and not self.end.is_set() and "\ud800" <= taken[-1][1][-1:] <= "\udbff":
             kind, text = taken.pop()
             self.pieces = [(kind, [text[-1]])]
             taken += [(kind, text[:-1])] if text[:-1] else []
         self._has_given_text |= any(kind is TextDelta for kind, _ in taken)
-        if not self.ended.is_set():
+        if not self.end.is_set():
             self.arrived.clear()
         return taken
 
@@ -215,7 +215,7 @@ class AnswerLimit:
         """Yield the chunks up to the limit, then close the generator."""
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
-                if (kept := self.cut(chunk)) is not None:
-                    yield kept
+                if (part := self.cut(chunk)) is not None:
+                    yield part
                 if self.is_spent:
                     return

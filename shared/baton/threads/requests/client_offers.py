@@ -38,18 +38,18 @@ def client_offer(tools: object, context: object) -> ClientOffer | None:
 
     Raises ``InvalidRequest``, and ``MessageTooLarge`` for more than 64 KB of either.
     """
-    offered, shown = _list(tools, "tools", MAX_TOOLS), _list(context, "context", MAX_CONTEXT)
-    if not offered and not shown:
+    offered, notes = _list(tools, "tools", MAX_TOOLS), _list(context, "context", MAX_CONTEXT)
+    if not offered and not notes:
         return None
     _json(offered, "tools", MAX_TOOLS_BYTES)
-    _json(shown, "context", MAX_CONTEXT_BYTES)
-    return ClientOffer(_tools(offered), tuple(map(_context_item, range(len(shown)), shown)))
+    _json(notes, "context", MAX_CONTEXT_BYTES)
+    return ClientOffer(_tools(offered), tuple(map(_context_item, range(len(notes)), notes)))
 
 
 def _list(value: object, name: str, most: int) -> Sequence[Mapping[str, Any]]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise InvalidRequest(f"{name} must be a list of objects.")
     if len(value) > most:
         raise InvalidRequest(f"{name} must have at most {most} entries.")
@@ -70,16 +70,16 @@ def _json(value: object, name: str, most: int) -> str:
 
 def _tools(offered: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
     tools: dict[str, ClientTool] = {}
-    for number, given in enumerate(offered):
-        tool = _tool(given, f"tools[{number}]")
+    for number, fields in enumerate(offered):
+        tool = _tool(fields, f"tools[{number}]")
         if tool.name in tools:
             raise InvalidRequest(f"tools[{number}].name: two tools are named {tool.name!r}.")
         tools[tool.name] = tool
     return tuple(tools.values())
 
 
-def _tool(given: Mapping[str, Any], where: str) -> ClientTool:
-    name, description = given.get("name"), given.get("description", "")
+def _tool(fields: Mapping[str, Any], where: str) -> ClientTool:
+    name, description = fields.get("name"), fields.get("description", "")
     if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise InvalidRequest(f"{where}.name must be 1 to 64 letters, digits, _ and -.")
     if BUILTIN_TOOLS.fullmatch(name):
@@ -87,14 +87,14 @@ def _tool(given: Mapping[str, Any], where: str) -> ClientTool:
     if not isinstance(description, str) or len(description) > MAX_DESCRIPTION:
         raise InvalidRequest(f"{where}.description must be a string of at most {MAX_DESCRIPTION} characters.")
     try:
-        parameters = check_client_schema(given.get("parameters"))
+        parameters = check_client_schema(fields.get("parameters"))
     except ValueError as error:
         raise InvalidRequest(f"{where}.parameters: {str(error)[:300]}.") from None
     return ClientTool(name, _printable(description), parameters)
 
 
-def _context_item(number: int, given: Mapping[str, Any]) -> ContextItem:
-    description, value = given.get("description"), given.get("value")
+def _context_item(number: int, fields: Mapping[str, Any]) -> ContextItem:
+    description, value = fields.get("description"), fields.get("value")
     if not isinstance(description, str) or len(description) > MAX_ABOUT:
         raise InvalidRequest(f"context[{number}].description must be a string of at most {MAX_ABOUT} characters.")
     if not isinstance(value, str):

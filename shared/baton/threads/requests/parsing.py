@@ -104,7 +104,7 @@ def answer_request(
 ) -> AnswerRequest:
     """Build the request of several answers. Raises ``InvalidRequest`` unless they belong to one run."""
     ids = {answer.interrupt_id for answer in answers}
-    if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
+    if len(ids) != len(answers) or len({answer_message_id(interrupt_id) for interrupt_id in ids}) != 1:
         raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
     message_id = answer_message_id(answers[0].interrupt_id)
     run_id = parse_run_id(run_id)

@@ -48,7 +48,7 @@ def imported_session(
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
     zone = parse_time_zone(time_zone)
-    parsed = tuple(_message(thread.id, ordinal, given, now, zone) for ordinal, given in enumerate(messages))
+    parsed = tuple(_message(thread.id, ordinal, message, now, zone) for ordinal, message in enumerate(messages))
     if len({message.id for message in parsed}) < len(parsed):
         raise InvalidRequest("messages: every id may occur only once.")
     parsed = tuple(message for message in parsed if message.text.strip())
@@ -63,23 +63,23 @@ def imported_session(
 
 
 def _message(
-    thread_id: str, ordinal: int, given: Mapping[str, Any], now: datetime, zone: str | None
+    thread_id: str, ordinal: int, fields: Mapping[str, Any], now: datetime, zone: str | None
 ) -> ImportedMessage:
     where = f"messages[{ordinal}]"
-    role = _ROLES.get(given["role"]) if isinstance(given.get("role"), str) else None
+    role = _ROLES.get(fields["role"]) if isinstance(fields.get("role"), str) else None
     if role is None:
         raise InvalidRequest(f"{where}.role must be user, assistant or tool.")
-    message_id, tool_name = given.get("id"), given.get("tool_name")
+    message_id, tool_name = fields.get("id"), fields.get("tool_name")
     if message_id is None:
         message_id = imported_message_id(thread_id, ordinal)
     elif not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
         raise InvalidRequest(f"{where}.id must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
         raise InvalidRequest(f"{where}.toolName must be the name of a tool.")
-    text = _text(given.get("content"), where)
-    at = _time(given.get("timestamp"), f"{where}.timestamp", now)
-    rating, comment, rated_at = _feedback(given.get("feedback"), role, at, f"{where}.feedback", now)
-    zone = parse_time_zone(given.get("time_zone"), f"{where}.timeZone") or zone or _offset(given["timestamp"])
+    text = _text(fields.get("content"), where)
+    at = _time(fields.get("timestamp"), f"{where}.timestamp", now)
+    rating, comment, rated_at = _feedback(fields.get("feedback"), role, at, f"{where}.feedback", now)
+    zone = parse_time_zone(fields.get("time_zone"), f"{where}.timeZone") or zone or _offset(fields["timestamp"])
     return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at, zone)
 
 
@@ -92,18 +92,18 @@ def _offset(timestamp: str) -> str | None:
 
 
 def _feedback(
-    given: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
+    fields: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
 ) -> tuple[Rating | None, str | None, datetime | None]:
     """Return rating, comment and time of the feedback on a message."""
-    if given is None:
+    if fields is None:
         return None, None, None
     if role is not Role.ASSISTANT:
         raise InvalidRequest(f"{where}: only answers can be rated.")
-    rating = next((each for each in Rating if each.value == given.get("rating")), None)
+    rating = next((rating for rating in Rating if rating.value == fields.get("rating")), None)
     if rating is None:
         raise InvalidRequest(f"{where}.rating must be up or down.")
-    at = given.get("updated_at")
-    return rating, given_comment(given.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
+    at = fields.get("updated_at")
+    return rating, given_comment(fields.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
 
 
 def _text(content: object, where: str) -> str:

@@ -40,10 +40,10 @@ class MessageRequest:
         """The same for every retry. The branch counts, so that a repeated id never begins one."""
         if self.original_digest is not None:
             return self.original_digest
-        said = content_digest(self.content)
+        digest = content_digest(self.content)
         if self.branch is None:
-            return said
-        kind = "regenerate" if self.branch.is_regenerate else f"edit\0{said}"
+            return digest
+        kind = "regenerate" if self.branch.is_regenerate else f"edit\0{digest}"
         return content_digest(f"branch\0{self.branch.from_id}\0{kind}")
 
 

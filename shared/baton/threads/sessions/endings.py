@@ -83,12 +83,12 @@ class Endings:
             await self.sessions.record(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
-        left = await self.conversations.events_of_change(
+        base_events = await self.conversations.events_of_change(
             scope,
             thread,
             ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data),
         )
-        bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
+        bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed.episode_id)]
         events, last_seq = await log_outside_run(self.log, lease, bodies)
         is_queued = thread.notifies and await self.task_notifications.note_session_closed(lease)
         if await self.store.close(lease, last_seq=last_seq, ended=ref, resumable=resumable) and not is_queued:

@@ -141,13 +141,13 @@ class Importer:
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
         rated = [
-            Feedback(given.id, ordinal, messages[ordinal].run_id, given.rating, given.comment, given.rated_at)
-            for ordinal, given in enumerate(imported.messages)
-            if given.rating is not None and given.rated_at is not None
+            Feedback(message.id, ordinal, messages[ordinal].run_id, message.rating, message.comment, message.rated_at)
+            for ordinal, message in enumerate(imported.messages)
+            if message.rating is not None and message.rated_at is not None
         ]
         for start in range(0, len(rated), AT_ONCE):
             some = rated[start : start + AT_ONCE]
-            await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
+            await gather_all(*(self.feedback.put(lease.scope, lease.thread, feedback) for feedback in some))
             await held.current()
 
 
@@ -190,26 +190,26 @@ def _to_stored(
     """
     messages: list[StoredMessage] = []
     run_id = ""
-    for ordinal, given in enumerate(imported.messages):
-        if given.role is Role.USER or not run_id:
+    for ordinal, message in enumerate(imported.messages):
+        if message.role is Role.USER or not run_id:
             run_id = derive_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
         following = imported.messages[ordinal + 1 : ordinal + 2]
         is_last = not following or following[0].role is Role.USER
         messages.append(
             StoredMessage(
-                id=given.id,
-                role=given.role,
-                content=given.text,
+                id=message.id,
+                role=message.role,
+                content=message.text,
                 ordinal=ordinal,
                 run_id=run_id,
-                timestamp=given.timestamp,
-                tokens=message_tokens(given.text, counter),
-                agent_id=agent_id if given.role is Role.ASSISTANT else None,
-                is_tool_result=given.role is Role.TOOL,
-                tool_name=given.tool_name,
+                timestamp=message.timestamp,
+                tokens=message_tokens(message.text, counter),
+                agent_id=agent_id if message.role is Role.ASSISTANT else None,
+                is_tool_result=message.role is Role.TOOL,
+                tool_name=message.tool_name,
                 source=IMPORTED,
                 end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
-                time_zone=given.time_zone or (last_zone if not ordinal else None),
+                time_zone=message.time_zone or (last_zone if not ordinal else None),
             )
         )
     return messages

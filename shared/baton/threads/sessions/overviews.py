@@ -56,7 +56,7 @@ class Place:
                 "to": to_millis(self.period.end),
                 "after": self.after,
                 "listed": self.is_listed,
-                "rest": [list(each) for each in self.unfinished],
+                "rest": [list(thread_cursor) for thread_cursor in self.unfinished],
             }
         )
 
@@ -72,7 +72,7 @@ class Place:
                 "rest": list(rest),
             } if 0 <= start <= end <= MAX_MILLIS and len(rest) <= PAGE_THREADS:
                 period = Period(from_millis(start), from_millis(end))
-                return cls(period, after, is_listed, tuple(_parse_unfinished(each) for each in rest))
+                return cls(period, after, is_listed, tuple(_parse_unfinished(thread_cursor) for thread_cursor in rest))
         raise InvalidRequest("cursor was not handed out by this list.")
 
 
@@ -84,40 +84,43 @@ class Overviews:
     prices: Callable[[], Prices]
     """Returns the prices of models now."""
 
-    async def page(self, scope: Scope, place: Place) -> tuple[Overview, Place | None]:
+    async def page(self, scope: Scope, cursor: Place) -> tuple[Overview, Place | None]:
         """Return the counts of one page, and the place of the next one; None after the last.
 
         ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
         """
-        if place.unfinished:
-            threads = await self._read_threads(scope, place.unfinished)
-            after, is_listed = place.after, place.is_listed
-        elif place.is_listed:
+        if cursor.unfinished:
+            threads = await self._read_threads(scope, cursor.unfinished)
+            after, is_listed = cursor.after, cursor.is_listed
+        elif cursor.is_listed:
             return Overview(), None
         else:
             # Conversations that were active later may have turns in the period too.
             listed, after = await self.store.list_threads(
                 scope,
                 limit=PAGE_THREADS,
-                cursor=place.after,
+                cursor=cursor.after,
                 whole_tenant=True,
-                query=ThreadQuery(active_from=place.period.start),
+                query=ThreadQuery(active_from=cursor.period.start),
             )
-            threads, is_listed = [(each, None) for each in listed if each.created_at <= place.period.end], after is None
-        counted = await self._count(scope, threads, place.period)
+            threads, is_listed = (
+                [(thread, None) for thread in listed if thread.created_at <= cursor.period.end],
+                after is None,
+            )
+        counted = await self._count(scope, threads, cursor.period)
         overview, unfinished = Overview(), []
         for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
             overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
-        following = Place(place.period, after, is_listed, tuple(unfinished))
+        following = Place(cursor.period, after, is_listed, tuple(unfinished))
         return overview, following if unfinished or not is_listed else None
 
     async def _read_threads(
         self, scope: Scope, unfinished: Sequence[tuple[str, int]]
     ) -> list[tuple[Thread, int | None]]:
-        found = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
-        return [(thread, before) for thread, (_, before) in zip(found, unfinished, strict=True) if thread is not None]
+        threads = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
+        return [(thread, before) for thread, (_, before) in zip(threads, unfinished, strict=True) if thread is not None]
 
     async def _get(self, scope: Scope, thread_id: str) -> Thread | None:
         try:
@@ -141,11 +144,11 @@ class Overviews:
     ) -> tuple[Overview, int | None]:
         """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
         turns, rest = await turns_of(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
-        ended = [turn for turn in turns if turn.started_at is not None]
-        if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
+        summaries = [turn for turn in turns if turn.started_at is not None]
+        if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
         used = ThreadCost.of(thread.id, self.prices().cost(thread.spent, thread.usage), thread.usage)
-        counted = [self._to_counted(thread, turn) for turn in ended if _is_in(turn, period)]
+        counted = [self._to_counted(thread, turn) for turn in summaries if _is_in(turn, period)]
         return Overview.of_thread(used, counted, is_first=before is None), rest
 
     def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:

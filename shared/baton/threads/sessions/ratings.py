@@ -53,9 +53,9 @@ class Ratings:
         try:
             thread = await own_thread(self.store, scope, thread_id)
             message = await self._answer(scope, thread, message_id)
-            known = await self.feedback.get(scope, thread, message.ordinal)
-            if known.says(rating, comment) if known is not None else rating is None:
-                return Rated(thread.id, message.id, message.run_id, known)
+            earlier = await self.feedback.get(scope, thread, message.ordinal)
+            if earlier.says(rating, comment) if earlier is not None else rating is None:
+                return Rated(thread.id, message.id, message.run_id, earlier)
             feedback = await self._keep(scope, thread, message, rating, comment)
         except ThreadUnavailable as refusal:
             detail = {"messageId": message_id[:MAX_AUDITED]}
@@ -63,7 +63,7 @@ class Ratings:
                 scope, "message.feedback", thread_id=thread_id, outcome=refusal.audited_as, detail=detail
             )
             raise
-        if rating is not None and (known is None or known.rating is not rating):
+        if rating is not None and (earlier is None or earlier.rating is not rating):
             count(_COUNTED[rating])
         await self.audit.record(
             scope,

@@ -29,23 +29,23 @@ class Sessions:
     closings: Closings
     audit: AuditLog
 
-    async def record(self, lease: Lease, ended: EpisodeRef) -> None:
+    async def record(self, lease: Lease, session: EpisodeRef) -> None:
         """Record that the session is ending. The commit of the thread ends it. Raises ``LeaseLost``."""
-        await self.episodes.begin(lease, ended)
+        await self.episodes.begin(lease, session)
 
-    async def finish(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
-        """Audit the end and start the pipeline. ``ended`` is None if the session had no messages.
+    async def finish(self, scope: Scope, thread_id: str, session: EpisodeRef | None, reason: str) -> None:
+        """Audit the end and start the pipeline. ``session`` is None if the session had no messages.
 
         A pipeline that does not start is not an error: the thread stays in the idle index, and the sweeper starts it.
         A repetition for the same session changes nothing.
         """
-        await self._record(scope, thread_id, ended, reason)
-        if ended is None:
+        await self._record(scope, thread_id, session, reason)
+        if session is None:
             return
         try:
-            await self.closings.start(scope, ended, attempt=1)
+            await self.closings.start(scope, session, attempt=1)
         except StoreUnavailable:
-            logger.warning("closing not started", thread_id=thread_id, episode=ended.number)
+            logger.warning("closing not started", thread_id=thread_id, episode=session.number)
             count(Metric.CLOSINGS_NOT_STARTED)
 
     async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
@@ -55,21 +55,21 @@ class Sessions:
         episode = await self.episodes.get(scope, thread_id, number)
         if episode is not None and episode.is_settled:
             return
-        ended = await self.episodes.get_ref(scope, thread_id, number)
-        if ended is not None:
-            await self.finish(scope, thread_id, ended, ended.reason.value)
+        ref = await self.episodes.get_ref(scope, thread_id, number)
+        if ref is not None:
+            await self.finish(scope, thread_id, ref, ref.reason.value)
 
-    async def restart(self, scope: Scope, ended: EpisodeRef, *, attempt: int) -> None:
+    async def restart(self, scope: Scope, session: EpisodeRef, *, attempt: int) -> None:
         """Start the pipeline again for a session without a whole episode. Raises ``StoreUnavailable``."""
-        await self._record(scope, ended.thread_id, ended, ended.reason.value)
-        await self.closings.start(scope, ended, attempt=attempt)
+        await self._record(scope, session.thread_id, session, session.reason.value)
+        await self.closings.start(scope, session, attempt=attempt)
 
-    async def _record(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
-        detail = {"reason": reason, "episodeId": ended.id if ended else None}
-        once = Once(derive_record_id(thread_id, "thread.close", ended.id), ended.ended_at) if ended else None
+    async def _record(self, scope: Scope, thread_id: str, session: EpisodeRef | None, reason: str) -> None:
+        detail = {"reason": reason, "episodeId": session.id if session else None}
+        once = Once(derive_record_id(thread_id, "thread.close", session.id), session.ended_at) if session else None
         await self.audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
 
     async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:
         """Return the reason for which a closed thread was closed."""
-        ended = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
-        return ended.reason if ended is not None else EndReason.USER_CLOSED
+        ref = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
+        return ref.reason if ref is not None else EndReason.USER_CLOSED

@@ -106,24 +106,24 @@ class MadeTitles:
         if thread.user_id != scope.user_id or is_done or self.source is TitleSource.NONE:
             return False
         try:
-            begun = await self._read_beginning(scope, thread)
-            preview = beginning(begun.question, MAX_PREVIEW)
+            opening = await self._read_beginning(scope, thread)
+            preview = beginning(opening.question, MAX_PREVIEW)
             if not preview:
                 return False
-            title = thread.title or await self._write_title(scope, thread_id, begun) or beginning(begun.question)
+            title = thread.title or await self._write_title(scope, thread_id, opening) or beginning(opening.question)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
             self._count_failure(thread_id, failure)  # such as a thread deleted while it is read
             return False
         try:
-            kept = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)
+            updated = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)
         except ThreadUnavailable:
             return False
-        if thread.title is not None or kept.title != title:
+        if thread.title is not None or updated.title != title:
             return False  # the user has named the thread
         # The commit of a run in progress finds the title, and sends it after the run's last event.
-        if kept.run is None or kept.is_interrupted:
+        if updated.run is None or updated.is_interrupted:
             await self.titles.notify(scope, thread_id, title)
         return True
 
@@ -143,7 +143,7 @@ class MadeTitles:
 
         return _Beginning(await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT))
 
-    async def _write_title(self, scope: Scope, thread_id: str, begun: _Beginning) -> str:
+    async def _write_title(self, scope: Scope, thread_id: str, opening: _Beginning) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
         if self.source is not TitleSource.MODEL:
             return ""
@@ -154,7 +154,7 @@ class MadeTitles:
             metadata={"task": "thread_title"},
             caller=ModelCaller.of(scope, thread_id),
         )
-        material = json.dumps({"user": begun.question, "assistant": begun.answer}, ensure_ascii=False)
+        material = json.dumps({"user": opening.question, "assistant": opening.answer}, ensure_ascii=False)
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
@@ -183,9 +183,9 @@ class _Beginning:
 def _words_of(messages: Sequence[StoredMessage], role: Role) -> str:
     """Return the first words of the user, or of an agent; empty if there are none."""
     left_out = filtered_runs(messages)
-    said = (
+    texts = (
         message.plain_text
         for message in messages
         if message.role is role and message.is_said and message.run_id not in left_out and message.text.strip()
     )
-    return next(said, "")[:MAX_READ]
+    return next(texts, "")[:MAX_READ]

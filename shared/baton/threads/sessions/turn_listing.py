@@ -63,9 +63,9 @@ async def turns_of(
     followed by another, because copied messages of a fork belong to none of its turns. Without ``feedback`` the turns
     have none.
     """
-    found = [_in_progress(thread)] if before is None and thread.run is not None else []
-    if len(found) >= limit:
-        return found, thread.next_ordinal or None
+    summaries = [_in_progress(thread)] if before is None and thread.run is not None else []
+    if len(summaries) >= limit:
+        return summaries, thread.next_ordinal or None
     run: list[StoredMessage] = []
     rated: dict[int, Feedback] = {}
     at, reads = before, 0
@@ -74,18 +74,18 @@ async def turns_of(
         reads += 1
         if page.messages and feedback is not None:
             end = page.messages[-1].ordinal + 1
-            for each in await feedback.between(scope, thread, page.messages[0].ordinal, end):
-                rated[each.ordinal] = each
+            for rating in await feedback.between(scope, thread, page.messages[0].ordinal, end):
+                rated[rating.ordinal] = rating
         for message in reversed(page.messages):
             if run and message.run_id != run[-1].run_id:
-                found += _summarise_ended(run, rated)
-                if len(found) >= limit or reads > max_reads:
-                    return found, run[-1].ordinal
+                summaries += _summarise_ended(run, rated)
+                if len(summaries) >= limit or reads > max_reads:
+                    return summaries, run[-1].ordinal
                 run = []
             run.append(message)
         at = page.next_before
         if at is None:
-            return [*found, *_summarise_ended(run, rated)], None
+            return [*summaries, *_summarise_ended(run, rated)], None
 
 
 def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
@@ -108,7 +108,7 @@ def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]
             error_code=run[0].end.error_code,
             spent=run[0].end.by_model,
             trace_id=run[0].end.trace_id,
-            feedback=tuple(rated[each.ordinal] for each in reversed(run) if each.ordinal in rated),
+            feedback=tuple(rated[message.ordinal] for message in reversed(run) if message.ordinal in rated),
         )
     ]
 

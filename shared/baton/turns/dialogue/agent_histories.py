@@ -58,12 +58,12 @@ class AgentHistories:
 
     def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
         """Return the windows of the histories of the main and the active agent after the run."""
-        known = {(each.agent_id, each.session): each for each in self._facts.thread.windows}
+        windows = {(window.agent_id, window.session): window for window in self._facts.thread.windows}
         for window in self._find_used(results):
-            known[window.agent_id, window.session] = window
-        fresh = {HistoryWindow(each.agent_id, each.session) for each in known.values()}
+            windows[window.agent_id, window.session] = window
+        fresh = {HistoryWindow(window.agent_id, window.session) for window in windows.values()}
         lasting = {"", self._session}
-        return tuple(each for each in known.values() if each.session in lasting and each not in fresh)
+        return tuple(window for window in windows.values() if window.session in lasting and window not in fresh)
 
     def summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
         """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon."""
@@ -95,8 +95,8 @@ class AgentHistories:
     @property
     def _exchange(self) -> Exchange:
         """The exchange that the run adds or continues."""
-        asked = (self._facts.question,) if self._facts.question.role is Role.USER else ()
-        return Exchange((*self._facts.unfinished, *asked, *self._attempt.transcript.messages))
+        messages = (self._facts.question,) if self._facts.question.role is Role.USER else ()
+        return Exchange((*self._facts.unfinished, *messages, *self._attempt.transcript.messages))
 
     def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         handoff = self._tracker.current.handoff

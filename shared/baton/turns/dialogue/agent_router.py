@@ -100,10 +100,10 @@ class AgentRouter:
                 return False
         is_message = self._facts.answered is None
         size = len(self._text) * TRIGGERS
-        wanted = await off_loop(size, self._find_requested, self._text) if is_message else None
+        transfer = await off_loop(size, self._find_requested, self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
-        if conversation.offer is not None and wanted is None:
+        if conversation.offer is not None and transfer is None:
             self._tracker.current = conversation.mark_offered()
             self._handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
@@ -117,17 +117,17 @@ class AgentRouter:
             self._attempt.screened.is_refused = False
             self._end(HandoffOutcome.EXITED, locale)
             return False
-        if wanted is not None:
-            if await self._is_refused(wanted):
+        if transfer is not None:
+            if await self._is_refused(transfer):
                 return False
-            await self._handoffs.hand_over(wanted, None)
-        return wanted is None or wanted.refusal is None
+            await self._handoffs.hand_over(transfer, None)
+        return transfer is None or transfer.refusal is None
 
-    async def _judge(self, wanted: Transfer) -> Transfer:
+    async def _judge(self, transfer: Transfer) -> Transfer:
         """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
-        if wanted.refusal is not None or not judges_questions(wanted.target):
-            return wanted
-        hooks = Hooks(self._attempt, wanted.target)
+        if transfer.refusal is not None or not judges_questions(transfer.target):
+            return transfer
+        hooks = Hooks(self._attempt, transfer.target)
 
         async def judge(text: str) -> str:
             try:
@@ -135,16 +135,16 @@ class AgentRouter:
             except RunStopped:
                 return ""
 
-        reason, summary = await gather_all(judge(wanted.reason), judge(wanted.summary or ""))
-        return replace(wanted, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
+        reason, summary = await gather_all(judge(transfer.reason), judge(transfer.summary or ""))
+        return replace(transfer, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
 
-    async def _is_refused(self, wanted: Transfer) -> bool:
+    async def _is_refused(self, transfer: Transfer) -> bool:
         """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
         agent = self._tracker.current.agent
-        hooks = Hooks.of(self._attempt, agent) if wanted.refusal is None else None
+        hooks = Hooks.of(self._attempt, agent) if transfer.refusal is None else None
         try:
             if hooks is not None:
-                await hooks.observe_handoff(wanted)
+                await hooks.observe_handoff(transfer)
         except Refused as refusal:
             self._attempt.screened.is_refused = judges_questions(agent)  # nobody has judged it
             self._has_last_word = True
@@ -164,9 +164,9 @@ class AgentRouter:
             raise WorkflowUnavailable
         handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
-        wanted = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
-        await self._handoffs.hand_over(wanted, workflow)
-        return wanted.refusal is None
+        transfer = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
+        await self._handoffs.hand_over(transfer, workflow)
+        return transfer.refusal is None
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
         """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
@@ -208,11 +208,11 @@ class AgentRouter:
             itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = conversation.agent.id if conversation.handoff is not None else None
-        found = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=held_by)
-        handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
-        if found is None or handoff is None:
+        triggered = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=held_by)
+        handoff = declared_handoff(conversation.main, triggered[0].id) if triggered is not None else None
+        if triggered is None or handoff is None:
             return None
-        target, trigger = found
+        target, trigger = triggered
         return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._check(target, handoff))
 
     def _check(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
@@ -224,12 +224,12 @@ class AgentRouter:
             source, target.id, target, self._attempt.scope, session=session, workflow=conversation.workflow
         )
 
-    async def _find_wanted_workflow(self, wanted: Transfer) -> Workflow | None:
+    async def _find_wanted_workflow(self, transfer: Transfer) -> Workflow | None:
         """Return the unfinished workflow that an agent's handoff continues; None if it cannot be continued."""
-        if wanted.workflow_id is None or wanted.refusal is not None:
+        if transfer.workflow_id is None or transfer.refusal is not None:
             return None
         try:
-            return await self._find_unfinished(wanted.workflow_id)
+            return await self._find_unfinished(transfer.workflow_id)
         except WorkflowUnavailable:
             return None
 

@@ -75,7 +75,7 @@ class AgentRunner:
     @property
     def results(self) -> Sequence[AgentResult]:
         """The results of the agents, in the order in which they spoke."""
-        return [each.result for each in self._running]
+        return [agent.result for agent in self._running]
 
     @property
     def consulted_usage(self) -> Usage:
@@ -145,8 +145,8 @@ class AgentRunner:
             return await self._prepare_coroutine(tools, transcript, context)
         loop = self._loop(tools, transcript, context)
         self._running.append(loop)
-        asked, client_results = self._asked, self._facts.client_results
-        current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
+        message, client_results = self._asked, self._facts.client_results
+        current: Sequence[StoredMessage] = (message,) if message is not None else ()
         is_judged, earlier = False, self._reserve_numbers()
         if self._facts.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._facts.answered)
@@ -162,9 +162,9 @@ class AgentRunner:
             *await compute_prompt(conversation.agent, context),
             *make_changing_notes(self._tracker.current, tools),
         ]
-        shown = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
+        context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
         today = make_today_note(self._attempt.today)
-        notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+        notes = Notes(make_steady_notes(self._tracker.current), changing, context_notes, today)
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
 
@@ -176,7 +176,7 @@ class AgentRunner:
 
     async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> RunsAgent:
         """Return the active agent, whose ``run`` answers."""
-        agent, asked, answered = self._tracker.current.agent, self._asked, self._facts.answered
+        agent, message, answered = self._tracker.current.agent, self._asked, self._facts.answered
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
             context,
@@ -184,7 +184,7 @@ class AgentRunner:
             tools,
             transcript,
             self._assembler(transcript, context, is_continued=continued is not None),
-            content=asked.content if asked is not None else "",
+            content=message.content if message is not None else "",
             consult=self._consult,
             own=self._builtin_tools(),
             is_question_judged=continued is not None,
@@ -200,7 +200,7 @@ class AgentRunner:
 
         async def assemble(alone: str | None) -> AssembledContext:
             nonlocal computed
-            agent, asked, tools = self._tracker.current.agent, self._asked, ToolSet({})
+            agent, message, tools = self._tracker.current.agent, self._asked, ToolSet({})
             if computed is None:
                 computed = await compute_prompt(agent, context)
             today = make_today_note(context.today)
@@ -211,10 +211,10 @@ class AgentRunner:
                     context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
                 return await judge_context(context, agent, assembled)
-            before = self._facts.unfinished if is_continued else (asked,) if asked is not None else ()
-            shown = await make_context_notes(agent, self._facts.client, self._services.counter)
+            before = self._facts.unfinished if is_continued else (message,) if message is not None else ()
+            context_notes = await make_context_notes(agent, self._facts.client, self._services.counter)
             changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
-            notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+            notes = Notes(make_steady_notes(self._tracker.current), changing, context_notes, today)
             return await self._prompt(tools, (*before, *transcript.messages), notes)
 
         return assemble
@@ -222,8 +222,8 @@ class AgentRunner:
     @property
     def _asked(self) -> StoredMessage | None:
         """The user's message, as guardrails have left it."""
-        asked = self._facts.user_message
-        return self._attempt.screened.apply(asked, self._services.counter) if asked is not None else None
+        user_message = self._facts.user_message
+        return self._attempt.screened.apply(user_message, self._services.counter) if user_message is not None else None
 
     async def _remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: Attempt
@@ -237,8 +237,12 @@ class AgentRunner:
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
         is_first = self._tracker.current.was_handed_over_by(self._facts.question)
-        asked = self._asked
-        text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
+        stored_message = self._asked
+        text = (
+            stored_message.text
+            if stored_message is not None and stored_message.text
+            else CONTINUING.format(workflow="this")
+        )
         return RemoteAgentRunner(
             context,
             self._tracker.current.agent,
@@ -248,7 +252,7 @@ class AgentRunner:
             earlier=earlier,
             session=[message for message in history if message not in earlier],
             is_first=is_first,
-            content=asked.content if asked is not None else "",
+            content=stored_message.content if stored_message is not None else "",
         )
 
     def _loop(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentLoop:
@@ -266,9 +270,9 @@ class AgentRunner:
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
         conversation, context, read = self._tracker.current, self._attempt, await self.histories.read()
-        asked = None
+        prompt = None
         if self._facts.user_message is None and conversation.workflow is not None:
-            asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
+            prompt = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         history = AgentHistory(
             context.thread_id,
             read.messages,
@@ -276,7 +280,7 @@ class AgentRunner:
             summary=read.summary,
             window=self.histories.window,
             handoff=conversation.handoff,
-            asked=asked,
+            asked=prompt,
         )
         assembled = await self._services.memory.prompt_for(
             context.fit(conversation.agent),
@@ -294,8 +298,12 @@ class AgentRunner:
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
-        known = {call.id: call for message in self._facts.unfinished for call in message.tool_calls}
-        calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
+        calls_by_id = {call.id: call for message in self._facts.unfinished for call in message.tool_calls}
+        calls = [
+            calls_by_id[interrupt.tool_call_id]
+            for interrupt in answered.interrupts
+            if interrupt.tool_call_id in calls_by_id
+        ]
         if not calls:
             raise InterruptUnavailable
         settled = find_settled_calls(answered)
@@ -307,13 +315,17 @@ class AgentRunner:
         if not await self._attempt.may_act():
             return
         history = (await self.histories.read()).messages
-        known = {call.id: call for message in history for call in message.tool_calls}
-        given = [each for each in pending.interrupts if each.answer is not None and each.tool_call_id in known]
-        for interrupt in given:
+        calls = {call.id: call for message in history for call in message.tool_calls}
+        interrupts = [
+            interrupt
+            for interrupt in pending.interrupts
+            if interrupt.answer is not None and interrupt.tool_call_id in calls
+        ]
+        for interrupt in interrupts:
             if interrupt.tool_call_id not in self._facts.journal:
                 await audit_answer(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
-        settled = find_settled_calls(replace(pending, interrupts=tuple(given)))
-        await loop.go_on([known[call_id] for call_id in settled], (), settled)
+        settled = find_settled_calls(replace(pending, interrupts=tuple(interrupts)))
+        await loop.go_on([calls[call_id] for call_id in settled], (), settled)
 
     def _note_task(self, remote_task_id: str | None) -> None:
         """Store the id of the task that the remote specialist continues with the user's next message."""

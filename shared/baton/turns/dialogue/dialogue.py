@@ -112,7 +112,7 @@ class Dialogue:
         result = DialogueResult(
             messages=tuple(attempt.transcript.messages),
             conversation=conversation,
-            usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
+            usage=sum((agent.usage for agent in agents), self._runner.consulted_usage) + self._router.usage,
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,
             waiting=last.waiting if last is not None else (),
@@ -121,7 +121,7 @@ class Dialogue:
             forked=self._runner.forked,
             windows=self._runner.histories.windows(agents),
             summary_due=self._runner.histories.summary_due(agents),
-            followed=tuple(dict.fromkeys(each for agent in agents for each in agent.followed)),
+            followed=tuple(dict.fromkeys(procedure for agent in agents for procedure in agent.followed)),
             spent=by_model(attempt.spent),
             screened=attempt.screened,
         )
@@ -141,7 +141,9 @@ def make_start_event(attempt: Attempt) -> BaseEvent:
         attempt.facts.question,
         previous_seq=jump_from(attempt.lease()),
         parent_run_id=answered.run_id if answered else None,
-        answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
+        answers=[interrupt.answer for interrupt in answered.interrupts if interrupt.answer is not None]
+        if answered
+        else (),
     )
 
 
@@ -158,11 +160,11 @@ def add_results(
     """
     settled = find_settled_calls(answered)
     for interrupt in answered.interrupts:
-        made, given = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
+        call_record, outcome = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
         output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
-        if made is not None:
-            output, end = (made.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
-        elif given is not None and interrupt.is_client_call and not judges_questions(agent):
-            output, end = given.output[: agent.limits.result_chars], given.end
+        if call_record is not None:
+            output, end = (call_record.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
+        elif outcome is not None and interrupt.is_client_call and not judges_questions(agent):
+            output, end = outcome.output[: agent.limits.result_chars], outcome.end
         call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
         transcript.add_result(transcript.new_id(), agent, call, output, end=end)

@@ -80,13 +80,13 @@ def end_events(
     run_id: str,
     result: DialogueResult,
     pending: PendingInterrupts | None,
-    ended: EpisodeRef | None,
+    session: EpisodeRef | None,
     *,
     is_cut: bool,
 ) -> list[BaseEvent]:
     """Return the last events of a run.
 
-    ``pending`` has the interrupts for which the thread waits after the run. ``ended`` is the session that ended with
+    ``pending`` has the interrupts for which the thread waits after the run. ``session`` is the session that ended with
     the run, if one did. ``is_cut``: an answer of the run was cut off at its length limit.
     """
     if result.error is not None:
@@ -101,4 +101,4 @@ def end_events(
         is_cut=is_cut,
         result=result_of(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
     )
-    return [thread_closed(ended.reason, ended.id), finished] if ended is not None else [finished]
+    return [thread_closed(session.reason, session.id), finished] if session is not None else [finished]

@@ -47,8 +47,10 @@ class HandoffEvents:
     @property
     def _text(self) -> str:
         """The text of the user's message, as guardrails have left it."""
-        asked = self._facts.user_message
-        return self._attempt.screened.apply(asked, self._services.counter).text if asked is not None else ""
+        user_message = self._facts.user_message
+        return (
+            self._attempt.screened.apply(user_message, self._services.counter).text if user_message is not None else ""
+        )
 
     def _text_for(self, target: AgentDefinition) -> str:
         """Return the user's message for a summary; nothing of it if ``target`` has yet to judge it."""
@@ -64,41 +66,45 @@ class HandoffEvents:
         """The usage of summaries."""
         return self._usage
 
-    async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
+    async def hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
         """Make another agent active and show it, or say why it cannot become active.
 
         ``workflow`` is the one to continue, if there is one.
         """
-        with trace_handoff(self._tracker.current.agent, wanted.target) as span:
-            if wanted.refusal is not None:
+        with trace_handoff(self._tracker.current.agent, transfer.target) as span:
+            if transfer.refusal is not None:
                 span.set({Attribute.OUTCOME: "refused"})
-            await self._hand_over(wanted, workflow)
+            await self._hand_over(transfer, workflow)
 
-    async def _hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
+    async def _hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
         source, now = self._tracker.current, self._clock.now()
-        request = self._request(wanted)
-        if wanted.refusal is not None:
+        request = self._request(transfer)
+        if transfer.refusal is not None:
             self._tracker.current = source.refuse(request, now)
-            self.refuse(wanted, wanted.refusal)
+            self.refuse(transfer, transfer.refusal)
             return
-        resumed = self._resume(wanted.target, workflow, now) if workflow is not None else None
-        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, self._facts.question.ordinal, now)
+        resumed = self._resume(transfer.target, workflow, now) if workflow is not None else None
+        own_workflow = (
+            resumed.workflow if resumed else source.new_workflow(transfer.target, self._facts.question.ordinal, now)
+        )
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
-        request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
-        self._tracker.current = self._tracker.current.hand_over(request, wanted.target, begun, is_new=resumed is None)
-        label = sentence(wanted.target, "connecting", agent=wanted.target.name)
+        request = replace(request, workflow_id=own_workflow.id if own_workflow else None, child_thread_id=child_id)
+        self._tracker.current = self._tracker.current.hand_over(
+            request, transfer.target, own_workflow, is_new=resumed is None
+        )
+        label = sentence(transfer.target, "connecting", agent=transfer.target.name)
         activity_id = self._attempt.transcript.new_activity_id()
-        self._attempt.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
+        self._attempt.emit(handed_over(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason))
         self._attempt.emit_all(self._tracker.changes_since(source.shown))
         self._attempt.emit_all(self._tracker.step_begins())
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
-        if wanted.summary is None:
-            text = self._text_for(wanted.target)
+        if transfer.summary is None:
+            text = self._text_for(transfer.target)
             summary, usage = await summarise(self._attempt, self._attempt.history.messages, text)
             self._usage += usage
-            if judges_questions(wanted.target):
-                hooks = Hooks(self._attempt, wanted.target)
+            if judges_questions(transfer.target):
+                hooks = Hooks(self._attempt, transfer.target)
                 summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
@@ -111,8 +117,8 @@ class HandoffEvents:
             self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
         return resumed
 
-    def _request(self, wanted: Transfer) -> HandoffRequest:
-        conversation, handoff = self._tracker.current, wanted.handoff
+    def _request(self, transfer: Transfer) -> HandoffRequest:
+        conversation, handoff = self._tracker.current, transfer.handoff
         question, user_message = self._facts.question, self._facts.user_message
         return HandoffRequest(
             thread_id=self._facts.thread.id,
@@ -121,31 +127,31 @@ class HandoffEvents:
             ordinal=question.ordinal,
             number=conversation.handoffs_so_far,
             source_agent_id=conversation.agent.id,
-            target_agent_id=wanted.target.id,
+            target_agent_id=transfer.target.id,
             context_mode=handoff.context_mode,
-            context_summary=wanted.summary
-            if wanted.summary is not None
-            else self._text_for(wanted.target)[:MAX_SUMMARY],
+            context_summary=transfer.summary
+            if transfer.summary is not None
+            else self._text_for(transfer.target)[:MAX_SUMMARY],
             recent_messages=(
                 *select_granted_ids(handoff.context_mode, handoff.recent_messages, self._attempt.history.messages),
                 # In a run after an approval the user's message is not the first message.
                 *([user_message.id] if user_message is not None and user_message is not question else []),
             ),
-            handoff_reason=wanted.reason,
+            handoff_reason=transfer.reason,
             started_at=question.timestamp,
             preserve_state=handoff.preserve_state,
             return_expected=handoff.return_expected,
             show_tool_calls=handoff.show_tool_calls,
         )
 
-    def refuse(self, wanted: Transfer, refusal: Refusal) -> None:
+    def refuse(self, transfer: Transfer, refusal: Refusal) -> None:
         """Say why the handoff is refused."""
         conversation = self._tracker.current
         if refusal.permission is not None:
-            self._audit_denial(wanted.target, refusal.permission)
-        words = conversation.agent if refusal.session is not None else wanted.target
+            self._audit_denial(transfer.target, refusal.permission)
+        words = conversation.agent if refusal.session is not None else transfer.target
         name = refusal.sentence or "unavailable"
-        self.say(conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or ""))
+        self.say(conversation.agent, sentence(words, name, agent=transfer.target.name, session=refusal.session or ""))
 
     def return_without_specialist(self, trouble: SpecialistProblem) -> None:
         """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
@@ -269,7 +275,7 @@ class HandoffEvents:
 
 def _list_collected(workflow: Workflow | None) -> dict[str, str]:
     """Return the text values that a workflow has collected, for use in a sentence."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for fields in (workflow.data if workflow is not None else {}).values():
-        found |= {name: value for name, value in fields.items() if isinstance(value, str)}
-    return found
+        values |= {name: value for name, value in fields.items() if isinstance(value, str)}
+    return values

@@ -47,7 +47,7 @@ class _Message:
     is_structured: bool
     refused_by: str | None = None
     text: str = ""
-    kept: int = 0
+    fixed: int = 0
     """Characters of the texts before the one that the agent is writing."""
     is_cut: bool = False
     sources: list[Source] = field(default_factory=list)
@@ -95,8 +95,8 @@ class MergedAnswer:
             self._take_back(message)
         elif isinstance(event, TextMessageEndEvent) and message is not None:
             listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
-            begins = message.kept + len(_APART) if message.kept else 0
-            message.sources += [shift_places(each, begins) for each in listed]
+            begins = message.fixed + len(_APART) if message.fixed else 0
+            message.sources += [shift_places(source, begins) for source in listed]
             message.is_cut |= metadata.get("finishReason") == LENGTH
         elif isinstance(event, _SHOWN):
             self._emit(event)
@@ -111,12 +111,12 @@ class MergedAnswer:
     def _take_back(self, message: _Message) -> None:
         """Take the last text of the agent back. Clients get the texts before it as another message."""
         self._emit(text_end(message.id, is_taken_back=True))
-        kept, self._message = message.text[: message.kept], None
-        if kept:
-            self._message = replace(message, id=self._into.new_id(), text=kept, kept=len(kept))
+        earlier, self._message = message.text[: message.fixed], None
+        if earlier:
+            self._message = replace(message, id=self._into.new_id(), text=earlier, fixed=len(earlier))
             self._emit(text_start(self._message.id, self._agent))
-            for start, end in slices(kept, MAX_DELTA_CHARS):
-                self._emit(text_content(self._message.id, kept[start:end]))
+            for start, end in slices(earlier, MAX_DELTA_CHARS):
+                self._emit(text_content(self._message.id, earlier[start:end]))
 
     def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
         if is_structured or refused_by is not None:
@@ -125,6 +125,6 @@ class MergedAnswer:
             self._message = _Message(self._into.new_id(), is_structured, refused_by)
             self._emit(text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by))
         elif self._message.text:
-            self._message.kept = len(self._message.text)
+            self._message.fixed = len(self._message.text)
             self._message.text += _APART
             self._emit(text_content(self._message.id, _APART))

@@ -206,9 +206,9 @@ class RemoteAgentRunner:
         if end.needs_sign_in:
             yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
-    async def _keep_task(self, task: AgentTask, begun: AgentStarted) -> None:
+    async def _keep_task(self, task: AgentTask, started: AgentStarted) -> None:
         """Store the task that has the message, for a worker that takes the run over."""
-        remote = RemoteTask(task.task_id, self._agent.id, begun.remote_task_id, begun.known)
+        remote = RemoteTask(task.task_id, self._agent.id, started.remote_task_id, started.known)
         await self._context.keep_remote_task(remote)
 
     async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
@@ -256,7 +256,7 @@ class RemoteAgentRunner:
     def _take_end(self, end: AgentDone) -> None:
         self._remote_task_id = end.remote_task_id
         self._usage = end.usage or Usage()
-        self._documents = bound_sources([{**each, "agentId": self._agent.id} for each in end.documents])
+        self._documents = bound_sources([{**document, "agentId": self._agent.id} for document in end.documents])
         if end.report is not None and self._handoff.return_expected:
             self._returns = replace(end.report, summary=name_cited(end.report.summary, self._documents))
 

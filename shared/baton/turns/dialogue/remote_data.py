@@ -19,8 +19,8 @@ SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})}
 def to_words(value: Any) -> str:
     """Return data as text for a user: a question, the fields of a form (a JSON schema), or the JSON itself."""
     if isinstance(value, Mapping):
-        asked = [each.get("message") for each in _items(value.get("interrupts")) if isinstance(each, Mapping)]
-        questions = [each[:MAX_WORDS] for each in asked if isinstance(each, str)]
+        messages = [item.get("message") for item in _items(value.get("interrupts")) if isinstance(item, Mapping)]
+        questions = [message[:MAX_WORDS] for message in messages if isinstance(message, str)]
         if questions:
             return "\n".join(questions)
         schema = next((value[key] for key in ("schema", "responseSchema", "form") if key in value), value)
@@ -44,13 +44,13 @@ def parse_data(text: str) -> dict[str, Any] | None:
 
 def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each property of a JSON schema."""
-    required = [each for each in _items(schema.get("required")) if isinstance(each, str)]
+    required = [item for item in _items(schema.get("required")) if isinstance(item, str)]
     properties = list(schema["properties"].items())
     for name, field in properties[:MAX_FIELDS]:
         about = field if isinstance(field, Mapping) else {}
-        choices = [str(each)[:MAX_WORDS] for each in _items(about.get("enum"))[:MAX_FIELDS]]
+        choices = [str(item)[:MAX_WORDS] for item in _items(about.get("enum"))[:MAX_FIELDS]]
         kind = " | ".join(choices) or _words(about.get("type"))
-        notes = ", ".join(each for each in (kind, "required" if name in required else "") if each)
+        notes = ", ".join(words for words in (kind, "required" if name in required else "") if words)
         described = _words(about.get("description"))
         line = f"- {_words(about.get('title')) or name[:MAX_WORDS]}"
         yield line + (f" ({notes})" if notes else "") + (f": {described}" if described else "")

@@ -27,7 +27,7 @@ class Runs:
         self.queue = FakePipelineQueue()
         self.executions = FakeExecutions()
         self.admission = Admission(self.queue, self.executions, self.clock, PipelineLimits(at_once, of_tenant))
-        self.ended: set[str] = set()
+        self.finished_runs: set[str] = set()
 
     @property
     def begun(self) -> list[str]:
@@ -36,7 +36,7 @@ class Runs:
 
     @property
     def in_progress(self) -> list[PipelineRun]:
-        return [run for run in self.executions.started if run.subject not in self.ended]
+        return [run for run in self.executions.started if run.subject not in self.finished_runs]
 
     async def start(self, *runs: PipelineRun) -> None:
         for run in runs:
@@ -44,7 +44,7 @@ class Runs:
             await self.admission.start(run)
 
     async def end(self, subject: str) -> None:
-        self.ended.add(subject)
+        self.finished_runs.add(subject)
         await self.admission.note_end(Pipeline.CLOSING, subject)
 
 
@@ -128,7 +128,7 @@ async def test_a_run_whose_worker_died_before_it_began_begins_with_a_later_attem
     before = await runs.queue.running(Pipeline.CLOSING)
     await runs.queue.save_running(Pipeline.CLOSING, before.begin(run, runs.clock.now()))
     await runs.start(replace(run, name="s1-2"))
-    assert [each.name for each in runs.executions.started] == [run.name]
+    assert [entry.name for entry in runs.executions.started] == [run.name]
 
 
 async def test_what_has_ended_already_takes_no_place() -> None:
@@ -177,7 +177,7 @@ async def test_many_that_start_at_once_stay_within_the_limits() -> None:
     while runs.in_progress:
         for run in runs.in_progress:
             await runs.end(run.subject)
-            counts = Counter(each.tenant_id for each in runs.in_progress)
+            counts = Counter(entry.tenant_id for entry in runs.in_progress)
             assert sum(counts.values()) <= 5
             assert max(counts.values(), default=0) <= 3
     assert sorted(runs.begun) == sorted(f"s{number}" for number in range(100))
@@ -192,21 +192,21 @@ async def test_every_run_begins_once_within_the_limits_and_in_its_tenants_order(
     steps: list[tuple[str, int]], at_once: int, of_tenant: int
 ) -> None:
     runs = Runs(at_once, of_tenant)
-    asked: dict[str, list[str]] = {}
+    request: dict[str, list[str]] = {}
     for tenant_id, number in steps:
         if number % 3 == 0 and runs.in_progress:
             await runs.end(runs.in_progress[number % len(runs.in_progress)].subject)
         else:
             subject = f"{tenant_id}{number}"
-            if subject not in asked.setdefault(tenant_id, []):
-                asked[tenant_id].append(subject)
+            if subject not in request.setdefault(tenant_id, []):
+                request[tenant_id].append(subject)
             await runs.start(run_of(tenant_id, subject))
         counts = Counter(run.tenant_id for run in runs.in_progress)
         assert sum(counts.values()) <= at_once
         assert max(counts.values(), default=0) <= of_tenant
     while runs.in_progress:
         await runs.end(runs.in_progress[0].subject)
-    for tenant_id, subjects in asked.items():
+    for tenant_id, subjects in request.items():
         assert [run.subject for run in runs.executions.started if run.tenant_id == tenant_id] == subjects
 
 

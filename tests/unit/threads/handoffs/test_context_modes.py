@@ -100,8 +100,8 @@ async def test_a_conversation_that_begins_with_the_handoff_grants_the_message_al
 async def test_how_much_was_granted_is_kept_with_the_handoff() -> None:
     harness = await talked(*BEFORE, context_mode="recent", recent_messages=3)
     await handed_over(harness)
-    [kept] = await harness.handoffs_kept()
-    assert (kept["contextMode"], kept["conversationHistoryCount"]) == ("recent", 3)
+    [handoff] = await harness.handoffs_kept()
+    assert (handoff["contextMode"], handoff["conversationHistoryCount"]) == ("recent", 3)
 
 
 async def test_what_the_main_agent_says_as_it_hands_over_stays_out_of_the_fork() -> None:
@@ -309,9 +309,9 @@ async def test_a_trigger_has_the_light_model_sum_up() -> None:
     light, helper = harness.model.asked[-2:]
     assert light.settings.model == "light-model"
     [(_, material)] = light.contents[1:]
-    said = [(message["role"], message["text"]) for message in json.loads(str(material))["messages"]]
+    turn = [(message["role"], message["text"]) for message in json.loads(str(material))["messages"]]
     before = [("user", "one"), ("assistant", "eins"), ("user", "two"), ("assistant", "zwei")]
-    assert said == [*before, ("user", "Get me the help desk")]
+    assert turn == [*before, ("user", "Get me the help desk")]
     assert [role for role, _ in last_context(harness)] == ["system", "context", "user"]
     assert str(helper.contents[1][1]).endswith('"Ada counts and needs help."')
 
@@ -335,8 +335,8 @@ async def test_without_a_light_model_the_summary_is_the_users_message(answers: l
     harness.model.script(*answers, "How can I help?")
     await harness.say("handoff", "Get me the help desk")
     assert str(last_context(harness)[1][1]).endswith('no instruction: "Get me the help desk"')
-    [kept] = await harness.handoffs_kept()
-    assert kept["contextSummary"] == "Get me the help desk"
+    [handoff] = await harness.handoffs_kept()
+    assert handoff["contextSummary"] == "Get me the help desk"
 
 
 @pytest.mark.parametrize("by", ["trigger", "transfer"])

@@ -35,16 +35,16 @@ async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operati
 
 async def again(harness: HandoffHarness) -> Said:
     """The message comes again."""
-    said = await harness.say("m1", "Please help")
-    check_run([event.body for event in said.events], attempt=said.last["metadata"]["attempt"])
+    turn = await harness.say("m1", "Please help")
+    check_run([event.body for event in turn.events], attempt=turn.last["metadata"]["attempt"])
     await check_handoffs(harness)
-    return said
+    return turn
 
 
 async def fork(harness: HandoffHarness) -> list[StoredMessage]:
     """The messages in the fork of the only handoff."""
-    [kept] = await harness.handoffs_kept()
-    child = await harness.store.get_thread(harness.ada, kept["childThreadId"])
+    [handoff] = await harness.handoffs_kept()
+    child = await harness.store.get_thread(harness.ada, handoff["childThreadId"])
     page = await harness.store.read_messages(harness.ada, child, limit=100, before=None)
     assert [message.ordinal for message in page.messages] == list(range(child.next_ordinal))
     return list(page.messages)
@@ -69,9 +69,9 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
     await dies(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(*answers)
-    said = await again(harness)
+    turn = await again(harness)
 
-    assert texts(said)[0][0] == "Helper"
+    assert texts(turn)[0][0] == "Helper"
     assert spoken(await fork(harness)) == [*BEFORE, ASKED, ("assistant", "How can I help?")]
     harness.model.forget()
     harness.model.script("I see.")
@@ -95,14 +95,14 @@ async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its
     await dies(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(transfer("helper"), back)
-    said = await again(harness)
+    turn = await again(harness)
 
-    assert texts(said) == [
+    assert texts(turn) == [
         ("Helper", "Helped at once."),
         ("Helper", "Returning you to the main assistant."),
         ("Assistant", "You're back with me. What else can I do for you?"),
     ]
-    [kept] = await harness.handoffs_kept()
-    assert kept["outcome"] == "returned"
+    [handoff] = await harness.handoffs_kept()
+    assert handoff["outcome"] == "returned"
     assert spoken(await fork(harness))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
     assert ("assistant", "Helped at once.") in spoken(await fork(harness))

@@ -30,8 +30,8 @@ async def messages(harness: HandoffHarness, thread_id: str) -> list[StoredMessag
 
 
 async def ids(harness: HandoffHarness, parent_thread_id: str | None = None) -> list[str]:
-    found, _ = await harness.store.list_threads(harness.ada, limit=50, cursor=None, parent_thread_id=parent_thread_id)
-    return [thread.id for thread in found]
+    items, _ = await harness.store.list_threads(harness.ada, limit=50, cursor=None, parent_thread_id=parent_thread_id)
+    return [thread.id for thread in items]
 
 
 async def test_a_fork_begins_with_the_last_messages_and_never_reaches_its_parent() -> None:
@@ -41,7 +41,7 @@ async def test_a_fork_begins_with_the_last_messages_and_never_reaches_its_parent
     before = await messages(harness, harness.thread_id)
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper", include_history_messages=3)
     parent_id, harness.thread_id = harness.thread_id, fork.id
-    said = await harness.say("m3", "Third")
+    turn = await harness.say("m3", "Third")
 
     assert (fork.agent_id, fork.parent_thread_id) == ("helper", parent_id)
     assert [m.text for m in await messages(harness, fork.id)] == [
@@ -51,7 +51,7 @@ async def test_a_fork_begins_with_the_last_messages_and_never_reaches_its_parent
         "Third",
         "What shall it be called?",
     ]
-    assert texts(said) == [("Helper", "What shall it be called?")]
+    assert texts(turn) == [("Helper", "What shall it be called?")]
     assert await messages(harness, parent_id) == before
     assert (await ids(harness), await ids(harness, parent_id)) == ([parent_id], [fork.id])
 
@@ -93,13 +93,13 @@ async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
 async def test_the_answer_that_was_asked_for_is_merged_though_the_fork_has_gone_on() -> None:
     harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)), Answer(("Later in the fork.",)))
     fork_id, answer_id = await answered_fork(harness)
-    asked = merge_request(harness.thread_id, fork_id, answer_id)
+    request = merge_request(harness.thread_id, fork_id, answer_id)
     await harness.say("m3", "Go on", thread_id=fork_id)
 
-    assert (await harness.act(asked)).text == "From the fork."
+    assert (await harness.act(request)).text == "From the fork."
     await harness.app.merges.merge(harness.ada, fork_id, seconds=5)
-    said = [m.text for m in await messages(harness, harness.thread_id)]
-    assert said == ["First", "One.", "From the fork.", "Later in the fork."]
+    turn = [m.text for m in await messages(harness, harness.thread_id)]
+    assert turn == ["First", "One.", "From the fork.", "Later in the fork."]
 
 
 @pytest.mark.parametrize("operation", ["put_message", "commit"])
@@ -174,13 +174,13 @@ async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged(
         recent_messages=1,
     )
     await harness.say("m1", "First")
-    said = await harness.say("m2", "Make a box")
-    [kept] = await harness.handoffs_kept()
-    child = kept["childThreadId"]
+    turn = await harness.say("m2", "Make a box")
+    [handoff] = await harness.handoffs_kept()
+    child = handoff["childThreadId"]
     await harness.say("m3", "Blue")
 
-    assert texts(said) == [("Maker", "Let me keep that.\n\nBlue or red?")]
-    assert not any(event.type.startswith("TOOL_CALL") for event in said.events)
+    assert texts(turn) == [("Maker", "Let me keep that.\n\nBlue or red?")]
+    assert not any(event.type.startswith("TOOL_CALL") for event in turn.events)
     parent = await messages(harness, harness.thread_id)
     assert [(m.text, m.source) for m in parent] == [
         ("First", None),
@@ -214,8 +214,8 @@ async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged(
 async def test_a_fork_that_a_specialist_works_in_takes_no_messages() -> None:
     harness = HandoffHarness(transfer(), context_mode="forked")
     await harness.say()
-    [kept] = await harness.handoffs_kept()
-    harness.thread_id = kept["childThreadId"]
+    [handoff] = await harness.handoffs_kept()
+    harness.thread_id = handoff["childThreadId"]
     with pytest.raises(ThreadLed):
         await harness.say("m2", "Hello there")
 
@@ -228,23 +228,23 @@ async def test_a_forked_specialist_returns_to_the_parent() -> None:
         context_mode="forked",
     )
     await harness.say()
-    said = await harness.say("m2", "Thanks")
-    assert texts(said) == [
+    turn = await harness.say("m2", "Thanks")
+    assert texts(turn) == [
         ("Helper", "Returning you to the main assistant."),
         ("Assistant", "You're back with me. What else can I do for you?"),
     ]
     assert (await harness.state())["activeAgent"]["isMain"]
-    check_run([event.body for event in said.events])
+    check_run([event.body for event in turn.events])
 
 
 async def test_a_model_that_fails_midway_in_a_fork_closes_its_message() -> None:
     harness = HandoffHarness(transfer("helper"), Answer(("How can I help?",)), context_mode="forked")
     await harness.say()
     harness.model.script(Answer(("Let me",), error=ModelUnavailable()))
-    said = await harness.say("m2", "It is broken")
+    turn = await harness.say("m2", "It is broken")
 
-    assert said.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
-    check_run([event.body for event in said.events])
+    assert turn.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+    check_run([event.body for event in turn.events])
     last = (await messages(harness, harness.thread_id))[-1]
     assert (last.text, last.source, last.status.value) == ("Let me", "specialist", "cancelled")
     assert (await harness.state())["activeAgent"]["id"] == "helper"
@@ -254,18 +254,18 @@ async def test_a_model_that_fails_before_its_first_word_in_a_fork_opens_no_messa
     harness = HandoffHarness(transfer("helper"), Answer(("How can I help?",)), context_mode="forked")
     await harness.say()
     harness.model.script(ModelUnavailable())
-    said = await harness.say("m2", "It is broken")
-    assert said.types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
-    check_run([event.body for event in said.events])
+    turn = await harness.say("m2", "It is broken")
+    assert turn.types == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+    check_run([event.body for event in turn.events])
 
 
 async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
     harness = HandoffHarness(transfer(), context_mode="forked")
     await harness.say()
-    [kept] = await harness.handoffs_kept()
+    [handoff] = await harness.handoffs_kept()
     before = await messages(harness, harness.thread_id)
     with pytest.raises(ThreadLed):
-        await harness.app.merges.merge(harness.ada, kept["childThreadId"], seconds=5)
+        await harness.app.merges.merge(harness.ada, handoff["childThreadId"], seconds=5)
     assert await messages(harness, harness.thread_id) == before
 
 

@@ -49,11 +49,11 @@ async def left_unfinished(harness: HandoffHarness) -> str:
 async def test_of_two_messages_at_once_one_hands_over_and_the_other_finds_it_so(second: str) -> None:
     harness = HandoffHarness()
     both = [harness.say("m1", "make a thing"), harness.say("m2", second)]
-    said = sorted(await asyncio.gather(*both), key=lambda each: each.seqs[0] or 0)
-    for each in said:
-        check_run([event.body for event in each.events])
-    assert await active(harness) == ("assistant" if second == "cancel" and said[1].text.startswith("No") else "maker")
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()].count(None) <= 1
+    turn = sorted(await asyncio.gather(*both), key=lambda entry: entry.seqs[0] or 0)
+    for entry in turn:
+        check_run([event.body for event in entry.events])
+    assert await active(harness) == ("assistant" if second == "cancel" and turn[1].text.startswith("No") else "maker")
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()].count(None) <= 1
     await check_handoffs(harness)
 
 
@@ -72,9 +72,9 @@ async def test_a_workflow_continued_in_two_threads_at_once_goes_on_in_one() -> N
         state = await harness.state()
         holding += [thread_id] if state["workflow"] is not None else []
         assert (state["workflow"] is None) is (state["activeAgent"]["id"] == "assistant")
-    kept = await harness.workflows.find(harness.ada, workflow_id)
-    assert kept is not None
-    assert holding == [kept.thread_id]
+    workflow = await harness.workflows.find(harness.ada, workflow_id)
+    assert workflow is not None
+    assert holding == [workflow.thread_id]
 
 
 async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> None:
@@ -84,17 +84,17 @@ async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> N
     second = harness.thread_id
     await harness.continue_(workflow_id)
     harness.thread_id = first
-    said = await harness.say("m9", "Box")
+    turn = await harness.say("m9", "Box")
 
-    assert texts(said) == [
+    assert texts(turn) == [
         ("Assistant", "You went on with your new thing in another conversation."),
         ("Assistant", "What shall it be called?"),
     ]
     assert await active(harness) == "assistant"
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["closed"]
-    kept = await harness.workflows.find(harness.ada, workflow_id)
-    assert kept is not None
-    assert (kept.thread_id, kept.status) == (second, WorkflowStatus.ACTIVE)
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["closed"]
+    workflow = await harness.workflows.find(harness.ada, workflow_id)
+    assert workflow is not None
+    assert (workflow.thread_id, workflow.status) == (second, WorkflowStatus.ACTIVE)
 
 
 @pytest.mark.parametrize("way", ["exit", "close", "cancel"])
@@ -114,9 +114,9 @@ async def test_leaving_a_thread_leaves_the_workflow_alone_that_goes_on_elsewhere
             await harness.say("m9", way)
     assert await active(harness) == "assistant"
     await check_handoffs(harness)
-    kept = await harness.workflows.find(harness.ada, workflow_id)
-    assert kept is not None
-    assert (kept.thread_id, kept.status) == (second, WorkflowStatus.ACTIVE)
+    workflow = await harness.workflows.find(harness.ada, workflow_id)
+    assert workflow is not None
+    assert (workflow.thread_id, workflow.status) == (second, WorkflowStatus.ACTIVE)
 
 
 @pytest.mark.parametrize("mode", ["summary", "forked"])
@@ -135,19 +135,19 @@ async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_d
     first, second = harness.thread_id, str(uuid.uuid4())
     workflow_id = (await harness.state())["workflow"]["id"]
     harness.model.script(Answer(("Welcome here.",), gate=(gate := asyncio.Event())))
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     moving = asyncio.ensure_future(harness.act(continue_request(second, workflow_id, key="now", may_create=True)))
-    await harness.model_is_asked(asked + 1)
+    await harness.model_is_asked(requests_before + 1)
     harness.clock.advance(5)
     harness.model.script(*meanwhile, "Fine.")
     await harness.say("m2", "Call it Lamp")
     gate.set()
     check_run([event.body for event in (await moving).events])
 
-    kept = await harness.workflows.find(harness.ada, workflow_id)
-    assert kept is not None
-    assert (kept.thread_id, kept.state, kept.status) == (first, state, status)
-    assert kept.data["ASK"] == {"name": "Lamp"}
+    workflow = await harness.workflows.find(harness.ada, workflow_id)
+    assert workflow is not None
+    assert (workflow.thread_id, workflow.state, workflow.status) == (first, state, status)
+    assert workflow.data["ASK"] == {"name": "Lamp"}
     await check_handoffs(harness)
     harness.thread_id = second
     assert ((await harness.state())["activeAgent"]["id"], (await harness.state())["workflow"]) == ("assistant", None)
@@ -211,15 +211,15 @@ async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work(
     maker = Scope("acme", "ada", frozenset({"things:make"}))
     await harness.say(scope=maker)
     await harness.say("m2", "Box", scope=maker)
-    asked = len(harness.model.asked)
-    said = await harness.say("m3", "Go on")
+    requests_before = len(harness.model.asked)
+    turn = await harness.say("m3", "Go on")
 
-    assert len(harness.model.asked) == asked
-    assert texts(said) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
+    assert len(harness.model.asked) == requests_before
+    assert texts(turn) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    assert [each["state"] for each in state["resumable"]] == ["BUILD"]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["failed"]
+    assert [entry["state"] for entry in state["resumable"]] == ["BUILD"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
     assert [record.detail["permission"] for record in harness.audit.records if record.outcome == "denied"] == [
         "things:make"
     ]
@@ -245,15 +245,15 @@ async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(b
     await harness.say("m1", "make a thing" if by == "trigger" else "Hello", scope=permitted)
     await harness.say("m2", "Well", scope=permitted)
     assert await active(harness) == "maker"
-    asked = len(harness.model.asked)
-    said = await harness.say("m3", "Box")
+    requests_before = len(harness.model.asked)
+    turn = await harness.say("m3", "Box")
 
-    assert len(harness.model.asked) == asked
-    assert texts(said) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
-    check_run([event.body for event in said.events])
+    assert len(harness.model.asked) == requests_before
+    assert texts(turn) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
+    check_run([event.body for event in turn.events])
     state = await harness.state()
     assert (state["activeAgent"]["id"], len(state["resumable"])) == ("assistant", 1)
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["failed"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
     await harness.act(continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), permitted)
     assert await active(harness) == "maker"
 
@@ -267,17 +267,17 @@ async def test_a_workflow_whose_state_is_gone_begins_again_and_keeps_what_was_co
     await harness.say("m2", "Box")
     states = [state for state in MAKER.model_dump(exclude_unset=True)["workflow"]["states"] if state["name"] != "BUILD"]
     define(harness, changed(MAKER, workflow={"name": "making", "title": "your {name}", "states": states}))
-    said = await harness.say("m3", "Go on")
+    turn = await harness.say("m3", "Go on")
 
-    assert texts(said)[0] == (
+    assert texts(turn)[0] == (
         "Maker",
         "The steps have changed since you were last here, so we go on with Asking.",
     )
     state = await harness.state()
     assert (state["workflow"]["state"], state["workflow"]["steps"]) == ("ASK", 2)
-    kept = await harness.workflows.find(harness.ada, state["workflow"]["id"])
-    assert kept is not None
-    assert kept.data["ASK"] == {"name": "Box"}
+    workflow = await harness.workflows.find(harness.ada, state["workflow"]["id"])
+    assert workflow is not None
+    assert workflow.data["ASK"] == {"name": "Box"}
     assert len(texts(await harness.say("m4", "Go on"))) == 1
 
 
@@ -285,8 +285,8 @@ async def test_a_specialist_that_leads_through_no_workflow_any_more_lets_go() ->
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     await harness.say()
     define(harness, changed(MAKER, workflow=None))
-    said = await harness.say("m2", "Box")
-    assert [who for who, _ in texts(said)] == ["Assistant"]
+    turn = await harness.say("m2", "Box")
+    assert [who for who, _ in texts(turn)] == ["Assistant"]
     assert (await harness.state())["workflow"] is None
     await check_handoffs(harness)
 
@@ -304,9 +304,9 @@ async def test_a_specialist_that_has_left_the_deployment_is_unavailable() -> Non
     harness = HandoffHarness(transfer("helper"))
     await harness.say()
     del harness.shipped_agents.definitions["helper"]
-    said = await harness.say("m2", "Box")
-    assert texts(said)[0][0] == "Assistant"
-    assert "currently unavailable" in texts(said)[0][1]
+    turn = await harness.say("m2", "Box")
+    assert texts(turn)[0][0] == "Assistant"
+    assert "currently unavailable" in texts(turn)[0][1]
     assert await active(harness) == "assistant"
     await check_handoffs(harness)
 
@@ -316,8 +316,8 @@ async def test_an_expired_workflow_is_neither_gone_on_with_nor_offered_nor_conti
     await harness.say()
     workflow_id = (await harness.state())["workflow"]["id"]
     harness.clock.advance(31 * DAY)
-    said = await harness.say("m2", "Box")
-    assert [who for who, _ in texts(said)] == ["Assistant"]
+    turn = await harness.say("m2", "Box")
+    assert [who for who, _ in texts(turn)] == ["Assistant"]
     assert await active(harness) == "assistant"
     await check_handoffs(harness)
     with pytest.raises(WorkflowUnavailable):
@@ -350,10 +350,10 @@ async def test_a_trigger_that_is_a_catastrophe_for_backtracking_costs_nothing(tr
 
 async def test_closing_shows_the_end_of_a_workflow_whose_agent_has_left_the_deployment() -> None:
     harness = HandoffHarness(transfer())
-    said = await harness.say()
+    turn = await harness.say()
     del harness.shipped_agents.definitions["maker"]
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, said.events[-1].seq or 0)
+    replay = await harness.replays.after(harness.ada, thread, turn.events[-1].seq or 0)
     changes = [change["path"] for event in replay.events for change in event.body.get("delta", ())]
     assert "/workflow" in changes

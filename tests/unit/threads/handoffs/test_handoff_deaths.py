@@ -33,8 +33,8 @@ async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.
     await fails_to(harness, monkeypatch, operation)
     harness.model.forget()
     harness.model.script(transfer(), "Name?")
-    said = await harness.say()
-    assert texts(said) == [("Maker", "Name?")]
+    turn = await harness.say()
+    assert texts(turn) == [("Maker", "Name?")]
     assert len(await harness.handoffs_kept()) == len(await harness.workflows.unfinished(harness.ada)) == 1
     await check_handoffs(harness)
 
@@ -54,9 +54,9 @@ async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.Monk
     failing_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.exit()
-    said = await harness.exit()
-    shown = [text for _, text in texts(said)]
-    assert [message.text for message in await messages(harness)][-2:] == shown
+    turn = await harness.exit()
+    view = [text for _, text in texts(turn)]
+    assert [message.text for message in await messages(harness)][-2:] == view
 
 
 async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,14 +119,14 @@ async def test_a_worker_that_dies_between_the_conversation_state_and_the_close_l
     if then == "another close":
         await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     else:
-        said = await harness.say("m3", "Hello" if then == "a message" else "cancel")
-        assert texts(said) == [("Assistant", "Hello again.")]
-        check_run([event.body for event in said.events])
+        turn = await harness.say("m3", "Hello" if then == "a message" else "cancel")
+        assert texts(turn) == [("Assistant", "Hello again.")]
+        check_run([event.body for event in turn.events])
 
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    assert [(each["name"], each["state"]) for each in state["resumable"]] == [("your Box", "BUILD")]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["closed"]
+    assert [(entry["name"], entry["state"]) for entry in state["resumable"]] == [("your Box", "BUILD")]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["closed"]
     await harness.continue_(state["resumable"][0]["id"])
     assert (await harness.state())["workflow"]["state"] == "BUILD"
     await check_handoffs(harness)
@@ -144,8 +144,8 @@ async def test_a_handoff_after_an_approval_brings_the_users_message_along() -> N
         return "Wiped."
 
     harness.tools.add("wipe", wiped, requires_approval=True)
-    said = await harness.say("m1", "Wipe it and make me another one")
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Wipe it and make me another one")
+    [interrupt] = turn.last["outcome"]["interrupts"]
     harness.model.script(transfer())
     gone_on: Said = await answer(harness, yes(interrupt))
     assert [who for who, _ in texts(gone_on)] == ["Maker"]

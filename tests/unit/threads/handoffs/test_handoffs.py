@@ -31,10 +31,10 @@ def check(*runs: Said) -> None:
 @each_way
 async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_turn(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
-    said = await harness.hand_over(by)
-    check(said)
+    turn = await harness.hand_over(by)
+    check(turn)
 
-    assert said.types == [
+    assert turn.types == [
         "RUN_STARTED",
         "STATE_SNAPSHOT",
         "ACTIVITY_SNAPSHOT",
@@ -47,7 +47,7 @@ async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_
         "STEP_FINISHED",
         "RUN_FINISHED",
     ]
-    notice, badge, step = said.events[2].body, said.events[3].body, said.events[4].body
+    notice, badge, step = turn.events[2].body, turn.events[3].body, turn.events[4].body
     assert notice["activityType"] == "handoff"
     assert notice["content"] == {
         "from": "assistant",
@@ -58,7 +58,7 @@ async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_
     assert [change["path"] for change in badge["delta"] + step["delta"]] == ["/activeAgent", "/workflow"]
     assert badge["delta"][0]["value"]["name"] == "Maker"
     assert (step["delta"][0]["value"]["step"], step["delta"][0]["value"]["steps"]) == (1, 3)
-    assert texts(said) == [("Maker", "What shall it be called?")]
+    assert texts(turn) == [("Maker", "What shall it be called?")]
 
 
 @each_way
@@ -66,14 +66,15 @@ async def test_the_handoff_is_kept_and_the_thread_knows_who_is_active(by: str, m
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
 
-    [kept] = await harness.handoffs_kept()
-    assert (kept["sourceAgentId"], kept["targetAgentId"]) == ("assistant", "maker")
-    assert (kept["contextSummary"], kept["handoffReason"], kept["contextMode"]) == (
+    [handoff] = await harness.handoffs_kept()
+    assert (handoff["sourceAgentId"], handoff["targetAgentId"]) == ("assistant", "maker")
+    assert (handoff["contextSummary"], handoff["handoffReason"], handoff["contextMode"]) == (
         "Ada wants a thing.",
         REASONS[by],
         mode,
     )
-    assert (kept["outcome"], kept["endedAt"], kept["preserveState"], kept["returnExpected"]) == (None, None, True, True)
+    assert (handoff["outcome"], handoff["endedAt"]) == (None, None)
+    assert (handoff["preserveState"], handoff["returnExpected"]) == (True, True)
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["activeAgent"]["isMain"]) == ("maker", False)
     assert (state["workflow"]["state"], state["workflow"]["label"]) == ("ASK", "Asking")
@@ -83,13 +84,14 @@ async def test_the_handoff_is_kept_and_the_thread_knows_who_is_active(by: str, m
 async def test_later_messages_go_straight_to_the_specialist(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     first = await harness.hand_over(by)
-    asked = len(harness.model.asked)
-    said = await harness.say("m2", "Call it Box.")
+    requests_before = len(harness.model.asked)
+    turn = await harness.say("m2", "Call it Box.")
 
-    assert [each.prompts[0].content for each in harness.model.asked[asked - 1 :]] == ["Make it.", "Make it."]
-    assert said.types[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "STEP_STARTED"]
-    check(first, said)
-    assert texts(said) == [("Maker", "What shall it be called?")]
+    requests = harness.model.asked[requests_before - 1 :]
+    assert [request.prompts[0].content for request in requests] == ["Make it.", "Make it."]
+    assert turn.types[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "STEP_STARTED"]
+    check(first, turn)
+    assert texts(turn) == [("Maker", "What shall it be called?")]
 
 
 @each_way
@@ -101,17 +103,17 @@ async def test_a_completed_workflow_returns_with_both_sentences(by: str, mode: s
         advance("DONE"),
         calling("return_to_main", summary="A box was made.", outcome="completed"),
     )
-    said = await harness.say("m2", "Call it Box.")
+    turn = await harness.say("m2", "Call it Box.")
 
-    check(said)
-    assert texts(said) == [
+    check(turn)
+    assert texts(turn) == [
         ("Maker", "Your thing is ready! Returning you to the main assistant."),
         ("Assistant", "Great, your 'Box' is made."),
     ]
-    steps = [event.body["stepName"] for event in said.events if event.type.startswith("STEP")]
+    steps = [event.body["stepName"] for event in turn.events if event.type.startswith("STEP")]
     assert steps == ["ASK", "ASK", "BUILD", "BUILD", "DONE", "DONE"]
     assert (await harness.state())["activeAgent"]["isMain"]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["returned"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
 
 
 @each_way
@@ -119,9 +121,9 @@ async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
     harness.model.script(advance("BUILD", name="Box"), advance("DONE"), "Done.")
-    said = await harness.say("m2", "Box")
-    check(said)
-    assert [who for who, _ in texts(said)] == ["Maker", "Maker", "Assistant"]
+    turn = await harness.say("m2", "Box")
+    check(turn)
+    assert [who for who, _ in texts(turn)] == ["Maker", "Maker", "Assistant"]
     assert (await harness.state())["activeAgent"]["isMain"]
 
 
@@ -130,41 +132,41 @@ async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_
 async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
-    asked = len(harness.model.asked)
-    said = await harness.say("m2", word)
+    requests_before = len(harness.model.asked)
+    turn = await harness.say("m2", word)
 
-    assert len(harness.model.asked) == asked
-    check(said)
-    assert texts(said) == [
+    assert len(harness.model.asked) == requests_before
+    check(turn)
+    assert texts(turn) == [
         ("Maker", "No problem! Returning you to the main assistant."),
         ("Assistant", "Let me know if you'd like to continue making it later."),
     ]
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    assert [each["name"] for each in state["resumable"]] == ["your new thing"]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["exited"]
+    assert [entry["name"] for entry in state["resumable"]] == ["your new thing"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["exited"]
 
 
 @each_way
 async def test_an_exit_word_of_another_language_is_answered_in_it(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
-    said = await harness.say("m2", "Abbrechen")
-    check(said)
-    assert texts(said) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
+    turn = await harness.say("m2", "Abbrechen")
+    check(turn)
+    assert texts(turn) == [("Maker", "Kein Problem!"), ("Assistant", "Sag Bescheid.")]
 
 
 @each_way
 async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_nothing(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
-    said = await harness.exit()
+    turn = await harness.exit()
     again = await harness.exit()
 
-    check(said, again)
-    assert texts(said)[0] == ("Maker", "No problem! Returning you to the main assistant.")
-    assert said.events[0].body["input"]["messages"] == []
-    assert [event.body for event in again.events] == [event.body for event in said.events]
+    check(turn, again)
+    assert texts(turn)[0] == ("Maker", "No problem! Returning you to the main assistant.")
+    assert turn.events[0].body["input"]["messages"] == []
+    assert [event.body for event in again.events] == [event.body for event in turn.events]
     with pytest.raises(NotInHandoff):
         await harness.exit("twice")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -174,28 +176,28 @@ async def test_the_exit_action_is_a_turn_of_its_own_and_repeating_it_changes_not
 
 async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
     harness = HandoffHarness(Answer(("Ada wants a box.",)))
-    said = await harness.say("m1", "Please make me a thing")
-    check(said)
+    turn = await harness.say("m1", "Please make me a thing")
+    check(turn)
 
     light, maker = harness.model.asked
     assert light.settings.model == "light-model"
     assert maker.prompts[0].content == "Make it."
     assert "Ada wants a box." in str(maker.prompts[1].content)
-    assert texts(said) == [("Maker", "What shall it be called?")]
-    [kept] = await harness.handoffs_kept()
-    assert (kept["contextSummary"], kept["handoffReason"]) == ("Ada wants a box.", "trigger: make a thing")
+    assert texts(turn) == [("Maker", "What shall it be called?")]
+    [handoff] = await harness.handoffs_kept()
+    assert (handoff["contextSummary"], handoff["handoffReason"]) == ("Ada wants a box.", "trigger: make a thing")
 
 
 async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words() -> None:
     harness = HandoffHarness()
-    said = await harness.say("m1", "Open sesame")
-    check(said)
+    turn = await harness.say("m1", "Open sesame")
+    check(turn)
 
     assert harness.model.asked == []
-    assert texts(said) == [
+    assert texts(turn) == [
         ("Assistant", "You don't have permission to enter the cave. Can I help with something else?")
     ]
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["refused"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["refused"]
     denied = [record for record in harness.audit.records if record.outcome == "denied"]
     assert denied[0].detail["permission"] == "cave:enter"
     assert (await harness.state())["activeAgent"]["isMain"]
@@ -205,25 +207,25 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
 async def test_a_second_session_is_refused_and_the_first_goes_on(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
-    said = await harness.say("m2", "I need the help desk")
+    turn = await harness.say("m2", "I need the help desk")
 
-    check(said)
-    assert texts(said) == [("Maker", "You're currently in a making session. Would you like to finish that first?")]
+    check(turn)
+    assert texts(turn) == [("Maker", "You're currently in a making session. Would you like to finish that first?")]
     assert (await harness.state())["activeAgent"]["id"] == "maker"
 
 
 @each_way
 async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stays(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
-    said = await harness.hand_over(by, Answer((), error=ModelUnavailable()))
-    check(said)
+    turn = await harness.hand_over(by, Answer((), error=ModelUnavailable()))
+    check(turn)
 
-    assert texts(said)[0][0] == "Assistant"
-    assert "The Maker is currently unavailable." in texts(said)[0][1]
-    assert said.types[-1] == "RUN_FINISHED"
+    assert texts(turn)[0][0] == "Assistant"
+    assert "The Maker is currently unavailable." in texts(turn)[0][1]
+    assert turn.types[-1] == "RUN_FINISHED"
     state = await harness.state()
     assert (state["activeAgent"]["isMain"], state["workflow"], state["resumable"]) == (True, None, [])
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["failed"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
 
 
 @each_way
@@ -233,10 +235,10 @@ async def test_an_unfinished_workflow_is_continued_where_it_was_left(by: str, mo
     check(await harness.say("m2", "Box"))
     check(await harness.exit())
     [workflow] = (await harness.state())["resumable"]
-    said = await harness.continue_(workflow["id"])
+    turn = await harness.continue_(workflow["id"])
 
-    check(said)
-    assert texts(said) == [("Maker", "What shall it be called?")]
+    check(turn)
+    assert texts(turn) == [("Maker", "What shall it be called?")]
     assert (await harness.state())["workflow"]["state"] == "BUILD"
     assert (await harness.state())["resumable"] == []
 
@@ -247,12 +249,12 @@ async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_t
     check(await harness.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",))))
     check(await harness.say("m2", "Box"))
     harness.thread_id = str(uuid.uuid4())
-    said = await harness.say("m3", "Hello")
+    turn = await harness.say("m3", "Hello")
     later = await harness.say("m4", "Hello again")
 
-    check(said, later)
-    assert texts(said)[0] == ("Assistant", "Welcome back! Would you like to continue making your Box?")
-    assert len(texts(said)) == 2
+    check(turn, later)
+    assert texts(turn)[0] == ("Assistant", "Welcome back! Would you like to continue making your Box?")
+    assert len(texts(turn)) == 2
     assert len(texts(later)) == 1
     [workflow] = (await harness.state())["resumable"]
     check(await harness.continue_(workflow["id"]))
@@ -268,8 +270,8 @@ async def test_a_user_who_comes_back_to_where_a_workflow_was_learns_where_it_wen
     await harness.say("m3", "Hello")
     await harness.continue_(unfinished.workflow.id)
     harness.thread_id = first
-    said = await harness.say("m4", "Hello again")
-    assert texts(said)[0] == ("Assistant", "You went on with your Box in another conversation.")
+    turn = await harness.say("m4", "Hello again")
+    assert texts(turn)[0] == ("Assistant", "You went on with your Box in another conversation.")
 
 
 async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -> None:
@@ -277,8 +279,8 @@ async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -
     await harness.say()
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     harness.model.script(Answer(("Ada needs help.",)))
-    said = await harness.say("m2", "Get me the help desk")
-    assert [who for who, _ in texts(said)] == ["Helper"]
+    turn = await harness.say("m2", "Get me the help desk")
+    assert [who for who, _ in texts(turn)] == ["Helper"]
     await harness.exit()
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     assert texts(await harness.say("m3", "Hello"))[0][1].startswith("Welcome back!")
@@ -288,16 +290,16 @@ async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -
 async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     back = calling("return_to_main", summary="It was made before.", outcome="completed")
-    said = await harness.hand_over(by, back)
+    turn = await harness.hand_over(by, back)
 
-    check(said)
-    assert texts(said) == [
+    check(turn)
+    assert texts(turn) == [
         ("Maker", "No problem! Returning you to the main assistant."),
         ("Assistant", "Let me know if you'd like to continue making it later."),
     ]
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["returned"]
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
     harness.model.script("Hello again.")
     later = await harness.say("m2", "Hello")
     check(later)
@@ -309,9 +311,9 @@ async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: s
 async def test_a_whole_workflow_fits_into_the_turn_of_its_handoff(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     back = calling("return_to_main", summary="A box was made.", outcome="completed")
-    said = await harness.hand_over(by, advance("BUILD", name="Box"), advance("DONE"), back)
+    turn = await harness.hand_over(by, advance("BUILD", name="Box"), advance("DONE"), back)
 
-    check(said)
-    assert texts(said)[-1] == ("Assistant", "Great, your 'Box' is made.")
-    assert [kept["outcome"] for kept in await harness.handoffs_kept()] == ["returned"]
+    check(turn)
+    assert texts(turn)[-1] == ("Assistant", "Great, your 'Box' is made.")
+    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
     check(await harness.say("m2", "make a thing"), await harness.exit())

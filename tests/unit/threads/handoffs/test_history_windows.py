@@ -51,16 +51,16 @@ async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: st
     (own,) = (window for window in harness.windows if window != main)
     assert (own.agent_id, own.session.split(".")[0]) == ("maker", "30")
     assert own.first_ordinal > 0
-    asked = harness.model.asked[-1].prompts
-    assert [str(prompt.content) for prompt in asked if prompt.role is Role.USER][-2:] == [
+    prompts = harness.model.asked[-1].prompts
+    assert [str(prompt.content) for prompt in prompts if prompt.role is Role.USER][-2:] == [
         "during question 18",
         "during question 19",
     ]
     await harness.exit()
     assert harness.windows == (main,)
     await harness.talk("after", 1)
-    shown = [str(prompt.content) for prompt in harness.model.asked[-1].prompts]
-    assert shown[-1] == "after question 0"
+    visible = [str(prompt.content) for prompt in harness.model.asked[-1].prompts]
+    assert visible[-1] == "after question 0"
 
 
 async def test_a_second_session_of_a_specialist_begins_again() -> None:
@@ -87,10 +87,11 @@ async def test_a_specialists_summary_shows_only_what_it_may_see(mode: str, is_se
             if isinstance(message, QueuedSummary) and message.due.agent_id == "maker":
                 await harness.app.memory.history_summaries.write(message.scope, message.due)
         harness.queue.sent.clear()
-    material = [str(asked.prompts) for asked in harness.model.asked if "You keep the summary" in str(asked.prompts)]
+    prompts = [str(request.prompts) for request in harness.model.asked]
+    material = [text for text in prompts if "You keep the summary" in text]
     assert material
-    assert any("during question 0" in each for each in material)
-    assert any("swordfish" in each or "before question" in each for each in material) is not is_secret
+    assert any("during question 0" in entry for entry in material)
+    assert any("swordfish" in entry or "before question" in entry for entry in material) is not is_secret
 
 
 async def write_summaries(harness: ThriftyHarness, text: str) -> int:
@@ -116,9 +117,9 @@ async def test_the_main_agents_summary_is_not_shown_to_a_specialist(mode: str) -
     assert main.summary_at < main.first_ordinal, "the summary is read apart, because its message has left the history"
     assert "swordfish" in str(harness.model.asked[-1].prompts)
     await harness.hand_over("trigger")
-    asked = harness.model.asked[-1].prompts
-    assert "Please make me a thing" in str(asked)
-    assert "swordfish" not in str(asked)
+    prompts = harness.model.asked[-1].prompts
+    assert "Please make me a thing" in str(prompts)
+    assert "swordfish" not in str(prompts)
 
 
 async def test_a_second_session_does_not_get_the_summary_of_the_first() -> None:
@@ -134,7 +135,7 @@ async def test_a_second_session_does_not_get_the_summary_of_the_first() -> None:
     await harness.exit()
     await harness.hand_over("trigger", message_id="again")
     await harness.talk("second", 6)
-    assert all("swordfish" not in str(asked.prompts) for asked in harness.model.asked[-7:])
+    assert all("swordfish" not in str(request.prompts) for request in harness.model.asked[-7:])
 
 
 @pytest.mark.parametrize("mode", ["summary", "full", "forked"])
@@ -157,10 +158,10 @@ async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
     for number in range(3):
         await harness.say(f"q{number}", f"Question {number}")
     (interrupt,) = await interrupted(harness)
-    asked = harness.model.asked[-1].prompts
+    prompts = harness.model.asked[-1].prompts
     harness.model.script("Done.")
     await answer(harness, yes(interrupt))
-    assert harness.model.asked[-1].prompts[: len(asked)] == asked
+    assert harness.model.asked[-1].prompts[: len(prompts)] == prompts
 
 
 async def test_notes_that_change_stand_behind_the_history() -> None:

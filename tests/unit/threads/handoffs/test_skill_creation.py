@@ -31,13 +31,13 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
             calling("return_to_main", summary="The skill Slack Alert was made.", outcome="completed"),
         )
     )
-    said = await harness.say("m1", "I want to create a skill that sends Slack alerts")
+    turn = await harness.say("m1", "I want to create a skill that sends Slack alerts")
 
-    assert texts(said) == [
+    assert texts(turn) == [
         ("Skill Creation Assistant", "Your skill is ready! Returning you to the main assistant."),
         ("Assistant", "Great, your 'Slack Alert' skill is now active."),
     ]
-    steps = [event.body["stepName"] for event in said.events if event.type == "STEP_STARTED"]
+    steps = [event.body["stepName"] for event in turn.events if event.type == "STEP_STARTED"]
     assert steps == ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]
     [skill] = await harness.private_skills.in_use(harness.ada, "assistant")
     assert (skill.draft.name, skill.version, skill.created_by, skill.status) == ("Slack Alert", 1, "ada", "private")
@@ -134,8 +134,8 @@ async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
 async def test_without_the_permission_the_refusal_sentence_is_said() -> None:
     harness = SkillHarness()
     harness.ada = Scope("acme", "ada")
-    said = await harness.say("m1", "I want to create a skill that sends Slack alerts")
-    assert texts(said) == [("Assistant", "You don't have permission to create skills. Can I help with something else?")]
+    turn = await harness.say("m1", "I want to create a skill that sends Slack alerts")
+    assert texts(turn) == [("Assistant", "You don't have permission to create skills. Can I help with something else?")]
 
 
 async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
@@ -178,9 +178,9 @@ async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:
 async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text: str, is_refused: bool) -> None:
     harness = SkillHarness(Answer(("Summary.",)), Answer(("What is it for?",)))
     await harness.say("m1", "create a skill")
-    said = await harness.say("m2", text)
+    turn = await harness.say("m2", text)
     busy = "You're currently in a skill creation session. Would you like to finish that first?"
-    assert ((MAKER.name, busy) in texts(said)) is is_refused
+    assert ((MAKER.name, busy) in texts(turn)) is is_refused
 
 
 async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,19 +26,19 @@ async def unfinished(count: int) -> HandoffHarness:
 async def come_back(harness: HandoffHarness) -> Said:
     """Ada begins another conversation."""
     harness.thread_id = str(uuid.uuid4())
-    said = await harness.say("m1", "Hello")
-    check_run([event.body for event in said.events])
-    return said
+    turn = await harness.say("m1", "Hello")
+    check_run([event.body for event in turn.events])
+    return turn
 
 
 async def offered(harness: HandoffHarness) -> set[str]:
     """The workflows that were offered so far."""
-    return {each.workflow.id for each in await harness.workflows.unfinished(harness.ada) if each.is_offered}
+    return {entry.workflow.id for entry in await harness.workflows.unfinished(harness.ada) if entry.is_offered}
 
 
 async def resumable(harness: HandoffHarness) -> list[str]:
     """The workflows that the thread's screens let the user take up."""
-    return [each["id"] for each in (await harness.state())["resumable"]]
+    return [entry["id"] for entry in (await harness.state())["resumable"]]
 
 
 def to_choose(harness: HandoffHarness) -> list[str]:
@@ -53,10 +53,10 @@ async def test_each_of_four_unfinished_workflows_is_offered_once_and_is_among_th
     harness = await unfinished(4)
     for number in range(4):
         before = await offered(harness)
-        said = await come_back(harness)
+        turn = await come_back(harness)
         [new] = await offered(harness) - before
 
-        assert texts(said)[0] == OFFER, number
+        assert texts(turn)[0] == OFFER, number
         assert (await resumable(harness))[0] == new
         assert len(await resumable(harness)) == len(set(await resumable(harness))) == 3
         assert to_choose(harness) == await resumable(harness)
@@ -71,10 +71,10 @@ async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() 
     await come_back(harness)
     [new] = await offered(harness) - before
     harness.model.script(transfer(workflow_id=new))
-    said = await harness.say("m2", "Yes, please")
+    turn = await harness.say("m2", "Yes, please")
 
-    assert texts(said) == [("Maker", "What shall it be called?")]
-    check_run([event.body for event in said.events])
+    assert texts(turn) == [("Maker", "What shall it be called?")]
+    check_run([event.body for event in turn.events])
     state = await harness.state()
     assert state["workflow"]["id"] == new
     assert new not in await resumable(harness)

@@ -160,9 +160,9 @@ async def test_a_refused_replay_ends_and_is_counted(failure: Exception) -> None:
 
 @pytest.mark.parametrize("failure", [RuntimeError("a fault of ours"), KeyError("x"), ValueError("encoding")], ids=repr)
 async def test_an_unexpected_failure_costs_one_frame_and_keeps_nobody_waiting(failure: Exception) -> None:
-    connections, found = FakeConnections(), Counter[Metric]()
+    connections, items = FakeConnections(), Counter[Metric]()
     connections.script("tab", failure)
-    with counting(found.update):
+    with counting(items.update):
         thread = Thread(connections)
         await thread.delivery.join("tab", thread.later)
         thread.delivery.post([FIRST])
@@ -170,20 +170,20 @@ async def test_an_unexpected_failure_costs_one_frame_and_keeps_nobody_waiting(fa
             await thread.delivery.drain()
         await thread.send(SECOND)
     assert [event["n"] for event in connections.events("tab")] == [1]
-    assert found == {Metric.FRAMES_REFUSED: 1}
+    assert items == {Metric.FRAMES_REFUSED: 1}
     assert thread.live.detached == []
 
 
 async def test_a_sender_that_ends_keeps_nobody_waiting_and_the_next_refresh_begins_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    connections, found = FakeConnections(), Counter[Metric]()
+    connections, items = FakeConnections(), Counter[Metric]()
     thread = Thread(connections)
 
     def fail(queue: FrameQueue) -> tuple[str, int]:
         raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
 
-    with counting(found.update):
+    with counting(items.update):
         await thread.delivery.join("tab", thread.later)
         with monkeypatch.context() as broken:
             broken.setattr(FrameQueue, "next_frame", fail)
@@ -193,7 +193,7 @@ async def test_a_sender_that_ends_keeps_nobody_waiting_and_the_next_refresh_begi
         await thread.delivery.refresh(logged_seq=-1)
         thread.delivery.post([Event({"type": "X", "n": 2}, 2)])
         await thread.delivery.drain()
-    assert found == {Metric.INTERNAL_FAULTS: 1}
+    assert items == {Metric.INTERNAL_FAULTS: 1}
     assert [event["n"] for event in connections.events("tab")] == [0, 1, 2]
 
 

@@ -54,8 +54,8 @@ async def test_a_run_that_nobody_takes_over_is_followed_until_the_time_is_over(h
 
 
 async def test_without_a_run_what_is_there_is_all_there_is(harness: Harness) -> None:
-    said = await harness.say()
-    assert [event.body for event in await followed(harness, seconds=10)] == [event.body for event in said.events]
+    turn = await harness.say()
+    assert [event.body for event in await followed(harness, seconds=10)] == [event.body for event in turn.events]
 
 
 async def test_a_reader_gets_text_while_it_comes_although_nothing_is_logged_for_others(

@@ -15,7 +15,7 @@ from baton_testing.fakes.threads.connections import events_in
 
 texts = st.tuples(st.sampled_from(["x", "ß", "🥊", '"']), st.integers(0, 8_000)).map(lambda pair: pair[0] * pair[1])
 event_lists = st.lists(texts, max_size=12).map(
-    lambda found: [Event({"type": "X", "text": text}, seq) for seq, text in enumerate(found)]
+    lambda items: [Event({"type": "X", "text": text}, seq) for seq, text in enumerate(items)]
 )
 
 
@@ -54,14 +54,14 @@ def is_slice(frame: str) -> bool:
 
 def joined(sent: list[str]) -> list[dict[str, Any]]:
     """The events of the frames, as a client puts them together."""
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     slices = ""
     for event in (event for frame in sent for event in events_in(frame)):
         if event["type"] != "PART":
-            found.append(event)
+            items.append(event)
             continue
         slices += event["data"]
         if event["metadata"]["part"] == event["metadata"]["of"]:
-            found.append(json.loads(slices))
+            items.append(json.loads(slices))
             slices = ""
-    return found
+    return items

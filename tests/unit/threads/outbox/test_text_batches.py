@@ -44,8 +44,8 @@ def test_text_goes_at_once_then_four_times_a_second_then_twice_a_second() -> Non
 
 
 def test_no_word_is_lost() -> None:
-    said = [chunk.text for _, chunk in run(arrivals(4.6)) if isinstance(chunk, TextDelta)]
-    assert "".join(said) == "word " * 460
+    turn = [chunk.text for _, chunk in run(arrivals(4.6)) if isinstance(chunk, TextDelta)]
+    assert "".join(turn) == "word " * 460
 
 
 def test_the_last_words_and_the_end_wait_for_nothing() -> None:
@@ -54,9 +54,9 @@ def test_the_last_words_and_the_end_wait_for_nothing() -> None:
 
 
 def test_an_answer_that_is_stopped_ends_at_once_with_what_was_said() -> None:
-    given = run(arrivals(30.0, stop_after=10.2))
-    assert given[-1][0] == 10.2
-    assert sum(len(chunk.text.split()) for _, chunk in given if isinstance(chunk, TextDelta)) in (1020, 1021)
+    values = run(arrivals(30.0, stop_after=10.2))
+    assert values[-1][0] == 10.2
+    assert sum(len(chunk.text.split()) for _, chunk in values if isinstance(chunk, TextDelta)) in (1020, 1021)
 
 
 async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:

@@ -52,21 +52,21 @@ def thought(events: list[Event]) -> str:
 
 async def test_thinking_comes_before_its_answer_and_over_every_connection() -> None:
     harness = Harness()
-    said = await harness.say(subscriber=harness.subscriber("c1"))
-    assert said.types == ["RUN_STARTED", "STATE_SNAPSHOT", *THINKING, *ANSWER, "RUN_FINISHED"]
-    assert (thought(said.events), said.text) == ("".join(THOUGHTS), "Hello there.")
-    assert len({event.body["messageId"] for event in said.events if "messageId" in event.body}) == 2
-    check_run([event.body for event in said.events])
+    turn = await harness.say(subscriber=harness.subscriber("c1"))
+    assert turn.types == ["RUN_STARTED", "STATE_SNAPSHOT", *THINKING, *ANSWER, "RUN_FINISHED"]
+    assert (thought(turn.events), turn.text) == ("".join(THOUGHTS), "Hello there.")
+    assert len({event.body["messageId"] for event in turn.events if "messageId" in event.body}) == 2
+    check_run([event.body for event in turn.events])
     reported = [event for frame in harness.connections.frames["c1"] for event in events_in(frame)]
-    assert [event["type"] for event in reported if event["metadata"].get("seq")] == said.types
+    assert [event["type"] for event in reported if event["metadata"].get("seq")] == turn.types
 
 
 async def test_no_message_contains_thinking_however_it_is_read() -> None:
     harness = Harness()
-    said = await harness.say()
-    assert said.finished is not None
+    turn = await harness.say()
+    assert turn.finished is not None
     stored = await harness.store.run_messages(harness.ada, harness.thread_id, first_ordinal=0, below=None)
-    assert [each.text for each in stored] == ["Hello", "Hello there."]
+    assert [entry.text for entry in stored] == ["Hello", "Hello there."]
     assert "greet" not in repr(stored)  # not in the end of its run either, which holds events
     harness.clock.advance(25 * 3600)
     again = await harness.say()
@@ -78,12 +78,12 @@ async def test_no_message_contains_thinking_however_it_is_read() -> None:
 
 async def test_who_resumes_gets_the_thinking_again_as_long_as_events_are_kept() -> None:
     harness = Harness()
-    said = await harness.say()
-    assert [event.body for event in (await harness.say()).events] == [event.body for event in said.events]
+    turn = await harness.say()
+    assert [event.body for event in (await harness.say()).events] == [event.body for event in turn.events]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, 4)
     assert replay.snapshot is None
-    assert [event.body for event in replay.events] == [event.body for event in said.events[4:]]
+    assert [event.body for event in replay.events] == [event.body for event in turn.events[4:]]
 
 
 @pytest.mark.parametrize("event", [*reasoning_content("m1", "Hm."), text_content("m2", "Hello")])
@@ -109,18 +109,18 @@ async def test_the_thinking_of_a_specialist_in_its_fork_is_shown_apart_from_its_
     harness = HandoffHarness(transfer("helper"), Answer(("How can I help?",)), context_mode="forked")
     await harness.say()
     harness.model.script(Answer(("Try turning it off.",)))
-    said = await harness.say("m2", "It is broken")
-    assert said.types == ["RUN_STARTED", "STATE_SNAPSHOT", *THINKING, *ANSWER, "RUN_FINISHED"]
-    assert texts(said) == [("Helper", "Try turning it off.")]
-    assert said.events[3].body["metadata"]["agentName"] == "Helper"
-    check_run([event.body for event in said.events])
+    turn = await harness.say("m2", "It is broken")
+    assert turn.types == ["RUN_STARTED", "STATE_SNAPSHOT", *THINKING, *ANSWER, "RUN_FINISHED"]
+    assert texts(turn) == [("Helper", "Try turning it off.")]
+    assert turn.events[3].body["metadata"]["agentName"] == "Helper"
+    check_run([event.body for event in turn.events])
 
 
 async def test_the_thinking_of_an_agent_that_was_asked_is_not_shown() -> None:
     assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "sub_agents": ["knowledge"]})
     harness = Harness(assistant=assistant, others=(KNOWLEDGE,))
-    asked = ToolCall("c1", "ask_knowledge", json.dumps({"message": "What?"}))
-    harness.model.script(Answer.calling(asked), Answer(("It says so.",)), Answer(("So it is.",)))
-    said = await harness.say()
-    assert thought(said.events) == "".join(THOUGHTS)
-    assert said.text == "So it is."
+    tool_call = ToolCall("c1", "ask_knowledge", json.dumps({"message": "What?"}))
+    harness.model.script(Answer.calling(tool_call), Answer(("It says so.",)), Answer(("So it is.",)))
+    turn = await harness.say()
+    assert thought(turn.events) == "".join(THOUGHTS)
+    assert turn.text == "So it is."

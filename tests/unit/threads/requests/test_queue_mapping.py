@@ -63,9 +63,9 @@ NO_RIGHTS = {"permissions": [], "subjectToken": None}
 )
 def test_a_record_has_its_fields_and_can_be_read_again(record: Queued, fields: dict[str, Any]) -> None:
     body = record.model_dump_json(by_alias=True)
-    said = json.loads(body)
+    turn = json.loads(body)
     assert fields | {"tenantId": "acme", "userId": "ada", "threadId": THREAD} == {
-        name: said[name] for name in (*fields, "tenantId", "userId", "threadId")
+        name: turn[name] for name in (*fields, "tenantId", "userId", "threadId")
     }
     assert parse_queued(body) == record
 

@@ -112,22 +112,22 @@ async def test_a_closing_that_fails_keeps_nobody_waiting(harness: Harness) -> No
 
 
 async def test_everybody_watching_learns_that_the_thread_is_closed(harness: Harness) -> None:
-    said = await harness.say(subscriber=harness.subscriber("tab"))
+    turn = await harness.say(subscriber=harness.subscriber("tab"))
     closed = await close(harness)
     event = harness.connections.events("tab")[-1]
     assert (event["name"], event["value"]) == ("thread_closed", {"reason": "UserClosed", "episodeId": closed})
-    assert event["metadata"]["seq"] == (said.seqs[-1] or 0) + 1
+    assert event["metadata"]["seq"] == (turn.seqs[-1] or 0) + 1
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, said.seqs[-1] or 0)
+    replay = await harness.replays.after(harness.ada, thread, turn.seqs[-1] or 0)
     assert [e.body for e in replay.events] == [event]
 
 
 async def test_a_message_reopens_a_closed_thread_and_begins_the_next_session(harness: Harness) -> None:
     await harness.say("m1", "I am Ada")
     await close(harness)
-    said = await harness.say("m2", "Who am I?")
+    turn = await harness.say("m2", "Who am I?")
     assert ("user", "I am Ada") in harness.model.asked[1].contents
-    assert said.events[1].body["snapshot"]["status"] == "active"
+    assert turn.events[1].body["snapshot"]["status"] == "active"
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.status, thread.episode) == (ThreadStatus.ACTIVE, 2)
     assert await close(harness) == episode_id(harness.thread_id, 2)
@@ -161,9 +161,9 @@ async def test_an_episode_holds_what_was_said_since_the_last_end(harness: Harnes
 
 async def test_an_agent_ends_the_conversation_with_its_answer(harness: Harness) -> None:
     harness.model.script(Answer.calling(GOODBYE, text="Goodbye, Ada!"))
-    said = await harness.say(content="bye")
-    assert said.types[-3:] == ["TEXT_MESSAGE_END", "CUSTOM", "RUN_FINISHED"]
-    closed = said.events[-2].body
+    turn = await harness.say(content="bye")
+    assert turn.types[-3:] == ["TEXT_MESSAGE_END", "CUSTOM", "RUN_FINISHED"]
+    closed = turn.events[-2].body
     assert closed["value"] == {"reason": "AgentClosed", "episodeId": episode_id(harness.thread_id, 1)}
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.status is ThreadStatus.CLOSED
@@ -172,15 +172,15 @@ async def test_an_agent_ends_the_conversation_with_its_answer(harness: Harness) 
 
 async def test_a_model_that_only_calls_is_asked_again_for_its_goodbye(harness: Harness) -> None:
     harness.model.script(Answer.calling(GOODBYE), "Take care!")
-    said = await harness.say(content="bye")
-    assert said.text == "Take care!"
+    turn = await harness.say(content="bye")
+    assert turn.text == "Take care!"
     assert [role for role, _ in harness.model.asked[1].contents][-2:] == ["assistant", "tool"]
 
 
 @pytest.mark.parametrize("bad", [ToolCall("c", "launch", "{}"), ToolCall("c", "end_conversation", "{")])
 async def test_a_call_that_makes_no_sense_goes_back_to_the_model(harness: Harness, bad: ToolCall) -> None:
     harness.model.script(Answer.calling(bad), "Never mind.")
-    said = await harness.say()
-    assert (said.text, said.last["outcome"]) == ("Never mind.", {"type": "success"})
+    turn = await harness.say()
+    assert (turn.text, turn.last["outcome"]) == ("Never mind.", {"type": "success"})
     assert str(harness.model.asked[1].contents[-1][1]).startswith("Error")
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).status is ThreadStatus.ACTIVE

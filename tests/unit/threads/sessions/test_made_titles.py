@@ -89,7 +89,7 @@ async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
     groq.script("Travel to Lisbon")
     await work(harness)
     assert await title_of(harness) == "Travel to Lisbon"
-    assert [asked.settings.model for asked in groq.asked] == ["small"]
+    assert [request.settings.model for request in groq.asked] == ["small"]
 
 
 async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> None:
@@ -97,9 +97,9 @@ async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> Non
     await answered(harness)
     harness.model.script("Travel to Lisbon")
     await work(harness)
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     await work(harness)
-    assert len(harness.model.asked) == asked
+    assert len(harness.model.asked) == requests_before
     await answered(harness, "And back?", message_id="m-2")
     assert len(waiting(harness)) == 1
 
@@ -120,9 +120,9 @@ async def test_a_title_of_the_users_is_never_replaced() -> None:
     harness = titled()
     await answered(harness)
     await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     await work(harness)
-    assert (await title_of(harness), len(harness.model.asked)) == ("Mine", asked)
+    assert (await title_of(harness), len(harness.model.asked)) == ("Mine", requests_before)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.preview == "How do I get to Lisbon?"
 
@@ -176,9 +176,9 @@ async def test_a_run_without_an_answer_asks_for_no_title() -> None:
 async def test_a_setting_leaves_the_model_out(source: TitleSource, title: str | None) -> None:
     harness = titled(source)
     await answered(harness)
-    asked = len(harness.model.asked)
+    requests_before = len(harness.model.asked)
     await work(harness)
-    assert (await title_of(harness), len(harness.model.asked)) == (title, asked)
+    assert (await title_of(harness), len(harness.model.asked)) == (title, requests_before)
     assert bool(waiting(harness)) is (source is TitleSource.BEGINNING)
 
 

@@ -32,13 +32,13 @@ async def test_what_a_workflow_does_not_allow_is_explained_to_the_model_and_chan
     harness = HandoffHarness(transfer(), Answer(("Name?",)), Answer.calling(call_), Answer(("Once more, please.",)))
     await harness.say()
     before = await harness.state()
-    said = await harness.say("m2", "Box")
+    turn = await harness.say("m2", "Box")
 
     assert expected in (await results(harness))[-1]
     assert (await results(harness))[-1].startswith("Error: ")
     assert await harness.state() == before
-    assert [event.type for event in said.events if event.type in ("STATE_DELTA", "ACTIVITY_SNAPSHOT")] == []
-    assert texts(said) == [("Maker", "Once more, please.")]
+    assert [event.type for event in turn.events if event.type in ("STATE_DELTA", "ACTIVITY_SNAPSHOT")] == []
+    assert texts(turn) == [("Maker", "Once more, please.")]
 
 
 async def test_missing_fields_are_named_and_can_be_given_in_the_next_call() -> None:
@@ -52,26 +52,26 @@ async def test_missing_fields_are_named_and_can_be_given_in_the_next_call() -> N
 async def test_the_main_agent_advances_and_returns_nothing() -> None:
     bad = [call("advance_workflow", "a", state="BUILD"), call("return_to_main", "b", summary="s", outcome="done")]
     harness = HandoffHarness(Answer.calling(*bad), Answer(("Sorry.",)))
-    said = await harness.say()
+    turn = await harness.say()
     assert [result.startswith("Error: ") for result in await results(harness)] == [True, True]
-    assert texts(said) == [("Assistant", "Sorry.")]
+    assert texts(turn) == [("Assistant", "Sorry.")]
     assert await harness.handoffs_kept() == []
 
 
 @pytest.mark.parametrize("target", ["assistant", "nobody", "librarian", "maker "])
 async def test_a_transfer_to_itself_or_to_an_agent_that_is_not_declared_is_an_unknown_tool(target: str) -> None:
     harness = HandoffHarness(Answer.calling(to(target)), Answer(("Sorry.",)))
-    said = await harness.say()
+    turn = await harness.say()
     assert (await results(harness))[0].startswith("Error: ")
-    assert texts(said) == [("Assistant", "Sorry.")]
+    assert texts(turn) == [("Assistant", "Sorry.")]
     assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])
 
 
 async def test_a_transfer_to_an_agent_that_has_left_the_deployment_is_an_error_for_the_model() -> None:
     harness = HandoffHarness(transfer(), Answer(("Sorry.",)))
     del harness.shipped_agents.definitions["maker"]
-    said = await harness.say()
-    assert texts(said) == [("Assistant", "Sorry.")]
+    turn = await harness.say()
+    assert texts(turn) == [("Assistant", "Sorry.")]
     assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])
 
 
@@ -86,10 +86,10 @@ async def test_a_transfer_with_bad_arguments_is_an_error_for_the_model(arguments
 
 async def test_of_two_transfers_in_one_answer_the_first_takes_place() -> None:
     harness = HandoffHarness(Answer.calling(to("helper", "a"), to("maker", "b")))
-    said = await harness.say()
-    assert texts(said) == [("Helper", "What shall it be called?")]
+    turn = await harness.say()
+    assert texts(turn) == [("Helper", "What shall it be called?")]
     assert "the conversation goes to Helper already" in (await results(harness))[1]
-    assert [kept["targetAgentId"] for kept in await harness.handoffs_kept()] == ["helper"]
+    assert [handoff["targetAgentId"] for handoff in await harness.handoffs_kept()] == ["helper"]
     await check_handoffs(harness)
 
 
@@ -115,8 +115,8 @@ async def test_a_specialist_hands_nobody_on() -> None:
     define(harness, changed(HELPER, handoffs=["maker"]))
     await harness.say()
     harness.model.script(Answer.calling(to("maker")))
-    said = await harness.say("m2", "Make a box")
-    assert texts(said) == [("Helper", "You're currently in a Helper session. Would you like to finish that first?")]
+    turn = await harness.say("m2", "Make a box")
+    assert texts(turn) == [("Helper", "You're currently in a Helper session. Would you like to finish that first?")]
     assert await active(harness) == "helper"
     await check_handoffs(harness)
 
@@ -131,11 +131,11 @@ async def test_advancing_and_returning_in_one_answer_does_both() -> None:
         call("return_to_main", "d", summary="Twice.", outcome="completed"),
     ]
     harness.model.script(Answer.calling(*calls))
-    said = await harness.say("m2", "Box")
-    assert texts(said)[-1] == ("Assistant", "Great, your 'Box' is made.")
+    turn = await harness.say("m2", "Box")
+    assert texts(turn)[-1] == ("Assistant", "Great, your 'Box' is made.")
     assert "already" in (await results(harness))[-1]
     await check_handoffs(harness)
-    check_run([event.body for event in said.events])
+    check_run([event.body for event in turn.events])
 
 
 # A specialist that never returns
@@ -172,16 +172,16 @@ async def test_a_completed_workflow_stays_complete_where_no_return_is_expected()
 
 async def test_a_target_that_answers_with_nothing_is_unavailable_too() -> None:
     harness = HandoffHarness(transfer(), Answer(()), Answer(()))
-    said = await harness.say()
-    assert "currently unavailable" in texts(said)[0][1]
+    turn = await harness.say()
+    assert "currently unavailable" in texts(turn)[0][1]
     assert await active(harness) == "assistant"
 
 
 async def test_a_specialist_that_fails_later_stays_active_and_can_be_left() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), Answer(("Let me",), error=ModelUnavailable()))
     await harness.say()
-    said = await harness.say("m2", "Box")
-    assert said.types[-1] == "RUN_ERROR"
+    turn = await harness.say("m2", "Box")
+    assert turn.types[-1] == "RUN_ERROR"
     assert await active(harness) == "maker"
     harness.model.script(Answer((), error=ModelUnavailable()))
     assert (await harness.say("m3", "Box!")).types[-1] == "RUN_ERROR"

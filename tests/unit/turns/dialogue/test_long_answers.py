@@ -39,7 +39,7 @@ PIECE = "word " * 2_000
 class EndlessModel(ScriptedChatModel):
     """A model that says the same again and again, and never comes to an end."""
 
-    given: int = 0
+    characters: int = 0
     """Bytes that were taken of it."""
 
     async def stream(
@@ -55,7 +55,7 @@ class EndlessModel(ScriptedChatModel):
                 yield chunk
             return
         for _ in range(100 * MAX_ANSWER_BYTES // len(PIECE)):
-            self.given += len(PIECE)
+            self.characters += len(PIECE)
             yield TextDelta(PIECE)
 
 
@@ -64,32 +64,32 @@ def model() -> EndlessModel:
     return EndlessModel()
 
 
-def last_message(said: Said) -> Any:
-    assert said.finished is not None
-    return said.finished.messages[-1]
+def last_message(turn: Said) -> Any:
+    assert turn.finished is not None
+    return turn.finished.messages[-1]
 
 
 async def test_an_answer_without_end_is_cut_kept_and_marked(model: EndlessModel) -> None:
     harness = Harness(model=model)
-    said = await harness.say()
+    turn = await harness.say()
 
-    check_run([event.body for event in said.events])
-    assert len(said.text.encode()) == MAX_ANSWER_BYTES
-    assert model.given < MAX_ANSWER_BYTES + 2 * len(PIECE)
-    assert last_message(said).text == said.text
-    assert last_message(said).status is MessageStatus.COMPLETE
-    assert last_message(said).metadata()["finishReason"] == "length"
-    ends = {event.type: event.body.get("metadata", {}) for event in said.events}
+    check_run([event.body for event in turn.events])
+    assert len(turn.text.encode()) == MAX_ANSWER_BYTES
+    assert model.characters < MAX_ANSWER_BYTES + 2 * len(PIECE)
+    assert last_message(turn).text == turn.text
+    assert last_message(turn).status is MessageStatus.COMPLETE
+    assert last_message(turn).metadata()["finishReason"] == "length"
+    ends = {event.type: event.body.get("metadata", {}) for event in turn.events}
     assert ends["TEXT_MESSAGE_END"]["finishReason"] == "length"
     assert ends["RUN_FINISHED"]["finishReason"] == "length"
-    assert said.last["outcome"] == {"type": "success"}
+    assert turn.last["outcome"] == {"type": "success"}
 
 
 async def test_a_repeated_message_learns_the_same_end(model: EndlessModel) -> None:
     harness = Harness(model=model)
-    said = await harness.say()
+    turn = await harness.say()
     again = await harness.say()
-    assert again.text == said.text
+    assert again.text == turn.text
     assert again.last["metadata"]["finishReason"] == "length"
     harness.clock.advance(25 * 3600)
     short = await harness.say()
@@ -100,24 +100,24 @@ async def test_what_follows_a_cut_answer_stays_within_its_budget(model: EndlessM
     harness = Harness(model=model)
     await harness.say("m1")
     model.script("Shorter now.")
-    said = await harness.say("m2", "Shorter, please.")
-    assert said.text == "Shorter now."
+    turn = await harness.say("m2", "Shorter, please.")
+    assert turn.text == "Shorter now."
     assert sum(len(str(prompt.content)) for prompt in model.asked[-1].prompts) < 10_000
 
 
 async def test_the_model_learns_that_its_answer_was_cut() -> None:
     harness = Harness()
     harness.model.script(Answer(("Once upon a time",), reason=FinishReason.LENGTH), "there was.")
-    said = await harness.say("m1")
-    assert last_message(said).metadata()["finishReason"] == "length"
+    turn = await harness.say("m1")
+    assert last_message(turn).metadata()["finishReason"] == "length"
     await harness.say("m2", "Go on.")
     assert harness.model.asked[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
 
 
 async def test_a_whole_answer_is_not_marked() -> None:
-    said = await Harness().say()
-    assert last_message(said).metadata()["finishReason"] is None
-    assert all("finishReason" not in event.body.get("metadata", {}) for event in said.events)
+    turn = await Harness().say()
+    assert last_message(turn).metadata()["finishReason"] is None
+    assert all("finishReason" not in event.body.get("metadata", {}) for event in turn.events)
 
 
 async def test_arguments_count_as_part_of_the_answer() -> None:
@@ -130,11 +130,11 @@ async def test_arguments_count_as_part_of_the_answer() -> None:
     half = ToolCall("call-1", "weather", json.dumps({"city": "x" * (MAX_ANSWER_BYTES // 2)}))
     more = ToolCall("call-2", "weather", json.dumps({"city": "y" * (MAX_ANSWER_BYTES // 2)}))
     harness.model.script(Answer.calling(half, text="Let me see."), Answer.calling(more, text="And once more."))
-    said = await harness.say()
-    assert [event.type for event in said.events].count("TOOL_CALL_RESULT") == 1
-    assert said.text == "Let me see.And once more."
-    assert last_message(said).metadata()["finishReason"] == "length"
-    assert not last_message(said).tool_calls
+    turn = await harness.say()
+    assert [event.type for event in turn.events].count("TOOL_CALL_RESULT") == 1
+    assert turn.text == "Let me see.And once more."
+    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert not last_message(turn).tool_calls
     assert len(harness.model.asked) == 2
 
 
@@ -144,12 +144,12 @@ async def test_a_sub_agents_answer_without_end_is_cut(model: EndlessModel) -> No
     harness = Harness(model=model, assistant=assistant, others=(expert,))
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Tell me everything."})))
     model.script(asking)
-    said = await harness.say()
+    turn = await harness.say()
     [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     assert task.result is not None
     assert task.result.endswith(CUT_NOTE)
     assert len(task.result) < MAX_ANSWER_BYTES + 200
-    assert 0 < len(said.text) <= MAX_ANSWER_BYTES
+    assert 0 < len(turn.text) <= MAX_ANSWER_BYTES
 
 
 async def test_a_remote_agents_answer_without_end_is_cut() -> None:
@@ -170,18 +170,18 @@ async def test_a_remote_agents_answer_without_end_is_cut() -> None:
 async def test_a_specialist_elsewhere_is_cut_kept_and_asked_to_stop() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply((PIECE,) * 1_000, end=AgentDone("remote-1")))
-    said = await harness.say()
-    kept = [message for message in await harness.messages() if message.role is Role.ASSISTANT][-1]
-    assert len(kept.text.encode()) == MAX_ANSWER_BYTES
-    assert kept.metadata()["finishReason"] == "length"
-    assert said.last["metadata"]["finishReason"] == "length"
+    turn = await harness.say()
+    record = [message for message in await harness.messages() if message.role is Role.ASSISTANT][-1]
+    assert len(record.text.encode()) == MAX_ANSWER_BYTES
+    assert record.metadata()["finishReason"] == "length"
+    assert turn.last["metadata"]["finishReason"] == "length"
     assert len(harness.agent_client.stopped) == 1
 
 
 async def test_what_is_said_in_a_fork_is_cut_and_marked_in_both(model: EndlessModel) -> None:
     harness = HandoffHarness(transfer("helper", context_summary="All of it."), context_mode="forked")
     harness.model.script(Answer((PIECE,) * 200))
-    said = await harness.say()
-    assert last_message(said).source == "specialist"
-    assert last_message(said).metadata()["finishReason"] == "length"
-    assert len(last_message(said).text.encode()) == MAX_ANSWER_BYTES
+    turn = await harness.say()
+    assert last_message(turn).source == "specialist"
+    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert len(last_message(turn).text.encode()) == MAX_ANSWER_BYTES

@@ -34,17 +34,17 @@ UNAVAILABLE = "The Booker is currently unavailable."
 WAITS = AgentDone("remote-1")
 
 
-def deltas(said: Said) -> list[str]:
-    return [event.body["delta"] for event in said.events if event.type == "TEXT_MESSAGE_CONTENT"]
+def deltas(turn: Said) -> list[str]:
+    return [event.body["delta"] for event in turn.events if event.type == "TEXT_MESSAGE_CONTENT"]
 
 
 async def test_the_first_message_takes_the_handoff_along() -> None:
     harness = RelayHarness(Answer(("Hello.",)), transfer("booker", context_summary="Ada wants a table."))
     await harness.say("m1", "Hello")
-    said = await harness.say("m2", "A table for two")
+    turn = await harness.say("m2", "A table for two")
 
-    assert texts(said) == [("Booker", "The weather is fine.")]
-    check_run([event.body for event in said.events])
+    assert texts(turn) == [("Booker", "The weather is fine.")]
+    check_run([event.body for event in turn.events])
     [task] = harness.sent
     assert (task.message, task.thread_id, task.scope, task.remote_task_id) == (
         "A table for two",
@@ -52,7 +52,7 @@ async def test_the_first_message_takes_the_handoff_along() -> None:
         harness.ada,
         None,
     )
-    assert task.parent_task_id == said.events[0].body["runId"]
+    assert task.parent_task_id == turn.events[0].body["runId"]
     assert task.handoff is not None
     assert (task.handoff.request.context_summary, task.handoff.recent_messages) == ("Ada wants a table.", ())
 
@@ -82,7 +82,7 @@ async def test_later_messages_go_on_with_the_agents_task_and_ask_no_model() -> N
     second, third = await harness.say("m2", "Tonight"), await harness.say("m3", "Anywhere")
     await harness.say("m4", "Thanks")
 
-    assert [texts(said) for said in (second, third)] == [[("Booker", "Where?")], [("Booker", "Booked.")]]
+    assert [texts(turn) for turn in (second, third)] == [[("Booker", "Where?")], [("Booker", "Booked.")]]
     assert [(task.message, task.remote_task_id, task.handoff is None) for task in harness.sent] == [
         ("A table for two", None, False),
         ("Tonight", "remote-1", True),
@@ -96,16 +96,16 @@ async def test_later_messages_go_on_with_the_agents_task_and_ask_no_model() -> N
 async def test_its_words_come_through_as_they_are_said() -> None:
     harness, gate = RelayHarness(), asyncio.Event()
     harness.agent_client.script("booker", Reply((AgentProgress("Looking"), "For ", "when?"), gate=gate, gate_at=2))
-    said = Said([], None)
-    running = asyncio.create_task(harness.turns.run(harness.ada, harness.request(), said.events.append, seconds=20))
+    turn = Said([], None)
+    running = asyncio.create_task(harness.turns.run(harness.ada, harness.request(), turn.events.append, seconds=20))
     async with asyncio.timeout(10):
-        while not deltas(said):  # noqa: ASYNC110 - events are told to nobody else
+        while not deltas(turn):  # noqa: ASYNC110 - events are told to nobody else
             await asyncio.sleep(0.01)
-    assert deltas(said) == ["For "]
+    assert deltas(turn) == ["For "]
     gate.set()
     await running
-    assert deltas(said) == ["For ", "when?"]
-    assert said.types.count("TEXT_MESSAGE_START") == 1
+    assert deltas(turn) == ["For ", "when?"]
+    assert turn.types.count("TEXT_MESSAGE_START") == 1
     [message] = [message for message in await harness.messages() if message.agent_id == "booker"]
     assert (message.text, message.status.value) == ("For when?", "complete")
 
@@ -113,10 +113,10 @@ async def test_its_words_come_through_as_they_are_said() -> None:
 async def test_a_failure_before_the_first_word_takes_the_handoff_back() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", AgentFailed("The agent cannot be reached."))
-    said = await harness.say()
+    turn = await harness.say()
 
-    assert UNAVAILABLE in said.text
-    assert said.types[-1] == "RUN_FINISHED"
+    assert UNAVAILABLE in turn.text
+    assert turn.types[-1] == "RUN_FINISHED"
     assert (await harness.active(), await harness.outcomes()) == ("assistant", ["failed"])
 
 
@@ -132,25 +132,25 @@ async def test_an_agent_that_says_nothing_is_unavailable(end: AgentDone) -> None
 async def test_an_agent_that_stays_silent_is_given_up_and_asked_to_stop(pieces: tuple[AgentProgress, ...]) -> None:
     harness = RelayHarness(agent=booker(timeouts={"consult_seconds": 0.2}))
     harness.agent_client.script("booker", Reply(pieces, gate=asyncio.Event(), gate_at=len(pieces)))
-    said = await harness.say()
-    assert UNAVAILABLE in said.text
+    turn = await harness.say()
+    assert UNAVAILABLE in turn.text
     assert harness.agent_client.stopped == [task.task_id for task in harness.sent]
 
 
 async def test_a_silent_agent_is_given_up_while_the_turn_has_time_to_say_so() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply((), gate=asyncio.Event()))
-    said = await harness.say(seconds=1)
-    assert UNAVAILABLE in said.text
-    assert said.types[-1] == "RUN_FINISHED"
+    turn = await harness.say(seconds=1)
+    assert UNAVAILABLE in turn.text
+    assert turn.types[-1] == "RUN_FINISHED"
 
 
 async def test_a_silence_after_its_first_words_ends_the_turn_and_keeps_them() -> None:
     harness = RelayHarness(agent=booker(timeouts={"consult_seconds": 0.2}))
     harness.agent_client.script("booker", Reply(("For ",), gate=asyncio.Event(), gate_at=1), "Yes?")
-    said = await harness.say()
-    assert said.text == "For "
-    assert (said.last["type"], said.last["code"]) == ("RUN_ERROR", "agent_unavailable")
+    turn = await harness.say()
+    assert turn.text == "For "
+    assert (turn.last["type"], turn.last["code"]) == ("RUN_ERROR", "agent_unavailable")
     assert await harness.active() == "booker"
     assert texts(await harness.say("m2", "Still there?")) == [("Booker", "Yes?")]
 
@@ -158,8 +158,8 @@ async def test_a_silence_after_its_first_words_ends_the_turn_and_keeps_them() ->
 async def test_the_turns_end_is_the_end_of_an_endless_answer() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply(("For ",), gate=asyncio.Event(), gate_at=1))
-    said = await harness.say(seconds=1)
-    assert (said.text, said.last["code"]) == ("For ", "turn_timeout")
+    turn = await harness.say(seconds=1)
+    assert (turn.text, turn.last["code"]) == ("For ", "turn_timeout")
     assert len(harness.agent_client.stopped) == 1
 
 
@@ -185,8 +185,8 @@ async def test_an_exit_word_never_reaches_it() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply(("For when?",), end=WAITS))
     await harness.say()
-    said = await harness.say("m2", "cancel")
-    assert [who for who, _ in texts(said)] == ["Booker", "Assistant"]
+    turn = await harness.say("m2", "cancel")
+    assert [who for who, _ in texts(turn)] == ["Booker", "Assistant"]
     assert len(harness.sent) == 1
 
 
@@ -195,9 +195,9 @@ async def test_a_lost_task_begins_again_with_the_handoff() -> None:
     harness.agent_client.script("booker", Reply(("For when?",), end=WAITS), TaskLost("Which task?"), "Booked.")
     await harness.say("m1", "Hi")
     await harness.say("m2", "A table for two")
-    said = await harness.say("m3", "Tonight")
+    turn = await harness.say("m3", "Tonight")
 
-    assert texts(said) == [("Booker", "Booked.")]
+    assert texts(turn) == [("Booker", "Booked.")]
     first, lost, second = harness.sent
     assert (lost.remote_task_id, second.remote_task_id, second.message) == ("remote-1", None, "Tonight")
     assert first.handoff is not None
@@ -212,10 +212,10 @@ async def test_a_task_that_is_lost_in_a_fork_begins_again_with_what_was_said_the
     harness.agent_client.script("booker", Reply(("For when?",), end=WAITS), TaskLost("Which task?"), "Booked.")
     await harness.say("m1", "Hi")
     await harness.say("m2", "A table for two")
-    said = await harness.say("m3", "Tonight")
+    turn = await harness.say("m3", "Tonight")
 
-    assert texts(said) == [("Booker", "Booked.")]
-    check_run([event.body for event in said.events])
+    assert texts(turn) == [("Booker", "Booked.")]
+    check_run([event.body for event in turn.events])
     second = harness.sent[-1].handoff
     assert second is not None
     assert second.recent_messages == (
@@ -245,11 +245,11 @@ async def test_the_agent_hands_back_and_the_main_agent_knows_its_report() -> Non
         "booker", Reply(("For when?",), end=WAITS), Reply(("Booked.",), end=AgentDone(report=report))
     )
     await harness.say("m1", "A table for two")
-    said = await harness.say("m2", "Tonight")
+    turn = await harness.say("m2", "Tonight")
 
-    assert texts(said)[0] == ("Booker", "Booked.")
-    assert [who for who, _ in texts(said)] == ["Booker", "Booker", "Assistant"]
-    check_run([event.body for event in said.events])
+    assert texts(turn)[0] == ("Booker", "Booked.")
+    assert [who for who, _ in texts(turn)] == ["Booker", "Booker", "Assistant"]
+    check_run([event.body for event in turn.events])
     assert (await harness.active(), await harness.outcomes()) == ("assistant", ["returned"])
     await harness.say("m3", "When is it?")
     reported = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "context"]
@@ -259,8 +259,8 @@ async def test_the_agent_hands_back_and_the_main_agent_knows_its_report() -> Non
 async def test_an_agent_may_hand_back_without_a_word() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply((), end=AgentDone(report=AgentReport("", ""))))
-    said = await harness.say()
-    assert [who for who, _ in texts(said)] == ["Booker", "Assistant"]
+    turn = await harness.say()
+    assert [who for who, _ in texts(turn)] == ["Booker", "Assistant"]
     assert await harness.outcomes() == ["returned"]
 
 
@@ -282,8 +282,8 @@ async def test_a_cancel_stops_the_agent_and_the_next_message_begins_a_task() -> 
         while len(harness.sent) < 2:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
-    said = await running
-    assert said.last["outcome"] == {"type": "cancelled"}
+    turn = await running
+    assert turn.last["outcome"] == {"type": "cancelled"}
     assert harness.agent_client.stopped == [harness.sent[1].task_id]
     assert texts(await harness.say("m3", "Hello?")) == [("Booker", "Yes?")]
     assert harness.sent[-1].remote_task_id is None
@@ -333,8 +333,8 @@ async def test_a_form_is_put_into_words_and_what_is_filled_in_goes_back_as_data(
         "properties": {"seats": {"type": "integer", "description": "How many"}, "where": {"enum": ["in", "out"]}},
     }
     harness.agent_client.script("booker", Reply((AgentData(form),), end=WAITS), "Booked.")
-    asked = await harness.say("m1", "A table")
-    assert asked.text == "Your table\n- seats (integer, required): How many\n- where (in | out)"
+    request = await harness.say("m1", "A table")
+    assert request.text == "Your table\n- seats (integer, required): How many\n- where (in | out)"
     await harness.say("m2", ' {"seats": 2, "where": "out"} ')
     assert (harness.sent[-1].data, harness.sent[-1].message) == ({"seats": 2, "where": "out"}, "")
 
@@ -366,9 +366,9 @@ async def test_a_sign_in_is_a_question_of_the_agents_and_its_task_goes_on() -> N
     harness = RelayHarness()
     wants = Reply(("Open https://login.example.",), end=AgentDone("remote-1", needs_sign_in=True))
     harness.agent_client.script("booker", wants, "Booked.")
-    said = await harness.say("m1", "A table")
-    assert said.text == "Open https://login.example.\n\nBooker goes on when you have done that. Tell it here then."
-    assert said.last["outcome"] == {"type": "success"}
+    turn = await harness.say("m1", "A table")
+    assert turn.text == "Open https://login.example.\n\nBooker goes on when you have done that. Tell it here then."
+    assert turn.last["outcome"] == {"type": "success"}
     await harness.say("m2", "Done")
     assert harness.sent[-1].remote_task_id == "remote-1"
 
@@ -377,10 +377,10 @@ async def test_files_of_the_answer_are_kept_and_its_sources() -> None:
     harness = RelayHarness()
     file = AgentFile(Attachment("q.pdf", "application/pdf", data=b"body"))
     harness.agent_client.script("booker", Reply(("Here.", *[file] * 25)))
-    said = await harness.say("m1", "A table")
-    assert said.text.startswith("Here.\n\n[File: q.pdf, application/pdf]")
-    assert said.text.endswith("[5 more files]")
-    sources = next(event.body for event in said.events if event.type == "TEXT_MESSAGE_END")["metadata"]["sources"]
+    turn = await harness.say("m1", "A table")
+    assert turn.text.startswith("Here.\n\n[File: q.pdf, application/pdf]")
+    assert turn.text.endswith("[5 more files]")
+    sources = next(event.body for event in turn.events if event.type == "TEXT_MESSAGE_END")["metadata"]["sources"]
     assert len(sources) == 20
     [answer] = [message for message in await harness.messages() if message.agent_id == "booker"]
     assert list(answer.sources) == sources
@@ -422,9 +422,9 @@ async def test_text_of_the_agent_that_was_thinking_is_taken_back() -> None:
     gate = asyncio.Event()
     harness.agent_client.script("booker", Reply(("SECRET plan.", TextTakenBack(), "At eight."), gate=gate, gate_at=1))
     asyncio.get_running_loop().call_later(0.3, gate.set)
-    said = await harness.say("m2", "A table for two")
-    assert said.finished is not None
-    assert [message.text for message in said.finished.messages if message.role is Role.ASSISTANT] == ["At eight."]
-    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    turn = await harness.say("m2", "A table for two")
+    assert turn.finished is not None
+    assert [message.text for message in turn.finished.messages if message.role is Role.ASSISTANT] == ["At eight."]
+    ends = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [bool(end.get("metadata", {}).get("takenBack")) for end in ends] == [True, False]
-    check_run([event.body for event in said.events])
+    check_run([event.body for event in turn.events])
