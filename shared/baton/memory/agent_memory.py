@@ -44,8 +44,8 @@ class AgentMemory:
 
         Raises only the errors of reading the agent's procedures.
         """
-        found = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
-        return replace(search, agent_id=agent.id, found=found, early=None)
+        findings = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
+        return replace(search, agent_id=agent.id, found=findings, early=None)
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
         """Return the findings for a message. Raises as ``search`` does."""
@@ -68,12 +68,12 @@ class AgentMemory:
         ``zone`` is the user's time zone. ``numbers`` are those of the passages that the run's prompts have so far.
         Raises as ``search`` does.
         """
-        found, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
+        findings, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
         if history is None:
-            recalled = number_knowledge(select(found, agent.memory, self.counter, zone=zone), numbers)
+            recalled = number_knowledge(select(findings, agent.memory, self.counter, zone=zone), numbers)
             return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
         assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
-        return self._add_question(history, self._add_recalled(assembly, agent, found, history, zone, numbers))
+        return self._add_question(history, self._add_recalled(assembly, agent, findings, history, zone, numbers))
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
         """Return the findings. An agent that took over since the search has its own knowledge."""
@@ -88,7 +88,7 @@ class AgentMemory:
         self,
         assembly: Assembly,
         agent: AgentDefinition,
-        found: Found,
+        findings: Found,
         history: AgentHistory,
         zone: str,
         numbers: PassageNumbers,
@@ -102,7 +102,7 @@ class AgentMemory:
         def choose(windowed: WindowedHistory) -> Recalled:
             sent = [message for exchange in windowed.included for message in exchange.messages]
             return select(
-                found,
+                findings,
                 agent.memory,
                 self.counter,
                 zone=zone,

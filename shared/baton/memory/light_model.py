@@ -55,9 +55,9 @@ class LightModel:
         """
         for _ in range(TRIES):
             answer, _ = await self._answer(task, instructions, data, max_tokens, schema)
-            found = json_object(answer, mends_lists=True)
-            if found is not None:
-                return found
+            parsed = json_object(answer, mends_lists=True)
+            if parsed is not None:
+                return parsed
         raise JunkAnswer(f"the light model wrote no JSON for {task}")
 
     async def _answer(

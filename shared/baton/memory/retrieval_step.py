@@ -33,8 +33,8 @@ class RetrievalStep(Generic[T]):
     @property
     def duration(self) -> timedelta:
         """The time that it took, or has taken so far."""
-        ended = self._ended if self._ended is not None else self._loop.time()
-        return timedelta(seconds=max(0.0, ended - self._began))
+        end = self._ended if self._ended is not None else self._loop.time()
+        return timedelta(seconds=max(0.0, end - self._began))
 
     def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
         """Return its findings, and the reason if it failed or was late."""

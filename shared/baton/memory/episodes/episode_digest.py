@@ -122,8 +122,8 @@ class Digester:
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         summaries = [task.result()[0] for task in tasks]
-        found = [fact for task in tasks for fact in task.result()[1]]
-        return Digest(await self._combine(summaries), await self._facts(episode_id, found))
+        facts = [fact for task in tasks for fact in task.result()[1]]
+        return Digest(await self._combine(summaries), await self._facts(episode_id, facts))
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[_Found]]:
         data = {"messages": chunk.shown}
@@ -143,11 +143,11 @@ class Digester:
         summary = await self._redact(summary)
         return (whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
 
-    async def _facts(self, episode_id: str, found: Sequence[_Found]) -> tuple[Fact, ...]:
+    async def _facts(self, episode_id: str, candidates: Sequence[_Found]) -> tuple[Fact, ...]:
         facts: dict[str, Fact] = {}
-        for each in _choose(found):
-            text = (await self._redact(each.text))[:MAX_FACT].strip()
-            facts.setdefault(fold(text), Fact(fact_id(episode_id, text), text, each.on, each.ids))
+        for candidate in _choose(candidates):
+            text = (await self._redact(candidate.text))[:MAX_FACT].strip()
+            facts.setdefault(fold(text), Fact(fact_id(episode_id, text), text, candidate.on, candidate.ids))
         return tuple(facts.values())[:MAX_FACTS]
 
     async def _redact(self, text: str) -> str:
@@ -203,7 +203,7 @@ def shortened(text: str, limit: int) -> str:
 def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) -> list[_Found]:
     """Return the facts of an answer that name a message of the chunk. Everything else in it is ignored."""
     listed = answer.get("facts")
-    found: list[_Found] = []
+    facts: list[_Found] = []
     for fact in listed[: 5 * FACTS_A_CHUNK] if isinstance(listed, list) else ():
         if not isinstance(fact, dict):
             continue
@@ -213,8 +213,8 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
         named = [messages[n - 1] for n in dict.fromkeys(sources[:MAX_SOURCES]) if _is_number(n, len(messages))]
         if named:
             cut = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
-            found.append(_Found(cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
-    return found[:FACTS_A_CHUNK]
+            facts.append(_Found(cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
+    return facts[:FACTS_A_CHUNK]
 
 
 def _is_number(value: object, highest: int) -> bool:
@@ -228,8 +228,8 @@ def _day(value: object, source: EpisodeMessage) -> date:
         return source.day
 
 
-def _choose(found: Sequence[_Found]) -> Sequence[_Found]:
+def _choose(candidates: Sequence[_Found]) -> Sequence[_Found]:
     """Return at most ``MAX_FACTS``, spread over the whole episode."""
-    if len(found) <= MAX_FACTS:
-        return found
-    return [found[place * len(found) // MAX_FACTS] for place in range(MAX_FACTS)]
+    if len(candidates) <= MAX_FACTS:
+        return candidates
+    return [candidates[index * len(candidates) // MAX_FACTS] for index in range(MAX_FACTS)]

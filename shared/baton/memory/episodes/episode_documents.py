@@ -43,7 +43,7 @@ def episode_documents(
     The user's day precedes every searched text. ``messages`` may be a part of the episode's: those at its
     ends are then indexed with the neighbours that are given.
     """
-    documents = [_message(episode, messages, place) for place in range(len(messages))]
+    documents = [_message(episode, messages, index) for index in range(len(messages))]
     if summary:
         documents.append(_summary(episode, summary))
     return documents + [_fact(episode, fact) for fact in facts]
@@ -70,14 +70,17 @@ def _add_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: 
     return replace(document, views=views, embedder=embedder)
 
 
-def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -> IndexDocument:
-    message = messages[place]
+def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -> IndexDocument:
+    message = messages[index]
 
     def with_neighbours(before: int, after: int) -> IndexedText:
-        near = messages[max(0, place - before) : place + after + 1]
+        near = messages[max(0, index - before) : index + after + 1]
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
-        near = sorted(near, key=lambda each: abs(each.ordinal - message.ordinal))
-        texts = [each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in near]
+        near = sorted(near, key=lambda episode_message: abs(episode_message.ordinal - message.ordinal))
+        texts = [
+            episode_message.text[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
+            for episode_message in near
+        ]
         return _add_date_in_words(message.day, "\n".join(texts))
 
     fields = {

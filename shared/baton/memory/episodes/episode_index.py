@@ -35,7 +35,7 @@ class EpisodeIndex:
         """
         written = await self._find_written(scope, episode.ref)
         async for batch in self._message_documents(scope, thread, episode, held):
-            await self._write(scope, [each for each in batch if self._digest(each) not in written])
+            await self._write(scope, [document for document in batch if self._digest(document) not in written])
         # Facts that have become known as old ones since an earlier run are not facts of this episode any more.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
@@ -53,9 +53,9 @@ class EpisodeIndex:
         chosen = SearchFilter(source_id=ref.id, kinds=(MESSAGE,))
         embedder = self.embedder.name if self.embedder.dimensions else None
         return {
-            self._digest(each)
-            async for each in self.search.list(scope, IndexName.EPISODES, chosen)
-            if each.embedder == embedder
+            self._digest(document)
+            async for document in self.search.list(scope, IndexName.EPISODES, chosen)
+            if document.embedder == embedder
         }
 
     @staticmethod

@@ -49,23 +49,23 @@ class EpisodeMessages:
         )
         async for window in whole_runs(windows):
             filtered = filtered_runs(window)
-            shown: list[StoredMessage] = []
+            messages: list[StoredMessage] = []
             for message in window:
                 zone = message.time_zone or zone
                 if is_part_of_episode(message):
-                    shown.append(replace(message, time_zone=zone))
-            if shown:
-                redacted = held.redacted if held is not None else await self._redacted(scope, thread, shown)
+                    messages.append(replace(message, time_zone=zone))
+            if messages:
+                redacted = held.redacted if held is not None else await self._redacted(scope, thread, messages)
                 yield [
                     replace(
                         _episode_message(message, redacted.get(message.ordinal)),
                         is_filtered=message.run_id in filtered,
                     )
-                    for message in shown
+                    for message in messages
                 ]
 
-    async def _redacted(self, scope: Scope, thread: Thread, shown: Sequence[StoredMessage]) -> Mapping[int, str]:
-        first, last = shown[0].ordinal, shown[-1].ordinal
+    async def _redacted(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> Mapping[int, str]:
+        first, last = messages[0].ordinal, messages[-1].ordinal
         return await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
 
     async def page(
@@ -80,14 +80,16 @@ class EpisodeMessages:
             return (), None
         there = ref.selected(thread)
         page = await self.store.read_messages(scope, there, limit=min(limit, top - ref.first_ordinal), before=top)
-        shown = [each for each in page.messages if each.ordinal >= ref.first_ordinal and is_part_of_episode(each)]
+        messages = [
+            message for message in page.messages if message.ordinal >= ref.first_ordinal and is_part_of_episode(message)
+        ]
         redacted = await self.episodes.redactions(
             scope, thread.id, first_ordinal=page.messages[0].ordinal if page.messages else top, end_ordinal=top
         )
         next_before = (
             page.next_before if page.next_before is not None and page.next_before > ref.first_ordinal else None
         )
-        return [_episode_message(each, redacted.get(each.ordinal)) for each in shown], next_before
+        return [_episode_message(message, redacted.get(message.ordinal)) for message in messages], next_before
 
 
 async def _in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[list[StoredMessage]]:

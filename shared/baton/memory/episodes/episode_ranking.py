@@ -90,17 +90,17 @@ async def rank_episodes(
     scores = _ScoresOnce(of_messages, of_digests, weights)
 
     def choose(candidates: Candidates) -> set[str]:
-        found, digests = scores.of(candidates)
+        own_scores, digests = scores.of(candidates)
         best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
-        return {*_shown_messages(found, _sessions(candidates, of_messages), weights), *best_digests}
+        return {*_shown_messages(own_scores, _sessions(candidates, of_messages), weights), *best_digests}
 
     query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
-    found, digests = scores.of(result.candidates)
+    message_scores, digests = scores.of(result.candidates)
     return EpisodeRanking(
-        rank(result, of_messages, found.messages),
+        rank(result, of_messages, message_scores.messages),
         rank_by_validity(rank(result, of_digests, digests), weights),
-        found.sessions,
+        message_scores.sessions,
     )
 
 
@@ -126,12 +126,12 @@ class _ScoresOnce:
         return self._last[1]
 
 
-def _shown_messages(found: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
-    best_first = sorted(found.messages, key=lambda id_: (-found.messages[id_], id_))
+def _shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
+    best_first = sorted(scores.messages, key=lambda id_: (-scores.messages[id_], id_))
     best_of_session: dict[str, str] = {}
     for id_ in best_first:
         best_of_session.setdefault(sessions[id_], id_)
-    best_sessions = sorted(best_of_session, key=lambda id_: (-found.sessions[id_], id_))[: weights.sessions_shown]
+    best_sessions = sorted(best_of_session, key=lambda id_: (-scores.sessions[id_], id_))[: weights.sessions_shown]
     return {*best_first[: weights.messages_shown], *(best_of_session[id_] for id_ in best_sessions)}
 
 
@@ -147,7 +147,7 @@ def score_messages(
     of_session: dict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         of_session[sessions[id_]].append(score)
-    shares = {name: _share_of_best(each, weights) for name, each in of_session.items()}
+    shares = {name: _share_of_best(session_scores, weights) for name, session_scores in of_session.items()}
     by_signal: dict[tuple[Signal, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for clause, ranking in weigh_rankings(candidates, of_messages).items():
         for candidate, score in ranking:
@@ -158,7 +158,7 @@ def score_messages(
     whole = 1 + weights.session
     return MessageScores(
         {id_: (score + shares[sessions[id_]]) / whole for id_, score in scores.items()},
-        {name: min(each / whole, 1.0) for name, each in sums.items()},
+        {name: min(score / whole, 1.0) for name, score in sums.items()},
     )
 
 
@@ -168,20 +168,20 @@ def _share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
 
 
 def _sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float]) -> dict[str, str]:
-    return {each.id: each.source_id for clause in of_messages for each in candidates.get(clause, ())}
+    return {candidate.id: candidate.source_id for clause in of_messages for candidate in candidates.get(clause, ())}
 
 
 def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:
     """Let a superseded fact rank below the fact that superseded it, and below valid facts that match as well."""
-    scores = {each.document.fields.get("fact_id"): each.score for each in digests if is_valid(each)}
+    scores = {digest.document.fields.get("fact_id"): digest.score for digest in digests if is_valid(digest)}
 
-    def score(each: Ranked) -> float:
-        if is_valid(each):
-            return each.score
-        successor = scores.get(each.document.fields.get("superseded_by"), 1.0)
-        return min(each.score * weights.superseded, successor * 0.99)
+    def score(ranked: Ranked) -> float:
+        if is_valid(ranked):
+            return ranked.score
+        successor = scores.get(ranked.document.fields.get("superseded_by"), 1.0)
+        return min(ranked.score * weights.superseded, successor * 0.99)
 
-    return sorted((replace(each, score=score(each)) for each in digests), key=by_score)
+    return sorted((replace(digest, score=score(digest)) for digest in digests), key=by_score)
 
 
 def is_valid(ranked: Ranked) -> bool:

@@ -150,17 +150,17 @@ def group_by_episode(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[F
     """Return the ranked documents by episode, the best episode first."""
     messages: dict[str, list[Ranked]] = {}
     digests: dict[str, list[Ranked]] = {}
-    for each in ranking.messages:
-        messages.setdefault(each.document.source_id, []).append(each)
-    for each in ranking.digests:
-        digests.setdefault(each.document.source_id, []).append(each)
+    for ranked in ranking.messages:
+        messages.setdefault(ranked.document.source_id, []).append(ranked)
+    for ranked in ranking.digests:
+        digests.setdefault(ranked.document.source_id, []).append(ranked)
     # Without any digests, a session's score is its episode's.
     share = weights.digest if digests else 0.0
     ids = dict.fromkeys([*messages, *digests])
-    found = [
+    episodes = [
         _episode(id_, ranking.sessions.get(id_, 0.0), messages.get(id_, []), digests.get(id_, []), share) for id_ in ids
     ]
-    return sorted(found, key=lambda each: (-each.score, each.episode_id))
+    return sorted(episodes, key=lambda episode: (-episode.score, episode.episode_id))
 
 
 def _episode(
@@ -179,9 +179,9 @@ def _episode(
         ended_at=datetime.fromisoformat(any_document.fields["ended_at"]),
         score=(session + share * best_digest) / (1 + share),
         signals=signals,
-        matches=[_message(each) for each in messages[:MAX_MATCHES]],
-        facts=[_fact(each) for each in digests if each.document.kind == FACT][:MAX_FACTS],
-        summary=next((each.document.fields["text"] for each in digests if each.document.kind != FACT), None),
+        matches=[_message(message) for message in messages[:MAX_MATCHES]],
+        facts=[_fact(digest) for digest in digests if digest.document.kind == FACT][:MAX_FACTS],
+        summary=next((digest.document.fields["text"] for digest in digests if digest.document.kind != FACT), None),
     )
 
 

@@ -81,10 +81,10 @@ class FactChanges:
         ``ModelError`` and ``JunkAnswer``.
         """
         others = await self._similar(scope, episode) if episode.facts else []
-        kept, changed = list(episode.facts), dict[str, Episode]()
+        facts, changed = list(episode.facts), dict[str, Episode]()
         for fact, other, relation in await self._related(episode.facts, others):
             if relation == SAME:
-                kept = [each for each in kept if each.id != fact.id]
+                facts = [other for other in facts if other.id != fact.id]
             elif _replaces(episode, fact, other):
                 await self.episodes.supersede(
                     scope,
@@ -97,16 +97,16 @@ class FactChanges:
                 changed[other.episode.ref.id] = other.episode
             else:
                 old = replace(fact, superseded_at=_since(other.fact), superseded_by=other.fact.id)
-                kept = [old if each.id == fact.id else each for each in kept]
-        for each in changed.values():
-            now = await self.episodes.get(scope, each.ref.thread_id, each.ref.number)
+                facts = [old if other.id == fact.id else other for other in facts]
+        for changed_episode in changed.values():
+            now = await self.episodes.get(scope, changed_episode.ref.thread_id, changed_episode.ref.number)
             if now is not None and EpisodePart.INDEX in now.parts:
                 await self.index.put_facts(scope, now)
-        return await self.episodes.keep_facts(scope, episode.ref, kept)
+        return await self.episodes.keep_facts(scope, episode.ref, facts)
 
     async def _similar(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are like one of the episode's."""
-        found: dict[str, IndexDocument] = {}
+        documents: dict[str, IndexDocument] = {}
         about_facts = episode_documents(episode, (), None, episode.facts)
         for document in await embed_documents(about_facts, self.embedder, tenant_id=scope.tenant_id):
             view = document.views[DIGEST]
@@ -120,21 +120,23 @@ class FactChanges:
             )
             result = await self.search.search(scope, IndexName.EPISODES, query)
             for candidates in result.candidates.values():
-                foreign = [result.documents[each.id] for each in candidates if each.id in result.documents]
-                foreign = [each for each in foreign if each.source_id != episode.ref.id]
-                found.update((each.id, each) for each in foreign[:SIMILAR])
-        return await self._facts_of(scope, list(found.values())[:MAX_COMPARED])
+                foreign = [
+                    result.documents[candidate.id] for candidate in candidates if candidate.id in result.documents
+                ]
+                foreign = [document for document in foreign if document.source_id != episode.ref.id]
+                documents.update((document.id, document) for document in foreign[:SIMILAR])
+        return await self._facts_of(scope, list(documents.values())[:MAX_COMPARED])
 
     async def _facts_of(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
         """Return the stored facts of documents. The record counts, because the index may be behind it."""
-        wanted = {document.fields["fact_id"] for document in documents}
+        fact_ids = {document.fields["fact_id"] for document in documents}
         others: list[_Other] = []
         for episode_id in dict.fromkeys(document.source_id for document in documents):
             ref = await self.episodes.find(scope, episode_id)
             episode = await self.episodes.get(scope, ref.thread_id, ref.number) if ref is not None else None
             if episode is None:
                 continue
-            valid = [fact for fact in episode.facts if fact.id in wanted and fact.superseded_at is None]
+            valid = [fact for fact in episode.facts if fact.id in fact_ids and fact.superseded_at is None]
             others += [_Other(episode, fact) for fact in valid]
         return others
 
@@ -143,7 +145,7 @@ class FactChanges:
         exact = {fold(fact.text): fact for fact in facts}
         pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]
         others = [other for other in others if fold(other.fact.text) not in exact]
-        facts = [fact for fact in facts if fact.id not in {known.id for known, _, _ in pairs}]
+        facts = [fact for fact in facts if fact.id not in {fact.id for fact, _, _ in pairs}]
         if not others or not facts:
             return pairs
         data = {

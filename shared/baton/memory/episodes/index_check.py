@@ -83,16 +83,20 @@ class IndexCheck:
 
     async def repair(self, check: TenantCheck) -> TenantCheck:
         """Index missing documents, delete orphaned ones, and check the tenant again."""
-        wanted = {place.episode_id for place in (*check.missing, *check.without_vectors)}
+        episode_ids = {source.episode_id for source in (*check.missing, *check.without_vectors)}
         async for episode in self.episodes.of_tenant(Scope(check.tenant_id, OPERATOR)):
-            if episode.ref.id in wanted:
+            if episode.ref.id in episode_ids:
                 await self.index_episode(Scope(check.tenant_id, episode.user_id), episode)
-        for place in check.orphaned:
-            scope = Scope(check.tenant_id, place.user_id)
+        for source in check.orphaned:
+            scope = Scope(check.tenant_id, source.user_id)
             # It may have been stored since it was listed.
-            if await self.episodes.find(scope, place.episode_id) is None:
-                await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=place.episode_id))
-        [again] = [each for each in await self.verify([check.tenant_id]) if each.tenant_id == check.tenant_id]
+            if await self.episodes.find(scope, source.episode_id) is None:
+                await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
+        [again] = [
+            tenant_check
+            for tenant_check in await self.verify([check.tenant_id])
+            if tenant_check.tenant_id == check.tenant_id
+        ]
         return again
 
     async def rebuild(self, tenant: str) -> AsyncIterator[bool]:
@@ -101,19 +105,19 @@ class IndexCheck:
         A repetition continues where an earlier one has stopped. Raises ``SearchUnavailable`` and
         ``EmbedderUnavailable``.
         """
-        found: set[Place] | None = None
+        indexed: set[Place] | None = None
         if self.administration is not None:
             sources = self.administration.sources(IndexName.EPISODES, tenant)
-            found = {Place(source.user_id, source.source_id) async for source in sources}
+            indexed = {Place(source.user_id, source.source_id) async for source in sources}
         async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR)):
-            is_missing = _is_due(episode) and not await self._is_indexed(tenant, episode, found)
+            is_missing = _is_due(episode) and not await self._is_indexed(tenant, episode, indexed)
             if is_missing:
                 await self.index_episode(Scope(tenant, episode.user_id), episode)
             yield is_missing
 
-    async def _is_indexed(self, tenant: str, episode: Episode, found: Set[Place] | None) -> bool:
-        if found is not None:
-            return Place(episode.user_id, episode.ref.id) in found
+    async def _is_indexed(self, tenant: str, episode: Episode, indexed: Set[Place] | None) -> bool:
+        if indexed is not None:
+            return Place(episode.user_id, episode.ref.id) in indexed
         source = SearchFilter(source_id=episode.ref.id)
         return await self.search.count(Scope(tenant, episode.user_id), IndexName.EPISODES, source) > 0
 
@@ -125,20 +129,24 @@ class IndexCheck:
         if self.administration is None:
             sources = [
                 source
-                for user in sorted({place.user_id for place in stored})
+                for user in sorted({source.user_id for source in stored})
                 for source in await self._list(tenant, user)
             ]
-        found = {Place(source.user_id, source.source_id): source for source in sources}
+        indexed = {Place(source.user_id, source.source_id): source for source in sources}
         return TenantCheck(
             tenant_id=tenant,
             episodes=len(stored),
-            indexed=len(stored.keys() & found.keys()),
+            indexed=len(stored.keys() & indexed.keys()),
             documents=sum(source.documents for source in sources),
-            missing=_ordered(place for place, episode in stored.items() if _is_due(episode) and place not in found),
-            without_vectors=_ordered(
-                place for place, each in found.items() if self.embeds and each.without_vectors and place in stored
+            missing=_ordered(
+                source for source, episode in stored.items() if _is_due(episode) and source not in indexed
             ),
-            orphaned=_ordered(place for place in found if place not in stored),
+            without_vectors=_ordered(
+                position
+                for position, source in indexed.items()
+                if self.embeds and source.without_vectors and position in stored
+            ),
+            orphaned=_ordered(source for source in indexed if source not in stored),
         )
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
@@ -156,4 +164,4 @@ def _is_due(episode: Episode) -> bool:
 
 
 def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places, key=lambda place: (place.user_id, place.episode_id)))
+    return tuple(sorted(places, key=lambda source: (source.user_id, source.episode_id)))

@@ -89,17 +89,17 @@ class SessionClosing:
         Raises ``NotFound`` for a session that has not ended, and as the detector and the store do.
         """
         try:
-            ended, thread = await gather_all(
+            episode_ref, thread = await gather_all(
                 self.episodes.ended(scope, thread_id, number), self._thread(scope, thread_id)
             )
         except _Forgotten:
             _note_deleted(thread_id, number)
             return None
-        if ended is None:
+        if episode_ref is None:
             raise NotFound("This session has not ended.")
-        if ended.episode is not None:
-            return ClosingSession(thread, ended.episode)
-        episode, held = await self.writer.write(scope, thread, ended.ref)
+        if episode_ref.episode is not None:
+            return ClosingSession(thread, episode_ref.episode)
+        episode, held = await self.writer.write(scope, thread, episode_ref.ref)
         if episode is None:
             _note_deleted(thread_id, number)
             return None

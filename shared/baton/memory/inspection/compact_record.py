@@ -76,8 +76,11 @@ class _Compaction:
         """The prompts that the compact record refers to, by their digests."""
 
     def compact(self, record: Json) -> ContextRecord:
-        given = record["calls"]
-        calls = [{**call, "messages": self._call_messages(call, given[:number])} for number, call in enumerate(given)]
+        stored_calls = record["calls"]
+        calls = [
+            {**call, "messages": self._call_messages(call, stored_calls[:number])}
+            for number, call in enumerate(stored_calls)
+        ]
         blocks = [{**block, "items": self._items(block)} for block in record["blocks"]]
         return ContextRecord({**record, "blocks": blocks, "calls": calls}, self._used)
 
@@ -100,11 +103,11 @@ class _Compaction:
         if count:
             messages.append({"call": index, "count": count})
         for message in sent[count:]:
-            found = self._stored(message, messages)
-            if found is None:
+            stored_pair = self._stored(message, messages)
+            if stored_pair is None:
                 messages.append({**message, "content": self._text(message["content"])})
                 continue
-            stored, further = found
+            stored, further = stored_pair
             _extend(messages, stored.ordinal, further)
         return messages
 

@@ -97,33 +97,36 @@ class Inspection:
         if len(self.judgements) < MAX_CALLS:
             self.judgements.append(judgement)
 
-    def begin_agent(self, begun: AgentContext) -> None:
+    def begin_agent(self, context: AgentContext) -> None:
         """Note the prompt of an agent."""
-        self.contexts.append(begun)
+        self.contexts.append(context)
 
     def replace_question(self, old: Prompt, new: Prompt) -> None:
         """Put a question as a guardrail has left it in place of the one that was asked, also in earlier prompts."""
 
         def judged(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
-            return tuple(new if each.role is old.role and each.content == old.content else each for each in prompts)
+            return tuple(
+                new if prompt.role is old.role and prompt.content == old.content else prompt for prompt in prompts
+            )
 
         self.contexts = [
-            replace(each, context=replace(each.context, prompts=judged(each.context.prompts))) for each in self.contexts
+            replace(context, context=replace(context.context, prompts=judged(context.context.prompts)))
+            for context in self.contexts
         ]
         for call in self.calls:
             call.prompts = judged(call.prompts)
 
     def messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
         """Yield the messages of a thread that were in a prompt's history, or left out of it."""
-        for begun in self.contexts:
-            if begun.context.thread_id == thread_id:
-                for exchange in (*begun.context.pruned, *begun.context.included):
+        for context in self.contexts:
+            if context.context.thread_id == thread_id:
+                for exchange in (*context.context.pruned, *context.context.included):
                     yield from exchange.messages
 
     @property
     def system_prompts(self) -> set[str]:
         """The system prompts of the agents."""
-        return {system_prompt(begun.agent) for begun in self.contexts}
+        return {system_prompt(context.agent) for context in self.contexts}
 
     def begin_call(self, call: ModelCall) -> ModelCall:
         """Note a call, and return it for its usage."""
@@ -139,7 +142,7 @@ def context_record(
 ) -> dict[str, Any]:
     """Return the record as JSON values."""
     sizes: dict[int, int] = {}
-    own = next((each for each in inspection.contexts if each.task_id is None), None)
+    own = next((context for context in inspection.contexts if context.task_id is None), None)
     return {
         "runId": run_id,
         "threadId": thread_id,
@@ -147,7 +150,7 @@ def context_record(
         "budget": own.context.budget if own is not None else None,
         "redacted": False,
         "cut": [],
-        "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
+        "blocks": [block for context in inspection.contexts for block in _blocks(context, counter)],
         "calls": [_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
         **_tool_state(inspection),
@@ -162,15 +165,15 @@ def _guardrails(inspection: Inspection) -> dict[str, Any]:
     return {
         "guardrails": [
             {
-                "agentId": each.agent_id,
-                "taskId": each.task_id,
-                "point": each.point,
-                "name": each.name,
-                "verdict": each.verdict,
-                "durationMs": each.milliseconds,
-                "failure": each.failure,
+                "agentId": judgement.agent_id,
+                "taskId": judgement.task_id,
+                "point": judgement.point,
+                "name": judgement.name,
+                "verdict": judgement.verdict,
+                "durationMs": judgement.milliseconds,
+                "failure": judgement.failure,
             }
-            for each in inspection.judgements
+            for judgement in inspection.judgements
         ]
     }
 
@@ -181,66 +184,66 @@ def _tool_state(inspection: Inspection) -> dict[str, Any]:
     if not before and not after:
         return {}
     texts = {"before": before, "after": after}
-    return {"toolState": {name: {"text": json.dumps(each or {}, ensure_ascii=False)} for name, each in texts.items()}}
+    return {"toolState": {name: {"text": json.dumps(text or {}, ensure_ascii=False)} for name, text in texts.items()}}
 
 
-def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
+def _blocks(agent_context: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     """Return all blocks of a prompt in their order, also the empty ones."""
-    context = begun.context
+    context = agent_context.context
     apart = {id(prompt) for prompt in (*context.recalled.prompts, *context.instructions)}
-    system = [*(each for each in context.prompts[: context.head] if id(each) not in apart), *context.instructions]
-    current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
+    system = [*(prompt for prompt in context.prompts[: context.head] if id(prompt) not in apart), *context.instructions]
+    current = [prompt for prompt in context.prompts[context.current_from :] if id(prompt) not in apart]
     windowed = context.history
     is_summarised = windowed is not None and windowed.window.summary_at is not None
     reason = "replaced by the summary" if is_summarised else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
     history = [
-        *(history_item(each, reason) for exchange in context.pruned for each in exchange.messages),
+        *(history_item(message, reason) for exchange in context.pruned for message in exchange.messages),
         *(
-            history_item(each, None, is_masked=is_masked(each, below))
+            history_item(message, None, is_masked=is_masked(message, below))
             for exchange in context.included
-            for each in exchange.messages
+            for message in exchange.messages
         ),
     ]
     return [
-        _block(begun, BlockKind.SYSTEM, [_prompt_item(each, counter).to_stored() for each in system]),
-        *(_recalled_block(begun, block) for block in context.recalled.blocks),
-        _block(begun, BlockKind.HISTORY, history),
-        _block(begun, BlockKind.CURRENT, [_prompt_item(each, counter).to_stored() for each in current]),
+        _block(agent_context, BlockKind.SYSTEM, [_prompt_item(prompt, counter).to_stored() for prompt in system]),
+        *(_recalled_block(agent_context, block) for block in context.recalled.blocks),
+        _block(agent_context, BlockKind.HISTORY, history),
+        _block(agent_context, BlockKind.CURRENT, [_prompt_item(prompt, counter).to_stored() for prompt in current]),
     ]
 
 
-def _recalled_block(begun: AgentContext, block: RecalledBlock) -> dict[str, Any]:
-    made = _block(begun, block.kind, [ContextItem.from_found(item).to_stored() for item in block.items])
-    return made | {
-        "tokens": block.tokens or made["tokens"],
+def _recalled_block(context: AgentContext, block: RecalledBlock) -> dict[str, Any]:
+    described = _block(context, block.kind, [ContextItem.from_found(item).to_stored() for item in block.items])
+    return described | {
+        "tokens": block.tokens or described["tokens"],
         "durationMs": _milliseconds(block.duration) if block.duration is not None else None,
         "error": block.error,
     }
 
 
-def _block(begun: AgentContext, kind: BlockKind, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _block(context: AgentContext, kind: BlockKind, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "kind": kind.value,
-        "agentId": begun.agent.id,
-        "taskId": begun.task_id,
+        "agentId": context.agent.id,
+        "taskId": context.task_id,
         "tokens": sum(item["tokens"] for item in items if item["included"]),
-        "budget": _budget(kind, begun),
+        "budget": _budget(kind, context),
         "durationMs": None,
         "error": None,
         "items": list(items),
     }
 
 
-def _budget(kind: BlockKind, begun: AgentContext) -> int | None:
+def _budget(kind: BlockKind, agent_context: AgentContext) -> int | None:
     """Return the tokens that a block may take; None if it has none."""
     match kind:
         case BlockKind.PROCEDURE:
             return MAX_PROCEDURE_TOKENS
         case BlockKind.KNOWLEDGE | BlockKind.EPISODES:
-            return begun.agent.memory.retrieved_tokens
+            return agent_context.agent.memory.retrieved_tokens
         case BlockKind.HISTORY:
-            context = begun.context
+            context = agent_context.context
             sent = context.history.tokens if context.history is not None else 0
             return max(0, context.budget - (context.tokens - sent))
     return None
@@ -288,9 +291,9 @@ def _prompt_item(prompt: Prompt, counter: TokenCounter) -> ContextItem:
 
 
 def _call(
-    call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]
+    call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentContext], sizes: dict[int, int]
 ) -> dict[str, Any]:
-    tools = sum(counter.count(f"{each.name} {each.description} {each.parameters}") for each in call.tools)
+    tools = sum(counter.count(f"{tool.name} {tool.description} {tool.parameters}") for tool in call.tools)
     usage = call.usage
     further: dict[str, Any] = {"dropped": list(call.dropped)} if call.dropped else {}
     if usage is not None and usage.cache_write_tokens:
@@ -303,8 +306,8 @@ def _call(
         "model": call.model,
         "beganAt": iso(call.began_at),
         "messages": [sent_message(prompt) for prompt in call.prompts],
-        "tools": [each.name for each in call.tools],
-        "estimatedTokens": _estimate(call, counter, begun, sizes) + tools,
+        "tools": [tool.name for tool in call.tools],
+        "estimatedTokens": _estimate(call, counter, contexts, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
         "outputTokens": call.usage.output_tokens if call.usage is not None else None,
         "cachedInputTokens": call.usage.cached_input_tokens if call.usage is not None else None,
@@ -313,18 +316,18 @@ def _call(
     }
 
 
-def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentContext], sizes: dict[int, int]) -> int:
+def _estimate(call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentContext], sizes: dict[int, int]) -> int:
     """Return the estimated tokens of a call's messages.
 
     Those that an agent began with were counted when they were stored, and counting takes long. Of the others, which
     calls share, each is counted once.
     """
     total, rest = REPLY_TOKENS, call.prompts
-    for each in begun:
-        prompts = each.context.prompts
+    for context in contexts:
+        prompts = context.context.prompts
         # The prompt of a consulted agent is not counted when it is made: nothing is cut from it.
-        if each.context.tokens and len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
-            total, rest = each.context.tokens, rest[len(prompts) :]
+        if context.context.tokens and len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
+            total, rest = context.context.tokens, rest[len(prompts) :]
             break
     for prompt in rest:
         if id(prompt) not in sizes:

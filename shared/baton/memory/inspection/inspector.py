@@ -90,8 +90,8 @@ class Inspector:
         record = context_record(inspection, thread_id, run_id, self.counter, now)
         if text_size(record) > MAX_RECORD_BYTES:
             record = json.loads(limit_size(record))
-        known = (*inspection.messages_of(thread_id), *messages)
-        return compact(record, known, inspection.system_prompts)
+        stored_messages = (*inspection.messages_of(thread_id), *messages)
+        return compact(record, stored_messages, inspection.system_prompts)
 
     async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
         """Return a whole record, redacted and cut to its greatest size."""
@@ -118,16 +118,16 @@ class Inspector:
         """Return a record with the feedback on the run's answers, without personal data if the record has none."""
         redactor = Redactor(self.detector)
         entries: list[dict[str, Any]] = []
-        for each in feedback:
-            comment = each.comment
+        for rating in feedback:
+            comment = rating.comment
             if comment is not None and record["redacted"]:
                 comment = await redactor.redact(comment) or comment
             entries.append(
                 {
-                    "messageId": each.message_id,
-                    "rating": each.rating.value,
+                    "messageId": rating.message_id,
+                    "rating": rating.rating.value,
                     "comment": comment,
-                    "updatedAt": iso(each.updated_at),
+                    "updatedAt": iso(rating.updated_at),
                 }
             )
         return {**record, "feedback": entries}
@@ -147,22 +147,22 @@ async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str,
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, each in value.items():
-            if name in TEXTS and isinstance(each, str):
-                yield each
+        for name, document in value.items():
+            if name in TEXTS and isinstance(document, str):
+                yield document
             else:
-                yield from _texts(each)
+                yield from _texts(document)
     elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+        for document in value:
+            yield from _texts(document)
 
 
 def _replace(value: Any, clean: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            name: clean.get(each, each) if name in TEXTS and isinstance(each, str) else _replace(each, clean)
-            for name, each in value.items()
+            name: clean.get(member, member) if name in TEXTS and isinstance(member, str) else _replace(member, clean)
+            for name, member in value.items()
         }
     if isinstance(value, list):
-        return [_replace(each, clean) for each in value]
+        return [_replace(member, clean) for member in value]
     return value

@@ -68,9 +68,9 @@ def _shorten(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= limit else f"{value[:limit]}... [cut: {len(value)} characters]"
     if isinstance(value, dict):
-        return {name: _shorten(each, limit) for name, each in value.items()}
+        return {name: _shorten(member, limit) for name, member in value.items()}
     if isinstance(value, list):
-        return [_shorten(each, limit) for each in value]
+        return [_shorten(member, limit) for member in value]
     return value
 
 

@@ -75,8 +75,8 @@ class ProcedureAdministration:
         """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
         if set(statuses) != {ProcedureStatus.APPROVED}:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-        found, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
-        return [_for_reader(scope, each) for each in found], after
+        procedures, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
+        return [_for_reader(scope, procedure) for procedure in procedures], after
 
     async def of_all_agents(
         self,
@@ -110,14 +110,14 @@ class ProcedureAdministration:
             approved = await self.store.get_approved(scope, agent_id, procedure_id)
             if approved is None or version not in (None, approved.version):
                 raise UnknownProcedure
-            shown = _for_reader(scope, approved)
-            return ProcedureVersions(shown, [shown], None)
-        found = await self.store.get(scope, agent_id, procedure_id, version=version)
-        if found is None:
+            procedure = _for_reader(scope, approved)
+            return ProcedureVersions(procedure, [procedure], None)
+        stored_version = await self.store.get(scope, agent_id, procedure_id, version=version)
+        if stored_version is None:
             raise UnknownProcedure
         versions = await self.store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
         more = versions[limit - 1].version if len(versions) > limit else None
-        return ProcedureVersions(found, versions[:limit], more)
+        return ProcedureVersions(stored_version, versions[:limit], more)
 
     async def create(
         self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope = ProcedureScope.AGENT
@@ -138,15 +138,17 @@ class ProcedureAdministration:
         ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
-        found = await self.store.get(scope, agent_id, procedure_id)
-        if found is None:
+        procedure = await self.store.get(scope, agent_id, procedure_id)
+        if procedure is None:
             raise UnknownProcedure
-        if draft.slug != found.slug:
-            raise InvalidRequest(f"name: it must keep the id {found.id}; create another procedure for another name.")
-        made = self._pending(scope, found.agent_id, draft, found.scope)
-        if read.status is not None and not made.repeats(found, read.version):
-            _check_read(found, read)
-        saved = await self.store.put(scope, made, edited_from=read.version)
+        if draft.slug != procedure.slug:
+            raise InvalidRequest(
+                f"name: it must keep the id {procedure.id}; create another procedure for another name."
+            )
+        pending = self._pending(scope, procedure.agent_id, draft, procedure.scope)
+        if read.status is not None and not pending.repeats(procedure, read.version):
+            _check_read(procedure, read)
+        saved = await self.store.put(scope, pending, edited_from=read.version)
         await self._record(scope, agent_id, saved, "procedure.edit", "pending")
         return saved
 
@@ -178,13 +180,13 @@ class ProcedureAdministration:
                 scope, agent_id, procedure_id, version, decision, read_as=read.status if read is not None else None
             )
         except ProcedureChanged:
-            found = await self.store.get(scope, agent_id, procedure_id, version=version)
-            if found is not None and read is not None and read.status is not None:
-                _check_read(found, read)
-            if found is None or found.decided_by is None:
+            procedure = await self.store.get(scope, agent_id, procedure_id, version=version)
+            if procedure is not None and read is not None and read.status is not None:
+                _check_read(procedure, read)
+            if procedure is None or procedure.decided_by is None:
                 raise
             raise ProcedureChanged(
-                f"Version {version} was {found.status.value} by {found.decided_by}. Read the procedure again."
+                f"Version {version} was {procedure.status.value} by {procedure.decided_by}. Read the procedure again."
             ) from None
         more: dict[str, Any] = {"reason": decided.reason} if decided.reason is not None else {}
         if replaced is not None and replaced.version != version:
@@ -217,20 +219,20 @@ class ProcedureAdministration:
 
     async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""
-        found: list[Procedure] = []
+        procedures: list[Procedure] = []
         for agent in agents:
-            found += await self.store.approved(scope, agent.id)
-        found += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
-        return [_for_reader(scope, each) for each in found]
+            procedures += await self.store.approved(scope, agent.id)
+        procedures += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
+        return [_for_reader(scope, procedure) for procedure in procedures]
 
     def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
         return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
 
     async def _check_room(self, scope: Scope, agent_id: str, procedure_id: str) -> None:
-        found = await self.store.get(scope, agent_id, procedure_id)
-        if found is None:
+        procedure = await self.store.get(scope, agent_id, procedure_id)
+        if procedure is None:
             raise UnknownProcedure
-        await check_room(self.store, scope, agent_id, procedure_id, found.scope)
+        await check_room(self.store, scope, agent_id, procedure_id, procedure.scope)
 
     async def _record(
         self,
@@ -254,14 +256,15 @@ class ProcedureAdministration:
         )
 
 
-def _check_read(found: Procedure, read: ReadVersion) -> None:
+def _check_read(procedure: Procedure, read: ReadVersion) -> None:
     """Raise ``ProcedureVersionMismatch`` unless a version is as it was read."""
-    if (found.version, found.status) == (read.version, read.status):
+    if (procedure.version, procedure.status) == (read.version, read.status):
         return
-    if found.version != read.version:
-        now = f"Version {found.version} was made by {found.created_by}"
+    if procedure.version != read.version:
+        now = f"Version {procedure.version} was made by {procedure.created_by}"
     else:
-        now = f"Version {found.version} was {found.status.value} by {found.decided_by or found.created_by}"
+        person = procedure.decided_by or procedure.created_by
+        now = f"Version {procedure.version} was {procedure.status.value} by {person}"
     raise ProcedureVersionMismatch(f"{now} since you read it: read it again and repeat your change.")
 
 

@@ -34,7 +34,7 @@ async def check_room(
     Approvals at the same time may exceed the limit by a few. Raises ``StoreUnavailable``.
     """
     approved = await store.approved(scope, "" if of is ProcedureScope.TENANT else agent_id, of=of)
-    if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
+    if len(approved) >= MAX_APPROVED and all(procedure.id != procedure_id for procedure in approved):
         raise TooManyProcedures
 
 
@@ -79,29 +79,29 @@ class ApprovedProcedures:
 
     async def _set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
         key = (scope.tenant_id, agent_id)
-        known = self._sets.get(key)
-        if known is not None and known[0].procedures is own.procedures and known[1].procedures is shared.procedures:
-            return known[2]
+        cached = self._sets.get(key)
+        if cached is not None and cached[0].procedures is own.procedures and cached[1].procedures is shared.procedures:
+            return cached[2]
         together = (*own.procedures, *shared.procedures)
-        made = await off_loop(COST * len(together), ProcedureSet, together)
-        self._sets[key] = (own, shared, made)
-        return made
+        procedure_set = await off_loop(COST * len(together), ProcedureSet, together)
+        self._sets[key] = (own, shared, procedure_set)
+        return procedure_set
 
     async def _read(self, scope: Scope, agent_id: str, of: ProcedureScope, since: datetime | None) -> _Read:
         key, now = (scope.tenant_id, agent_id), self._clock.now()
-        known = self._known.get(key)
-        if known is not None and known.is_fresh(now, since):
-            return known
-        found = await self._store.approved(scope, agent_id, of=of)
+        cached = self._known.get(key)
+        if cached is not None and cached.is_fresh(now, since):
+            return cached
+        procedures = await self._store.approved(scope, agent_id, of=of)
         # Equal ones keep the index that was made of them.
-        read = _Read(now, known.procedures if known is not None and known.procedures == found else found)
+        read = _Read(now, cached.procedures if cached is not None and cached.procedures == procedures else procedures)
         self._known[key] = read
         return read
 
     async def _read_skills(self, scope: Scope, agent_id: str, since: datetime | None) -> Sequence[Procedure]:
         key, now = (scope.tenant_id, scope.user_id, agent_id), self._clock.now()
-        known = self._known_skills.get(key)
-        if known is None or not known.is_fresh(now, since):
-            known = _Read(now, await self._skills.in_use(scope, agent_id))
-            self._known_skills[key] = known
-        return known.procedures
+        read = self._known_skills.get(key)
+        if read is None or not read.is_fresh(now, since):
+            read = _Read(now, await self._skills.in_use(scope, agent_id))
+            self._known_skills[key] = read
+        return read.procedures

@@ -130,7 +130,7 @@ async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> 
     if len(steps) < MIN_STEPS:
         raise NoProcedure("the draft has too few steps")
     title = await _line(answer.get("name"), specifics, MAX_NAME, has_placeholders=False) or name
-    triggers = [each async for each in _triggers(answer.get("triggers"), title, specifics)]
+    triggers = [trigger async for trigger in _triggers(answer.get("triggers"), title, specifics)]
     if not triggers:
         raise NoProcedure("the draft has no usable trigger")
     named = [tool for tool in _list(answer.get("allowed_tools"), 50) if tool in record.tools]
@@ -167,16 +167,16 @@ async def _steps(value: Any, specifics: Specifics) -> Any:
 
 async def _triggers(value: Any, title: str, specifics: Specifics) -> Any:
     """Yield phrases of several words; the title if there are none. A model writes no patterns."""
-    found: list[str] = []
+    triggers: list[str] = []
     for trigger in (*_list(value, 20), title):
-        if len(found) == MAX_TRIGGERS or (found and trigger is title):
+        if len(triggers) == MAX_TRIGGERS or (triggers and trigger is title):
             return
         line = (await _line(trigger, specifics, 120, has_placeholders=False)).strip(" .,;:!?\"'")
         words = line.split()
         if not MIN_TRIGGER_WORDS <= len(words) <= MAX_TRIGGER_WORDS or not is_phrase(line):
             continue
-        if line.casefold() not in found:
-            found.append(line.casefold())
+        if line.casefold() not in triggers:
+            triggers.append(line.casefold())
             yield line
 
 
@@ -196,4 +196,4 @@ async def _line(value: Any, specifics: Specifics, longest: int, *, has_placehold
 
 
 def _list(value: Any, longest: int) -> list[str]:
-    return [each for each in value[:longest] if isinstance(each, str)] if isinstance(value, list) else []
+    return [member for member in value[:longest] if isinstance(member, str)] if isinstance(value, list) else []

@@ -156,32 +156,32 @@ class SessionLearning:
             thread = await self.store.get_thread(scope, thread_id)
         except ThreadUnavailable:
             return 0
-        ended = await self.episodes.get_ref(scope, thread_id, number)
-        return await self.catch_up_with(scope, thread, ended) if ended is not None else 0
+        ref = await self.episodes.get_ref(scope, thread_id, number)
+        return await self.catch_up_with(scope, thread, ref) if ref is not None else 0
 
     async def catch_up_with(
-        self, scope: Scope, thread: Thread, ended: EpisodeRef, held: Sequence[StoredMessage] | None = None
+        self, scope: Scope, thread: Thread, episode_ref: EpisodeRef, held: Sequence[StoredMessage] | None = None
     ) -> int:
         """Do the same for a session that was read before, maybe with all its messages (``held``)."""
-        first = max(ended.first_ordinal, ended.end_ordinal - MAX_MESSAGES)
+        first = max(episode_ref.first_ordinal, episode_ref.end_ordinal - MAX_MESSAGES)
         messages = (
-            await messages_between(self.store, scope, ended.selected(thread), first, ended.end_ordinal)
+            await messages_between(self.store, scope, episode_ref.selected(thread), first, episode_ref.end_ordinal)
             if held is None
             else [message for message in held if message.ordinal >= first]
         )
         runs = _exchanges(messages)
         for run in runs:
             await self.learning.count_uses(scope, run)
-        start = ended.first_ordinal
-        found = [await self.learning.candidate(scope, thread, run, session_from=start) for run in runs]
-        if not any(found):
-            found = [await self.learning.candidate(scope, thread, messages, session_from=start)]
+        start = episode_ref.first_ordinal
+        capture_refs = [await self.learning.candidate(scope, thread, run, session_from=start) for run in runs]
+        if not any(capture_refs):
+            capture_refs = [await self.learning.candidate(scope, thread, messages, session_from=start)]
         started = 0
-        for ref in filter(None, found):
-            known = await self.records.get(scope, ref)
-            if known is None or known.status is CaptureStatus.FAILED:
+        for ref in filter(None, capture_refs):
+            capture = await self.records.get(scope, ref)
+            if capture is None or capture.status is CaptureStatus.FAILED:
                 # A capture in progress has this name, too: then nothing is started.
-                await self.learning.captures().start(scope, ref, attempt=_attempt(known))
+                await self.learning.captures().start(scope, ref, attempt=_attempt(capture))
                 started += 1
         return started
 
@@ -191,23 +191,23 @@ def _is_worth(agent: AgentDefinition | None) -> bool:
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 
-def _attempt(known: Capture | None) -> int:
-    return 1 if known is None else 2
+def _attempt(capture: Capture | None) -> int:
+    return 1 if capture is None else 2
 
 
 def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     """Return the messages of each exchange: those of a run, after those of the interrupted runs that it continues."""
-    found: list[list[StoredMessage]] = []
+    exchanges: list[list[StoredMessage]] = []
     continues = False
     for _, group in groupby(messages, key=lambda message: message.run_id):
         run = list(group)
-        if continues and found and run[0].role is not Role.USER:
-            found[-1] += run
+        if continues and exchanges and run[0].role is not Role.USER:
+            exchanges[-1] += run
         else:
-            found.append(run)
+            exchanges.append(run)
         end = run[-1].end
         continues = end is not None and end.outcome is OutcomeType.INTERRUPT
-    return found
+    return exchanges
 
 
 def _went_well(end: RunEnd, messages: Sequence[StoredMessage]) -> bool:

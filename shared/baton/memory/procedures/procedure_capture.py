@@ -61,10 +61,10 @@ class ProcedureCapture:
             thread = await self._thread(scope, ref)
             capture = await self.captures.get(scope, ref) or Capture(ref)
             capture = capture.resume()
-            for each in CaptureStep:
-                if not capture.has_done(each):
-                    capture = await self._carry_out(each, scope, thread, capture)
-                if each is step:
+            for capture_step in CaptureStep:
+                if not capture.has_done(capture_step):
+                    capture = await self._carry_out(capture_step, scope, thread, capture)
+                if capture_step is step:
                     return capture
         except _Forgotten:
             logger.info("capture of a deleted thread ends here", thread_id=ref.thread_id)
@@ -143,8 +143,8 @@ class ProcedureCapture:
         proposal = await self.proposals.compare(scope, capture.ref.agent_id, capture.draft, floor=floor)
         if proposal.refusal is not None:
             return _end(replace(capture, procedure_id=proposal.procedure_id), CaptureStatus.KNOWN, proposal.refusal)
-        found = replace(capture, procedure_id=proposal.procedure_id, procedure_scope=proposal.scope)
-        return replace(found, draft=proposal.draft)
+        compared = replace(capture, procedure_id=proposal.procedure_id, procedure_scope=proposal.scope)
+        return replace(compared, draft=proposal.draft)
 
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
@@ -159,8 +159,8 @@ class ProcedureCapture:
                 await self.proposals.withdraw(scope, stored)
             raise
         if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
-            known = replace(capture, procedure_id=stored.id)
-            return _end(known, CaptureStatus.KNOWN, "there is the same procedure already")
+            stored_capture = replace(capture, procedure_id=stored.id)
+            return _end(stored_capture, CaptureStatus.KNOWN, "there is the same procedure already")
         return replace(capture, status=CaptureStatus.STORED, procedure_id=stored.id, version=stored.version)
 
     async def _announce(self, scope: Scope, capture: Capture) -> Capture:

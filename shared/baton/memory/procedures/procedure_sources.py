@@ -88,10 +88,10 @@ class ProcedureSources:
         if thread.user_id != scope.user_id:
             detail = {"userId": thread.user_id}
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
-        found = await self._messages(reader, thread, source.message_ids)
-        missing = len(set(source.message_ids) - {each.id for each in found})
-        shown = await self.readers.redact_for(scope, thread.user_id, found)
-        return SourceTurns(list(_cut(shown)), missing, not sees_all(scope, thread.user_id))
+        messages = await self._messages(reader, thread, source.message_ids)
+        missing = len(set(source.message_ids) - {message.id for message in messages})
+        source_messages = await self.readers.redact_for(scope, thread.user_id, messages)
+        return SourceTurns(list(_cut(source_messages)), missing, not sees_all(scope, thread.user_id))
 
     async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
         """Return the named messages and the calls between the first and the last of them."""
@@ -100,12 +100,12 @@ class ProcedureSources:
             return []
         end = last.ordinal + 1
         branch = thread.continued_from(last.ordinal)
-        wanted, found = set(named), list[SourceMessage]()
+        tools, messages = set(named), list[SourceMessage]()
         async for window in message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
-            for each in window:
-                if each.id in wanted or (found and _is_a_call(each)):
-                    found.append(_read(each))
-        return found
+            for message in window:
+                if message.id in tools or (messages and _is_a_call(message)):
+                    messages.append(_read(message))
+        return messages
 
 
 def _is_a_call(message: StoredMessage) -> bool:
@@ -141,8 +141,8 @@ def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
         room -= len(text)
         return text
 
-    for each in messages:
-        text = shorten(each.text, not each.cut)
-        calls = tuple(replace(call, arguments=shorten(call.arguments, not each.cut)) for call in each.tool_calls)
-        is_cut = each.cut or (text, calls) != (each.text, each.tool_calls)
-        yield replace(each, text=text, tool_calls=calls, cut=is_cut)
+    for message in messages:
+        text = shorten(message.text, not message.cut)
+        calls = tuple(replace(call, arguments=shorten(call.arguments, not message.cut)) for call in message.tool_calls)
+        is_cut = message.cut or (text, calls) != (message.text, message.tool_calls)
+        yield replace(message, text=text, tool_calls=calls, cut=is_cut)

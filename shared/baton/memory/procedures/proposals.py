@@ -60,19 +60,19 @@ class Proposals:
         A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait
         with it. Likeness begins at ``floor``.
         """
-        known = await self._all(scope, agent_id)
-        for likeness in await most_alike(draft, known, self.embedder):
+        procedures = await self._all(scope, agent_id)
+        for likeness in await most_alike(draft, procedures, self.embedder):
             other = likeness.procedure
             if likeness.score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
                 continue
-            refusal = _refusal(draft, other, [each for each in known if each.id == other.id])
+            refusal = _refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
             return Proposal(_named(draft, other.draft.name), other.scope, other.id, refusal)
         return Proposal(draft)
 
     async def store(self, scope: Scope, capture: Capture, source: ProcedureSource) -> Procedure:
         """Store the draft of a capture as pending. Storing it again returns the stored one."""
         assert capture.draft is not None  # noqa: S101 - the caller has checked
-        made = Procedure(
+        procedure = Procedure(
             capture.draft,
             scope.tenant_id,
             capture.ref.agent_id,
@@ -81,35 +81,35 @@ class Proposals:
             scope=capture.procedure_scope,
             source=source,
         )
-        return await self.procedures.put(scope, made)
+        return await self.procedures.put(scope, procedure)
 
     async def withdraw(self, scope: Scope, stored: Procedure) -> None:
         """Take back a pending procedure whose conversation was deleted in the meantime."""
         await self.procedures.forget_source(scope, stored.agent_id, stored.id, stored.version)
 
     async def _all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
-        found: list[Procedure] = []
+        procedures: list[Procedure] = []
         cursor: str | None = None
         while True:
             page, cursor = await self.procedures.of_agents(scope, [agent_id], REVIEWED, limit=PAGE, cursor=cursor)
-            found += page
-            if cursor is None or len(found) >= MAX_READ:
-                return found
+            procedures += page
+            if cursor is None or len(procedures) >= MAX_READ:
+                return procedures
 
 
 def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
     """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
-    if any(is_same(_named(draft, each.draft.name), each.draft) for each in versions):
+    if any(is_same(_named(draft, version.draft.name), version.draft) for version in versions):
         return "there is the same procedure already"
     if other.status is ProcedureStatus.REJECTED or _newest(versions).status is ProcedureStatus.REJECTED:
         return "a procedure like it was rejected"
-    if any(each.status is ProcedureStatus.PENDING for each in versions):
+    if any(version.status is ProcedureStatus.PENDING for version in versions):
         return "a procedure like it waits for approval"
     return None
 
 
 def _newest(versions: Sequence[Procedure]) -> Procedure:
-    return max(versions, key=lambda each: each.version)
+    return max(versions, key=lambda version: version.version)
 
 
 def _named(draft: ProcedureDraft, name: str) -> ProcedureDraft:
@@ -131,14 +131,19 @@ async def most_alike(draft: ProcedureDraft, procedures: Sequence[Procedure], emb
     messages. Where embedding is switched off, words count instead of meaning. Raises ``EmbedderUnavailable``.
     """
     words = _words(draft)
-    nearest = sorted(procedures, key=lambda each: (-_overlap(words, _words(each.draft)), each.slug, each.version))
+    nearest = sorted(
+        procedures, key=lambda procedure: (-_overlap(words, _words(procedure.draft)), procedure.slug, procedure.version)
+    )
     nearest = nearest[:MAX_COMPARED]
     meanings = await _meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
-    scores = meanings or [_overlap(words, _words(each.draft)) for each in nearest]
-    found = [
-        Likeness(each, max(score, _triggered(draft, each.draft))) for each, score in zip(nearest, scores, strict=True)
+    scores = meanings or [_overlap(words, _words(procedure.draft)) for procedure in nearest]
+    likenesses = [
+        Likeness(procedure, max(score, _triggered(draft, procedure.draft)))
+        for procedure, score in zip(nearest, scores, strict=True)
     ]
-    return sorted(found, key=lambda each: (-each.score, each.procedure.slug, -each.procedure.version))
+    return sorted(
+        likenesses, key=lambda likeness: (-likeness.score, likeness.procedure.slug, -likeness.procedure.version)
+    )
 
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
@@ -148,7 +153,7 @@ def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
 
 async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
     vectors = await embedder.embed(
-        [_text(draft), *(_text(each.draft) for each in procedures)],
+        [_text(draft), *(_text(procedure.draft) for procedure in procedures)],
         purpose=EmbeddingPurpose.DOCUMENT,
         tenant_id=procedures[0].tenant_id,
     )

@@ -37,8 +37,12 @@ class SkillAdministration:
 
     async def own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the caller's skills in use of these agents. Raises ``StoreUnavailable``."""
-        known = {agent.id for agent in agents}
-        return [each for each in await self.skills.of_user(scope) if each.agent_id in known and each.status in IN_USE]
+        agent_ids = {agent.id for agent in agents}
+        return [
+            procedure
+            for procedure in await self.skills.of_user(scope)
+            if procedure.agent_id in agent_ids and procedure.status in IN_USE
+        ]
 
     async def offered(
         self, scope: Scope, agent_ids: Sequence[str], *, limit: int, cursor: str | None
@@ -120,17 +124,17 @@ class SkillAdministration:
         return scope if user_id in (None, scope.user_id) else Scope(scope.tenant_id, str(user_id))
 
     async def _get(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
-        found = await self.skills.get(maker, agent_id, skill_id)
-        if found is None:
+        procedure = await self.skills.get(maker, agent_id, skill_id)
+        if procedure is None:
             raise UnknownProcedure
-        return found
+        return procedure
 
     async def _get_visible(self, scope: Scope, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
         """Return a skill that the caller may see."""
-        found = await self._get(maker, agent_id, skill_id)
-        if maker != scope and found.status is not ProcedureStatus.OFFERED:
+        procedure = await self._get(maker, agent_id, skill_id)
+        if maker != scope and procedure.status is not ProcedureStatus.OFFERED:
             raise UnknownProcedure
-        return found
+        return procedure
 
     async def _record(
         self, scope: Scope, action: str, outcome: str, about: Procedure, more: dict[str, Any] | None = None

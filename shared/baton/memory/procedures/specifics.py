@@ -108,18 +108,18 @@ class Specifics:
 
     def placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the arguments of a call with a placeholder for each literal, for the light model."""
-        shown: dict[str, Any] = {}
+        placeholders: dict[str, Any] = {}
         for name, value in list(arguments.items())[:50]:
-            known = name if name in self._names else VALUE
+            known_name = name if name in self._names else VALUE
             if (
                 (isinstance(value, str) and _plain(value) in self._vocabulary)
                 or isinstance(value, bool)
                 or value is None
             ):
-                shown[known] = value
+                placeholders[known_name] = value
             else:
-                shown[known] = "{" + _placeholder(known) + "}"
-        return shown
+                placeholders[known_name] = "{" + _placeholder(known_name) + "}"
+        return placeholders
 
     def _keep_own_placeholders(self, text: str) -> str:
         """Return a text whose braces hold names of placeholders only, and nothing specific."""
@@ -148,9 +148,9 @@ class Specifics:
         pieces = []
         end = 0
         # Text in braces is a placeholder already, and an argument may be called like a value.
-        for kept in _PLACEHOLDER.finditer(text):
-            pieces += [self._pattern.sub(self._name_placeholder, text[end : kept.start()]), kept[0]]
-            end = kept.end()
+        for match in _PLACEHOLDER.finditer(text):
+            pieces += [self._pattern.sub(self._name_placeholder, text[end : match.start()]), match[0]]
+            end = match.end()
         return "".join((*pieces, self._pattern.sub(self._name_placeholder, text[end:])))
 
     def _name_placeholder(self, match: re.Match[str]) -> str:
@@ -160,9 +160,9 @@ class Specifics:
     def _replace_codes(self, text: str) -> str:
         pieces = []
         end = 0
-        for kept in _PLACEHOLDER.finditer(text):
-            pieces += [self._replace_codes_in(text[end : kept.start()]), kept[0]]
-            end = kept.end()
+        for match in _PLACEHOLDER.finditer(text):
+            pieces += [self._replace_codes_in(text[end : match.start()]), match[0]]
+            end = match.end()
         return "".join((*pieces, self._replace_codes_in(text[end:])))
 
     def _replace_codes_in(self, text: str) -> str:
@@ -180,18 +180,18 @@ class Specifics:
         return "{id}" if is_code or is_key else token
 
 
-def _literals(value: Any, name: str, known: set[str], depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the literals of arguments, each with the name of its argument. Only names in ``known`` are names."""
+def _literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the literals of arguments, each with the name of its argument. Only names in ``names`` are names."""
     if depth > MAX_DEPTH:
         value = str(value)
     if isinstance(value, Mapping):
         for key, item in value.items():
-            if key not in known:
+            if key not in names:
                 yield name, str(key)
-            yield from _literals(item, key if key in known else name, known, depth + 1)
+            yield from _literals(item, key if key in names else name, names, depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _literals(item, name, known, depth + 1)
+            yield from _literals(item, name, names, depth + 1)
     elif isinstance(value, str):
         yield name, value
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -208,10 +208,10 @@ def _parts(literal: str) -> Iterator[str]:
     for sentence in _SENTENCE.findall(literal[: 20 * MAX_LITERAL]):
         words = sentence.split()
         yield " ".join(words)[:MAX_LITERAL].strip(" .,;:!?\"'")
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             word = word.strip(" .,;:!?\"'()[]")
             # The first word of a sentence is written with a capital in any case.
-            if any(c.isdecimal() for c in word) or "@" in word or (place and word[:1].isupper()):
+            if any(c.isdecimal() for c in word) or "@" in word or (index and word[:1].isupper()):
                 yield word
 
 
@@ -243,8 +243,8 @@ def _list_values(schema: Any) -> Iterable[Any]:
 
 
 def _placeholder(name: str) -> str:
-    found = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")[:40].strip("_")
-    return found or VALUE
+    words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")[:40].strip("_")
+    return words or VALUE
 
 
 def _normal(text: str) -> str:

@@ -78,8 +78,8 @@ class TaskRecords:
         for message in messages:
             for call in message.tool_calls:
                 specifics.know(call.name)
-        for given in arguments.values():
-            specifics.add(given)
+        for argument in arguments.values():
+            specifics.add(argument)
         results = [message.text for message in messages if message.role is Role.TOOL]
         specifics.add_names(
             find_result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results)
@@ -109,8 +109,13 @@ async def _entries(
     """Yield the entries of one message: its text, its call, or the outcome of a call."""
     if message.role is Role.TOOL:
         if message.tool_name is not None and is_shown(message.tool_name):
-            given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
-            yield {"by": "tool", "tool": message.tool_name, "arguments": given, "outcome": message.call_end.value}
+            placeholders = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
+            yield {
+                "by": "tool",
+                "tool": message.tool_name,
+                "arguments": placeholders,
+                "outcome": message.call_end.value,
+            }
     elif message.is_said:
         text = await specifics.generalise(message.plain_text[:MAX_TEXT])
         yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
@@ -126,35 +131,35 @@ def _list_collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
 def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the last entries that fit, and always the first one: the user's request."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
-    kept: list[Mapping[str, Any]] = []
+    last_entries: list[Mapping[str, Any]] = []
     for entry in reversed(entries[1:]):
         room -= len(str(entry))
         if room < 0:
             break
-        kept.append(entry)
-    return [*entries[:1], *reversed(kept)]
+        last_entries.append(entry)
+    return [*entries[:1], *reversed(last_entries)]
 
 
-def find_result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
+def find_result_names(texts: Iterable[str], results: Iterable[str]) -> Iterator[str]:
     """Yield the names in messages that results of tools hold, too: words with a capital, one after the other.
 
     A single word at the beginning of a sentence is none, because any word has a capital there.
     """
-    known = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
-    for text in said if known else ():
-        for words, begins_sentence in _runs(text, known):
+    result_words = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
+    for text in texts if result_words else ():
+        for words, begins_sentence in _runs(text, result_words):
             if len(words) > 1 or not begins_sentence:
                 yield " ".join(words)
             if begins_sentence and len(words) > 1:  # its first word may be no part of the name
                 yield " ".join(words[1:])
 
 
-def _runs(text: str, known: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
+def _runs(text: str, words: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
     """Yield the runs of known words, and whether each begins a sentence."""
     run: list[str] = []
     begins, is_begin = False, True
     for piece in _PIECE.findall(text):
-        if piece in known:
+        if piece in words:
             begins = begins if run else is_begin
             run.append(piece)
         elif run:

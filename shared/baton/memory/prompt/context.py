@@ -173,8 +173,8 @@ class Assembly:
         self._notes = notes
         self._window = history.window or HistoryWindow(agent.id)
         self._budget = max(0, agent.memory.max_working_memory_tokens - reserved)
-        known = _stored_summary(history.earlier, self._window) or history.summary
-        self._summary = _summary(known) if agent.memory.summary else []
+        summary = _stored_summary(history.earlier, self._window) or history.summary
+        self._summary = _summary(summary) if agent.memory.summary else []
         notes_tokens = total_tokens([*notes.steady, *self._summary, *notes.tail], counter)
         current = sum(message.tokens for message in history.current)
         self._fixed = message_tokens(system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
@@ -198,13 +198,15 @@ class Assembly:
             summary = _summary(_stored_summary(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
         is_forked = history.handoff is not None and history.handoff.context_mode is ContextMode.FORKED
-        shown = to_prompts(
+        prompts = to_prompts(
             [message for exchange in windowed.included for message in exchange.shown],
             agent.id,
             shows_calls=shows_calls,
             masked_below=windowed.window.masked_below,
             later=history.current,
-            unjudged=find_unjudged([each for exchange in windowed.included for each in exchange.messages], agent.id),
+            unjudged=find_unjudged(
+                [message for exchange in windowed.included for message in exchange.messages], agent.id
+            ),
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
         head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
@@ -215,12 +217,12 @@ class Assembly:
         else:
             head += recalled.prompts  # they change with every message, so the history behind them repeats nothing
         if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not recalled.prompts:
-            shown = _mark_prefix(shown)
+            prompts = _mark_prefix(prompts)
         return AssembledContext(
-            prompts=(*head, *shown, *tail),
+            prompts=(*head, *prompts, *tail),
             tokens=self._fixed + tokens + windowed.tokens,
             head=len(head),
-            current_from=len(head) + len(shown),
+            current_from=len(head) + len(prompts),
             budget=self._budget,
             history=windowed,
             thread_id=None if is_forked else history.thread_id,
@@ -259,8 +261,8 @@ def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | No
 
 def _stored_summary(history: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
     """Return the summary of a window whose message is in the history."""
-    found = next((message for message in history if message.ordinal == window.summary_at), None)
-    return found.summaries.get(window.agent_id) if found is not None else None
+    stored_message = next((message for message in history if message.ordinal == window.summary_at), None)
+    return stored_message.summaries.get(window.agent_id) if stored_message is not None else None
 
 
 def _mark_prefix(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -39,9 +39,9 @@ def fit(
         history -= sum(sizes[start:end])
         total -= sum(sizes[start:end])
         start = end
-    kept = [*prompts[:head], *prompts[start:]]
+    fitting = [*prompts[:head], *prompts[start:]]
     first = head + current_from - start
-    return _shorten_results(kept, first, total, budget, counter), first
+    return _shorten_results(fitting, first, total, budget, counter), first
 
 
 def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
@@ -49,9 +49,9 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
     if total <= budget:
         return prompts
     newest = max((at for at, prompt in enumerate(prompts) if prompt.tool_calls), default=len(prompts))
-    kept = list(prompts)
-    for index in range(first, len(kept)):
-        prompt = kept[index]
+    shortened = list(prompts)
+    for index in range(first, len(shortened)):
+        prompt = shortened[index]
         if total <= (SHORTENED_TO * budget if index < newest else budget):
             if index >= newest:
                 break
@@ -61,5 +61,5 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
             saved = prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
             if saved > 0:
                 total -= saved
-                kept[index] = short
-    return kept
+                shortened[index] = short
+    return shortened

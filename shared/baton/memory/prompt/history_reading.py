@@ -63,21 +63,21 @@ async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, windo
     if window.summary_at is None:
         return None
     page = await store.read_messages(scope, thread, limit=1, before=window.summary_at + 1)
-    found = next((message for message in page.messages if message.ordinal == window.summary_at), None)
-    return found.summaries.get(window.agent_id) if found is not None else None
+    stored_message = next((message for message in page.messages if message.ordinal == window.summary_at), None)
+    return stored_message.summaries.get(window.agent_id) if stored_message is not None else None
 
 
 async def messages_between(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> list[StoredMessage]:
     """Return every message from ``first_ordinal`` up to, but not including, ``end_ordinal``."""
-    found: list[StoredMessage] = []
+    messages: list[StoredMessage] = []
     before: int | None = end_ordinal
     while before is not None and before > first_ordinal:
         page = await store.read_messages(scope, thread, limit=min(PAGE, before - first_ordinal), before=before)
-        found = [*(message for message in page.messages if message.ordinal >= first_ordinal), *found]
+        messages = [*(message for message in page.messages if message.ordinal >= first_ordinal), *messages]
         before = page.next_before
-    return found
+    return messages
 
 
 async def message_windows(

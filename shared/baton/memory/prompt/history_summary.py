@@ -86,7 +86,7 @@ class HistorySummaries:
         self, scope: Scope, thread: Thread, due: SummaryDue, messages: Sequence[StoredMessage]
     ) -> str | None:
         """Return the summary to continue, which one of the messages usually has."""
-        carrier = next((each for each in messages if each.ordinal == due.summary_at), None)
+        carrier = next((message for message in messages if message.ordinal == due.summary_at), None)
         if carrier is not None:
             return carrier.summaries.get(due.agent_id)
         return await stored_summary(self.store, scope, thread, HistoryWindow(due.agent_id, summary_at=due.summary_at))

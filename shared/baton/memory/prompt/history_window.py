@@ -43,12 +43,12 @@ class Exchange:
         first, last = self.messages[0], self.messages[-1]
         if not last.ends_filtered or first.role is not Role.USER:
             return self.messages
-        kept = [
-            replace(each, content="") if each.tool_calls else each
-            for each in self.messages[1:]
-            if each.tool_calls or each.role is Role.TOOL
+        messages = [
+            replace(message, content="") if message.tool_calls else message
+            for message in self.messages[1:]
+            if message.tool_calls or message.role is Role.TOOL
         ]
-        return (replace(first, content=FILTERED_NOTE), *kept) if kept else ()
+        return (replace(first, content=FILTERED_NOTE), *messages) if messages else ()
 
     @property
     def tokens(self) -> int:
@@ -99,15 +99,15 @@ class WindowedHistory:
         """Return the history after a stride over its ``count`` oldest exchanges, which a growing turn needs."""
         if not count:
             return self
-        left, kept = self.included[:count], self.included[count:]
-        start = kept[0].first_ordinal if kept else left[-1].messages[-1].ordinal + 1
+        exchanges, newer = self.included[:count], self.included[count:]
+        start = newer[0].first_ordinal if newer else exchanges[-1].messages[-1].ordinal + 1
         window = replace(self.window, first_ordinal=start)
         return replace(
             self,
             window=window,
-            included=kept,
-            pruned=(*self.pruned, *left),
-            tokens=_count_shown_tokens(kept, window.masked_below),
+            included=newer,
+            pruned=(*self.pruned, *exchanges),
+            tokens=_count_shown_tokens(newer, window.masked_below),
         )
 
 
@@ -167,8 +167,8 @@ def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     if used <= DUE_SHARE * rules.room or _find_prepared_window(inside, window, rules) is not None:
         return None
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
-    kept = max(1, _count_fitting(inside, masked_below, rules.room))
-    return inside[-kept].first_ordinal if kept < len(inside) else None
+    count = max(1, _count_fitting(inside, masked_below, rules.room))
+    return inside[-count].first_ordinal if count < len(inside) else None
 
 
 def _find_prepared_window(
@@ -189,26 +189,26 @@ def _find_prepared_window(
 def _find_forced_window(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow:
     """Return the window after a stride that only the room decides. A summary of what leaves follows later."""
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
-    kept = _count_fitting(inside, masked_below, rules.room)
-    if not kept and rules.whole_results is not None and inside:
+    fitting = _count_fitting(inside, masked_below, rules.room)
+    if not fitting and rules.whole_results is not None and inside:
         masked_below = inside[-1].messages[-1].ordinal + 1
-        kept = _count_fitting(inside, masked_below, rules.room)
-    first = inside[len(inside) - kept] if kept else None
+        fitting = _count_fitting(inside, masked_below, rules.room)
+    first = inside[len(inside) - fitting] if fitting else None
     end = inside[-1].messages[-1].ordinal + 1 if inside else window.first_ordinal
     return replace(window, first_ordinal=first.first_ordinal if first else end, masked_below=masked_below)
 
 
 def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
     """Return the number of newest exchanges that a stride keeps."""
-    kept, tokens, raw = 0, 0, 0
+    count, tokens, raw = 0, 0, 0
     for exchange in reversed(inside):
         tokens += exchange.shown_tokens(masked_below)
         raw += exchange.tokens
-        share = KEPT_SHARE if kept else 1.0
+        share = KEPT_SHARE if count else 1.0
         if tokens > share * room or raw > share * RAW_FACTOR * room:
             break
-        kept += 1
-    return kept
+        count += 1
+    return count
 
 
 def _fits(inside: Sequence[Exchange], masked_below: int, room: float, rules: WindowRules) -> bool:
@@ -219,7 +219,7 @@ def _find_mask_limit(inside: Sequence[Exchange], window: HistoryWindow, whole: i
     """Return the ordinal below which a stride masks results, so that the newest ``whole`` ones stay."""
     if whole is None:
         return window.masked_below
-    results = [message.ordinal for each in inside for message in each.messages if message.role is Role.TOOL]
+    results = [message.ordinal for exchange in inside for message in exchange.messages if message.role is Role.TOOL]
     if len(results) <= whole:
         return window.masked_below
     return max(window.masked_below, results[-whole] if whole else results[-1] + 1)

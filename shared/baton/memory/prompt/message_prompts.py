@@ -57,8 +57,8 @@ def to_prompts(
             call_lines = [
                 _describe_call(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)
             ]
-            said = [message.text_elsewhere] if message.text else []
-            prompts.append(Prompt(message.role, "\n".join([*said, *call_lines]), origin=origin))
+            texts = [message.text_elsewhere] if message.text else []
+            prompts.append(Prompt(message.role, "\n".join([*texts, *call_lines]), origin=origin))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
@@ -67,8 +67,8 @@ def to_prompts(
         prompts.append(Prompt(message.role, content, tool_calls=calls, provider_parts=parts, origin=origin))
         for call in calls:
             result = results.get(call.id)
-            shown = _result(result, masked_below, is_current=is_current)
-            prompts.append(Prompt(Role.TOOL, shown, tool_call_id=call.id, origin=origin))
+            result_text = _result(result, masked_below, is_current=is_current)
+            prompts.append(Prompt(Role.TOOL, result_text, tool_call_id=call.id, origin=origin))
     return prompts
 
 
@@ -78,11 +78,15 @@ def find_unjudged(messages: Sequence[StoredMessage], agent_id: str) -> frozenset
     They have judged the user's message of a run whose end says so; those of copies and imports do not. The agent's own
     words need no judgement.
     """
-    judged = {each.run_id for each in messages if each.end is not None and agent_id in each.end.judged_by}
+    judged = {message.run_id for message in messages if message.end is not None and agent_id in message.end.judged_by}
     return frozenset(
-        each.id
-        for each in messages
-        if (each.run_id not in judged if each.role is Role.USER else each.agent_id != agent_id or each.is_imported)
+        message.id
+        for message in messages
+        if (
+            message.run_id not in judged
+            if message.role is Role.USER
+            else message.agent_id != agent_id or message.is_imported
+        )
     )
 
 

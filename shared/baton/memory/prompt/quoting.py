@@ -45,23 +45,23 @@ def quote(text: str) -> str:
 def quote_json(value: object) -> str:
     """Return a value as JSON in one line."""
     whole = json.dumps(value, ensure_ascii=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", whole)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", whole)
 
 
-def episode_line(item: FoundItem, shown: str, *, zone: str) -> str:
-    """Return a snippet's line; ``shown`` is the part of its text that is quoted.
+def episode_line(item: FoundItem, text: str, *, zone: str) -> str:
+    """Return a snippet's line; ``text`` is the part of its text that is quoted.
 
     Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
     has all its dates in it: ``zone`` is the prompt's time zone.
     """
     day = f"{item.day}" if item.day is not None else f"{item.at.date()}{'' if zone == UNKNOWN else f' ({UNKNOWN})'}"
     validity = f" (no longer valid since {item.superseded_at.date()})" if item.superseded_at is not None else ""
-    return f"- {day}: {_source(item.title)}{validity}: {quote(shown)}"
+    return f"- {day}: {_source(item.title)}{validity}: {quote(text)}"
 
 
-def knowledge_line(item: FoundItem, shown: str) -> str:
-    """Return a chunk's line, without its number; ``shown`` is the part of its text that is quoted."""
-    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_place(item)}: {quote(shown)}"
+def knowledge_line(item: FoundItem, text: str) -> str:
+    """Return a chunk's line, without its number; ``text`` is the part of its text that is quoted."""
+    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_place(item)}: {quote(text)}"
 
 
 def number_line(line: str, number: int) -> str:
@@ -106,8 +106,8 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     room = limit - 2 * len(ELLIPSIS)
     start, best = 0, 0
     first = 0
-    for last, place in enumerate(places):
-        while place - places[first] > room * 3 // 4:
+    for last, position in enumerate(places):
+        while position - places[first] > room * 3 // 4:
             first += 1
         if last - first + 1 > best:
             best, start = last - first + 1, places[first]

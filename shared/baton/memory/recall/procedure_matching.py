@@ -78,29 +78,29 @@ class ProcedureVectors:
         """Return the views of the procedures, by their place."""
         keys = [self._key(procedure) for procedure in procedures]
         # Another message may push known vectors out while others are embedded.
-        found = {place: self._known[key] for place, key in enumerate(keys) if key in self._known}
-        missing = [place for place in range(len(keys)) if place not in found]
+        known_views = {index: self._known[key] for index, key in enumerate(keys) if key in self._known}
+        missing = [index for index in range(len(keys)) if index not in known_views]
         try:
             async with asyncio.timeout(seconds):
                 for places in _batches(procedures, missing):
-                    texts = [_texts(procedures[place]) for place in places]
+                    texts = [_texts(procedures[index]) for index in places]
                     embedded = list(
                         await self._embedder.embed(
-                            [text for each in texts for text in each],
+                            [text for own_texts in texts for text in own_texts],
                             purpose=EmbeddingPurpose.DOCUMENT,
                             tenant_id=procedures[0].tenant_id,
                         )
                     )
-                    for place, each in zip(places, texts, strict=True):
-                        found[place] = tuple(map(_View.of, embedded[: len(each)]))
-                        self._known[keys[place]] = found[place]
-                        embedded = embedded[len(each) :]
+                    for index, own_texts in zip(places, texts, strict=True):
+                        known_views[index] = tuple(map(_View.of, embedded[: len(own_texts)]))
+                        self._known[keys[index]] = known_views[index]
+                        embedded = embedded[len(own_texts) :]
         except TimeoutError:
-            if not found:
+            if not known_views:
                 raise EmbedderUnavailable("The procedures are not embedded yet.") from None
-        for place, views in found.items():
-            self._known[keys[place]] = views
-        return found
+        for index, views in known_views.items():
+            self._known[keys[index]] = views
+        return known_views
 
     def _key(self, procedure: Procedure) -> _Key:
         user_id = procedure.created_by if procedure.scope is ProcedureScope.USER else ""
@@ -110,27 +110,27 @@ class ProcedureVectors:
 def _nearest(
     procedures: Sequence[Procedure], views: dict[int, tuple[_View, ...]], vector: Vector
 ) -> tuple[ProcedureMatch, ...]:
-    pairs: Iterable[tuple[int, _View]] = [(place, view) for place, own in views.items() for view in own]
+    pairs: Iterable[tuple[int, _View]] = [(index, view) for index, own in views.items() for view in own]
     if len(views) > CANDIDATES:
         signs = _signs(vector)
         pairs = nsmallest(CANDIDATES, pairs, key=lambda pair: (pair[1].signs ^ signs).bit_count())
     best: dict[int, float] = {}
-    for place, view in pairs:
-        best[place] = max(best.get(place, -1.0), view.cosine(vector))
-    found = [ProcedureMatch(procedures[place], None, cosine) for place, cosine in best.items()]
-    return tuple(sorted(found, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
+    for index, view in pairs:
+        best[index] = max(best.get(index, -1.0), view.cosine(vector))
+    matches = [ProcedureMatch(procedures[index], None, cosine) for index, cosine in best.items()]
+    return tuple(sorted(matches, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
 
 
 def _batches(procedures: Sequence[Procedure], places: Sequence[int]) -> Iterable[list[int]]:
     """Yield the places of procedures whose texts are embedded together."""
     batch: list[int] = []
     texts = 0
-    for place in places:
-        count = len(_texts(procedures[place]))
+    for index in places:
+        count = len(_texts(procedures[index]))
         if batch and texts + count > BATCH:
             yield batch
             batch, texts = [], 0
-        batch.append(place)
+        batch.append(index)
         texts += count
     if batch:
         yield batch

@@ -70,14 +70,16 @@ class Recall:
             embedding = self._embedding(search.scope, query, earlier.vector if is_same else None)
         work = _Work(self, agent, search, query, embedding, early)
         try:
-            found = await work.find(earlier.episodes if is_same else Retrieval(), reading)
+            findings = await work.find(earlier.episodes if is_same else Retrieval(), reading)
             if reading is None:
-                return found
+                return findings
             triggered = (await reading).triggered
         finally:
             if reading is not None:
                 await cancel_all([reading])
-        return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
+        return replace(
+            findings, procedure=replace(findings.procedure, matches=(*triggered, *findings.procedure.matches))
+        )
 
     def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
         """Begin to embed a message and to search for ``agent``.
@@ -99,18 +101,18 @@ class Recall:
     async def find_episodes(self, scope: Scope, query: str, vector: Vector | None) -> tuple[FoundItem, ...]:
         """Return the findings in the user's past. Raises ``SearchUnavailable`` and ``WrongDimension``."""
         with _trace_retrieval("episodes") as span:
-            found = await find_episodes(self.index, scope, query, vector, self.embedder.name)
-            span.set({Attribute.FOUND: len(found)})
-        return found
+            episodes = await find_episodes(self.index, scope, query, vector, self.embedder.name)
+            span.set({Attribute.FOUND: len(episodes)})
+        return episodes
 
     async def find_knowledge(
         self, scope: Scope, agent_id: str, query: str, vector: Vector | None
     ) -> tuple[FoundItem, ...]:
         """Return the findings in the agent's documents. Raises as ``find_episodes`` does."""
         with _trace_retrieval("knowledge") as span:
-            found = await self.knowledge.find(scope, agent_id, query, vector)
-            span.set({Attribute.FOUND: len(found)})
-        return found
+            found_items = await self.knowledge.find(scope, agent_id, query, vector)
+            span.set({Attribute.FOUND: len(found_items)})
+        return found_items
 
     def _embedding(self, scope: Scope, query: str, vector: Vector | None = None) -> MessageEmbedding:
         return MessageEmbedding(self.embedder, query, tenant_id=scope.tenant_id, deadline=self.deadline, vector=vector)
@@ -126,8 +128,14 @@ class _ReadProcedures:
 
 async def _read_procedures(read: ReadProcedures, text: str) -> _ReadProcedures:
     procedures = await read()
-    found = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
-    return _ReadProcedures(procedures, tuple(ProcedureMatch(each.procedure, each.trigger) for each in found))
+    triggered_procedures = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
+    return _ReadProcedures(
+        procedures,
+        tuple(
+            ProcedureMatch(triggered_procedure.procedure, triggered_procedure.trigger)
+            for triggered_procedure in triggered_procedures
+        ),
+    )
 
 
 @dataclass(slots=True)
@@ -173,14 +181,14 @@ class _Work:
         )
 
     def _search_episodes(self) -> RetrievalStep[FoundItem]:
-        begun = self.early.episodes if self.early is not None else None
+        step = self.early.episodes if self.early is not None else None
         find = partial(self.recall.find_episodes, self.search.scope, self.query)
-        return begun or RetrievalStep(self.embedding.find(find))
+        return step or RetrievalStep(self.embedding.find(find))
 
     def _search_knowledge(self) -> RetrievalStep[FoundItem]:
-        begun = self.early.knowledge_of(self.agent.id) if self.early is not None else None
+        step = self.early.knowledge_of(self.agent.id) if self.early is not None else None
         find = partial(self.recall.find_knowledge, self.search.scope, self.agent.id, self.query)
-        return begun or RetrievalStep(self.embedding.find(find))
+        return step or RetrievalStep(self.embedding.find(find))
 
     async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
@@ -191,11 +199,15 @@ class _Work:
         if vector is None:
             self.is_meaning_missed = True
             return ()
-        left = self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
+        seconds_left = (
+            self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
+        )
         with _trace_retrieval("procedures") as span:
-            found = await self.recall.procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
-            span.set({Attribute.FOUND: len(found)})
-        return found
+            matches = await self.recall.procedure_vectors.nearest(
+                read.procedures, vector, seconds=max(0.0, seconds_left)
+            )
+            span.set({Attribute.FOUND: len(matches)})
+        return matches
 
     def _retrieval(self, step: RetrievalStep[FoundItem]) -> Retrieval:
         items, error = step.outcome(self.recall.deadline)

@@ -67,19 +67,19 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
-def coverage(wanted: frozenset[str], text: str) -> float:
-    """Return the share of the ``wanted`` words that the text has, from 0 to 1; words of one stem count as one."""
-    if not wanted:
+def coverage(words: frozenset[str], text: str) -> float:
+    """Return the share of the ``words`` words that the text has, from 0 to 1; words of one stem count as one."""
+    if not words:
         return 0.0
     stems = {_stem(word) for word in content_words(text)}
-    return sum(_stem(word) in stems for word in wanted) / len(wanted)
+    return sum(_stem(word) in stems for word in words) / len(words)
 
 
-def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | None:
+def irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | None:
     """Return the reason why an item is not relevant; None if it is.
 
     Its cosine similarity must reach ``floor``. An item that was found by words only, or that has none, may have a third
-    of the message's words (``wanted``) instead, or the share ``floor`` if that is more. Both signals are absolute,
+    of the message's words (``words``) instead, or the share ``floor`` if that is more. Both signals are absolute,
     unlike the fused score, whose best item always has a high one. An item that alone has a code, a number or a name of
     the message is relevant.
     """
@@ -87,7 +87,7 @@ def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | 
         return None
     if item.cosine is not None and not item.by_words:
         return f"below the relevance floor: {item.cosine:.3f} < {floor:g}"
-    share, least = coverage(wanted, item.shown), max(floor, WORDS_FLOOR)
+    share, least = coverage(words, item.shown), max(floor, WORDS_FLOOR)
     return f"too few of the message's words: {share:.2f} < {least:.2f}" if share < least else None
 
 
@@ -126,11 +126,11 @@ def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add
     for words in sorted(quoted, key=len, reverse=True):
         # The space stays on both sides, so that the next quote is found, too.
         rest = rest.replace(f" {' '.join(words)} ", "  ")
-    left = rest.split()
-    added = [word for word in left if word not in STOP_WORDS]
-    if not may_add or not NEGATIONS.isdisjoint(left):
+    remaining = rest.split()
+    added = [word for word in remaining if word not in STOP_WORDS]
+    if not may_add or not NEGATIONS.isdisjoint(remaining):
         return not added
-    return len(added) < len(text) - len(left)
+    return len(added) < len(text) - len(remaining)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -36,8 +36,8 @@ async def find_episodes(
     ``embedder`` is the model that made ``vector``. Vectors of another model are not comparable with it.
     """
     ranking = await rank_episodes(search, scope, query, vector, weights=FOR_PROMPTS)
-    found = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
-    return tuple(_episode_item(each, embedder) for each in found)
+    ranked_texts = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
+    return tuple(_episode_item(ranked, embedder) for ranked in ranked_texts)
 
 
 async def try_knowledge(
@@ -47,10 +47,10 @@ async def try_knowledge(
 
     Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
-    found = await search.search(scope, agent.id, query, limit=limit)
+    chunks = await search.search(scope, agent.id, query, limit=limit)
     words = frozenset(content_words(query)[:MAX_QUERY_WORDS])
     floor = agent.memory.relevance_floor
-    return replace(found, chunks=[replace(each, reason=irrelevance(each, words, floor)) for each in found.chunks])
+    return replace(chunks, chunks=[replace(chunk, reason=irrelevance(chunk, words, floor)) for chunk in chunks.chunks])
 
 
 def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:

@@ -84,7 +84,7 @@ class SentHistory:
 
 
 def select(
-    found: Found,
+    findings: Found,
     memory: MemorySettings,
     counter: TokenCounter,
     *,
@@ -102,11 +102,11 @@ def select(
     tokens, and would be listed as a source of an answer that owes it nothing. A block lists its items by date, so that
     the later word stands last; an empty block has no prompt.
     """
-    words = frozenset(content_words(found.query)[:MAX_QUERY_WORDS])
-    judge = partial(_judge, memory=memory, words=words, query=found.query, sent=sent)
+    words = frozenset(content_words(findings.query)[:MAX_QUERY_WORDS])
+    judge = partial(_judge, memory=memory, words=words, query=findings.query, sent=sent)
     judged = {
-        BlockKind.KNOWLEDGE: judge(found.knowledge.items, memory.semantic_top_k, least_share=least_share),
-        BlockKind.EPISODES: judge(found.episodes.items, memory.episodic_top_k),
+        BlockKind.KNOWLEDGE: judge(findings.knowledge.items, memory.semantic_top_k, least_share=least_share),
+        BlockKind.EPISODES: judge(findings.episodes.items, memory.episodic_top_k),
     }
     heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: EPISODES_HEAD}
     lines: dict[BlockKind, _Line] = {
@@ -114,15 +114,15 @@ def select(
         BlockKind.EPISODES: partial(episode_line, zone=zone),
     }
     fitting = _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
-    procedure, procedures = _procedure(found.procedure, memory, counter, follows_procedures=follows_procedures)
+    procedure, procedures = _procedure(findings.procedure, memory, counter, follows_procedures=follows_procedures)
 
     def block(kind: BlockKind, retrieval: Retrieval) -> RecalledBlock:
         return _block(kind, retrieval, fitting[kind], heads[kind], counter)
 
     return Recalled(
         procedure=procedure,
-        knowledge=block(BlockKind.KNOWLEDGE, found.knowledge),
-        episodes=block(BlockKind.EPISODES, found.episodes),
+        knowledge=block(BlockKind.KNOWLEDGE, findings.knowledge),
+        episodes=block(BlockKind.EPISODES, findings.episodes),
         procedures=procedures,
     )
 
@@ -130,9 +130,9 @@ def select(
 def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
     """Return what was chosen with a number for each passage of the prompt, in its order."""
     block = recalled.knowledge
-    kept = sorted(block.included, key=_by_date)
+    found_items = sorted(block.included, key=_by_date)
     numbered: dict[str, FoundItem] = {}
-    for item in kept:
+    for item in found_items:
         citation = item.source.citation
         number = numbers.number(citation.as_source(None)) if citation is not None else None
         line = number_line(item.line, number) if number is not None else item.line
@@ -140,12 +140,12 @@ def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
     if not numbered:
         return recalled
     items = tuple(numbered.get(item.id, item) if item.included else item for item in block.items)
-    text = "\n".join([KNOWLEDGE_HEAD, *(numbered[item.id].line for item in kept)])
+    text = "\n".join([KNOWLEDGE_HEAD, *(numbered[item.id].line for item in found_items)])
     return replace(recalled, knowledge=replace(block, items=items, prompts=(Prompt(Role.CONTEXT, text),)))
 
 
 def _judge(
-    found: Sequence[FoundItem],
+    found_items: Sequence[FoundItem],
     top_k: int,
     *,
     memory: MemorySettings,
@@ -163,17 +163,20 @@ def _judge(
             return "already in the message history"
         return "repeats the message" if same_text_key(item.shown) == same_text_key(query) else None
 
-    items = _merge([_leave_out(each, reason(each)) for each in _best_first(found)])
-    relevant = {each.id for each in items if each.included}
+    items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _best_first(found_items)])
+    relevant = {found_item.id for found_item in items if found_item.included}
     items = _leave_out_echoes(
         [
-            _leave_out(each, f"superseded by {each.superseded_by}" if each.superseded_by in relevant else None)
-            for each in items
+            _leave_out(
+                found_item,
+                f"superseded by {found_item.superseded_by}" if found_item.superseded_by in relevant else None,
+            )
+            for found_item in items
         ]
     )
     items = _leave_out_far_below(items, least_share)
-    for place in [place for place, each in enumerate(items) if each.included][top_k:]:
-        items[place] = _leave_out(items[place], f"beyond the best {top_k}")
+    for position in [index for index, found_item in enumerate(items) if found_item.included][top_k:]:
+        items[position] = _leave_out(items[position], f"beyond the best {top_k}")
     return items
 
 
@@ -189,14 +192,14 @@ def _best_first(items: Iterable[FoundItem]) -> list[FoundItem]:
 def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
     """Leave out all but one of the items that say the same. The latest stays, with the best score among them."""
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
-    for place, each in enumerate(items):
-        if each.included:
-            alike.setdefault(same_text_key(each.shown), []).append(place)
+    for index, found_item in enumerate(items):
+        if found_item.included:
+            alike.setdefault(same_text_key(found_item.shown), []).append(index)
     for places in alike.values():
-        kept = max(places, key=lambda place: (items[place].superseded_at is None, items[place].at, items[place].id))
-        for place in places:
-            merged[place] = _leave_out(items[place], f"duplicate of {items[kept].id}")
-        merged[kept] = replace(items[kept], score=max(items[place].score for place in places))
+        best = max(places, key=lambda index: (items[index].superseded_at is None, items[index].at, items[index].id))
+        for index in places:
+            merged[index] = _leave_out(items[index], f"duplicate of {items[best].id}")
+        merged[best] = replace(items[best], score=max(items[index].score for index in places))
     return _best_first(merged)
 
 
@@ -206,21 +209,21 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
     Otherwise one sentence of a user comes several times, and an answer that recalls it quotes the quotes. A fact that
     does not hold any more stays, because its line says so.
     """
-    left = list(items)
-    keys = {place: quoted_key(each.shown) for place, each in enumerate(items) if each.included}
-    kept: list[int] = []
+    found_items = list(items)
+    keys = {index: quoted_key(found_item.shown) for index, found_item in enumerate(items) if found_item.included}
+    originals: list[int] = []
     # The shortest first: nothing quotes a longer text than itself.
-    for place in sorted(keys, key=lambda place: (len(keys[place]), _may_echo(items[place]), items[place].id)):
-        each, key = items[place], keys[place]
-        quoted = [other for other in kept if _may_echo(each) and quotes(key, keys[other])]
-        may_add = each.kind != FACT  # facts are short, so every word counts
+    for position in sorted(keys, key=lambda key: (len(keys[key]), _may_echo(items[key]), items[key].id)):
+        found_item, key = items[position], keys[position]
+        quoted = [other for other in originals if _may_echo(found_item) and quotes(key, keys[other])]
+        may_add = found_item.kind != FACT  # facts are short, so every word counts
         if not quoted or not is_echo(key, [keys[other] for other in quoted], may_add=may_add):
-            kept.append(place)
+            originals.append(position)
             continue
-        left[place] = _leave_out(each, f"duplicate of {items[quoted[-1]].id}")
+        found_items[position] = _leave_out(found_item, f"duplicate of {items[quoted[-1]].id}")
         for other in quoted:
-            left[other] = replace(left[other], score=max(left[other].score, each.score))
-    return _best_first(left)
+            found_items[other] = replace(found_items[other], score=max(found_items[other].score, found_item.score))
+    return _best_first(found_items)
 
 
 def _may_echo(item: FoundItem) -> bool:
@@ -232,8 +235,8 @@ def _may_echo(item: FoundItem) -> bool:
 
 def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
     """Leave out items with less than ``least_share`` of the best score that are not about as similar."""
-    best = max((each.score for each in items if each.included), default=0.0)
-    likest = max((each.cosine or 0.0 for each in items if each.included), default=0.0)
+    best = max((found_item.score for found_item in items if found_item.included), default=0.0)
+    likest = max((found_item.cosine or 0.0 for found_item in items if found_item.included), default=0.0)
 
     def reason(item: FoundItem) -> str | None:
         is_alike = item.cosine is not None and item.cosine >= LEAST_LIKENESS * likest
@@ -241,7 +244,7 @@ def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list
             return None
         return f"far below the best: {item.score:.3f} < {least_share:g} of {best:.3f}"
 
-    return [_leave_out(each, reason(each)) for each in items]
+    return [_leave_out(found_item, reason(found_item)) for found_item in items]
 
 
 def _fit(
@@ -258,19 +261,22 @@ def _fit(
     """
     fitting = {kind: list(items) for kind, items in judged.items()}
     candidates = [
-        (kind, place, each) for kind, items in judged.items() for place, each in enumerate(items) if each.included
+        (kind, index, found_item)
+        for kind, items in judged.items()
+        for index, found_item in enumerate(items)
+        if found_item.included
     ]
     used, opened = 0, set[BlockKind]()
-    for kind, place, each in sorted(candidates, key=lambda candidate: -candidate[2].score):
-        quoted = excerpt(each.shown, words, MAX_CHARS[kind])
-        line = lines[kind](each, quoted)
+    for kind, position, found_item in sorted(candidates, key=lambda candidate: -candidate[2].score):
+        quoted = excerpt(found_item.shown, words, MAX_CHARS[kind])
+        line = lines[kind](found_item, quoted)
         tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + tokens > cap:
-            fitting[kind][place] = _leave_out(each, f"over the cap of {cap} tokens")
+            fitting[kind][position] = _leave_out(found_item, f"over the cap of {cap} tokens")
             continue
         brief = " ".join(excerpt(quoted, words, MAX_EXCERPT_CHARS).split()) if kind is BlockKind.KNOWLEDGE else ""
-        fitting[kind][place] = replace(each, line=line, tokens=tokens, excerpt=brief)
+        fitting[kind][position] = replace(found_item, line=line, tokens=tokens, excerpt=brief)
         used += head + tokens
         opened.add(kind)
     return fitting
@@ -279,16 +285,20 @@ def _fit(
 def _block(
     kind: BlockKind, retrieval: Retrieval, items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
-    kept = sorted((each for each in items if each.included), key=_by_date)
+    found_items = sorted((found_item for found_item in items if found_item.included), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
-    if kept:
+    if found_items:
         origin = Origin.MEMORY if kind is BlockKind.EPISODES else None
-        prompts = (Prompt(Role.CONTEXT, "\n".join([head, *(each.line for each in kept)]), origin=origin),)
+        prompts = (
+            Prompt(Role.CONTEXT, "\n".join([head, *(found_item.line for found_item in found_items)]), origin=origin),
+        )
     return RecalledBlock(
         kind,
         tuple(items),
         prompts,
-        tokens=counter.count(head) + CONTEXT_FRAME_TOKENS + sum(each.tokens for each in kept) if kept else 0,
+        tokens=counter.count(head) + CONTEXT_FRAME_TOKENS + sum(found_item.tokens for found_item in found_items)
+        if found_items
+        else 0,
         duration=retrieval.duration if retrieval.is_asked else None,
         error=retrieval.error,
     )
