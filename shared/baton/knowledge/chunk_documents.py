@@ -41,25 +41,25 @@ def chunk_documents(
     """
     source_id = chunk_source_id(document.id, version.number)
     views = [_views(document.title, chunk) for chunk in chunks]
-    names = [(place, name) for place, each in enumerate(views) for name in _select_embedded(each)]
-    given = dict(zip(names, vectors, strict=True)) if vectors else {}
+    names = [(index, name) for index, view in enumerate(views) for name in _select_embedded(view)]
+    vectors_by_name = dict(zip(names, vectors, strict=True)) if vectors else {}
     indexed = [
-        {name: IndexedText(text, given.get((place, name))) for name, text in each.items()}
-        for place, each in enumerate(views)
+        {name: IndexedText(text, vectors_by_name.get((index, name))) for name, text in view.items()}
+        for index, view in enumerate(views)
     ]
     return [
         IndexDocument(
             id=f"{source_id}#{chunk.ordinal}",
             source_id=source_id,
             kind=CHUNK,
-            views=each,
+            views=views,
             at=version.created_at,
             agent_id=document.agent_id,
             required_permission=document.required_permission,
-            embedder=embedder if any(view.vector is not None for view in each.values()) else None,
+            embedder=embedder if any(view.vector is not None for view in views.values()) else None,
             fields=_fields(document, version, chunk),
         )
-        for chunk, each in zip(chunks, indexed, strict=True)
+        for chunk, views in zip(chunks, indexed, strict=True)
     ]
 
 

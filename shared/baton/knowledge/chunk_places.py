@@ -47,7 +47,7 @@ def encode_places(parts: Sequence[ChunkPart], section: Callable[[Sequence[str]],
         {"start": part.start, "section": (section(part.headings) or "")[-MAX_SECTION:] or None, "page": part.page}
         for part in parts
     ]
-    return [{name: value for name, value in each.items() if value is not None} for each in stored]
+    return [{name: value for name, value in place_values.items() if value is not None} for place_values in stored]
 
 
 def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
@@ -67,17 +67,17 @@ def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query:
     else:
         start, end = _find_best_range(text, ranges, query)
     inside = {(max(part.start, start), min(part.end, end)): part.place for part in parts}
-    inside = {bounds: place for bounds, place in inside.items() if bounds[0] < bounds[1]}
+    inside = {bounds: chunk_place for bounds, chunk_place in inside.items() if bounds[0] < bounds[1]}
     return inside[_find_best_range(text, list(inside), query)] if inside else whole
 
 
 def _parts(text: str, stored: object) -> list[_Part]:
-    if not isinstance(stored, list) or not all(isinstance(each, dict) for each in stored):
+    if not isinstance(stored, list) or not all(isinstance(part, dict) for part in stored):
         return []
-    starts = [int(each.get("start", 0)) for each in stored]
+    starts = [int(part.get("start", 0)) for part in stored]
     return [
-        _Part(start, end, Place(each.get("section"), each.get("page"), each.get("page")))
-        for start, end, each in zip(starts, [*starts[1:], len(text)], stored, strict=False)
+        _Part(start, end, Place(part.get("section"), part.get("page"), part.get("page")))
+        for start, end, part in zip(starts, [*starts[1:], len(text)], stored, strict=False)
     ]
 
 
@@ -92,11 +92,11 @@ def _ranges(text: str) -> list[tuple[int, int]]:
 
 def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
     """Return the range with most of a query's words. A word counts the less, the more of the ranges have it."""
-    wanted = _words(query)
-    found = [wanted & _words(text[start:end]) for start, end in ranges]
-    spread = Counter(word for words in found for word in words)
-    scores = [sum(1 / spread[word] for word in sorted(words)) for words in found]
-    best = max(range(len(ranges)), key=lambda each: (scores[each], ranges[each][1] - ranges[each][0], -each))
+    query_words = _words(query)
+    matches = [query_words & _words(text[start:end]) for start, end in ranges]
+    spread = Counter(word for words in matches for word in words)
+    scores = [sum(1 / spread[word] for word in sorted(words)) for words in matches]
+    best = max(range(len(ranges)), key=lambda index: (scores[index], ranges[index][1] - ranges[index][0], -index))
     return ranges[best]
 
 

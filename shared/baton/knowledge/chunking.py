@@ -53,9 +53,9 @@ def _division(units: Sequence[Unit]) -> list[tuple[int, int]]:
     ends = list(accumulate((len(unit.separator) + len(unit.text) for unit in units), initial=0))
     cuts = _possible_cuts(units)
     costs, begins = [0.0], [0]
-    for place, end in enumerate(cuts[1:], 1):
-        best, best_place = float("inf"), place - 1
-        for before in range(place - 1, -1, -1):
+    for index, end in enumerate(cuts[1:], 1):
+        best, best_place = float("inf"), index - 1
+        for before in range(index - 1, -1, -1):
             start = cuts[before]
             size = ends[end] - ends[start] - len(units[start].separator)
             if size > MAX_CHUNK:
@@ -65,20 +65,20 @@ def _division(units: Sequence[Unit]) -> list[tuple[int, int]]:
                 best, best_place = cost, before
         costs.append(best)
         begins.append(best_place)
-    ranges, place = [], len(cuts) - 1
-    while place > 0:
-        ranges.append((cuts[begins[place]], cuts[place]))
-        place = begins[place]
+    ranges, index = [], len(cuts) - 1
+    while index > 0:
+        ranges.append((cuts[begins[index]], cuts[index]))
+        index = begins[index]
     return ranges[::-1]
 
 
 def _possible_cuts(units: Sequence[Unit]) -> list[int]:
     """Return the places between units where cuts may be; at least a few characters apart, so that they are not many."""
     cuts, size = [0], 0
-    for place, unit in enumerate(units):
+    for index, unit in enumerate(units):
         least = MIN_BEFORE_HEADING if unit.border is Border.HEADING else MIN_UNIT
-        if place and (size >= least or size + len(unit.separator) + len(unit.text) > MAX_UNIT):
-            cuts.append(place)
+        if index and (size >= least or size + len(unit.separator) + len(unit.text) > MAX_UNIT):
+            cuts.append(index)
             size = 0
         size += len(unit.separator) + len(unit.text)
     return [*cuts, len(units)] if units else [0]

@@ -56,8 +56,8 @@ class Cleaning:
         if document.stale and document.cleaned_at is None:
             saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))
             return self.wait.total_seconds() if saved is not None else None
-        if document.cleaned_at is not None and (left := document.cleaned_at + self.wait - now) > timedelta():
-            return left.total_seconds()
+        if document.cleaned_at is not None and (time_left := document.cleaned_at + self.wait - now) > timedelta():
+            return time_left.total_seconds()
         if document.deleted_at is not None:
             return 0 if await self.records.documents.remove(scope, document) else None
         cleaned = document.drop_stale(document.stale)

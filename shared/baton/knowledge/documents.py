@@ -71,14 +71,14 @@ class Documents:
     clock: Clock
     limits: CurrentLimits
 
-    async def prepare(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> PreparedDocument:
+    async def prepare(self, scope: Scope, agent_id: str, document_request: DocumentRequest) -> PreparedDocument:
         """Create a document or a new version of one, and return the address of its upload.
 
         A request that equals the newest version is a repetition: it gets that version, and an address as long as the
         version is waiting. Of a version whose upload has been seen, only the checksum shows that it is equal.
         Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
-        document, is_new = await self._next(scope, agent_id, asked, source_id=None)
+        document, is_new = await self._next(scope, agent_id, document_request, source_id=None)
         version = document.latest
         if is_new:
             action = "document.create" if version.number == 1 else "document.replace"
@@ -92,14 +92,21 @@ class Documents:
         return PreparedDocument(document, upload)
 
     async def put(
-        self, scope: Scope, agent_id: str, asked: DocumentRequest, body: bytes, *, source_id: str, etag: str | None
+        self,
+        scope: Scope,
+        agent_id: str,
+        document_request: DocumentRequest,
+        body: bytes,
+        *,
+        source_id: str,
+        etag: str | None,
     ) -> Document:
         """Store the content of a source's document and so start its ingestion, unless it is the newest one already.
 
         Raises ``DocumentBusy`` and ``LimitReached``. Repeating it after a failure completes what is missing.
         """
-        asked = replace(asked, size=len(body), sha256=hashlib.sha256(body).hexdigest())
-        document, _ = await self._next(scope, agent_id, asked, source_id=source_id, etag=etag)
+        document_request = replace(document_request, size=len(body), sha256=hashlib.sha256(body).hexdigest())
+        document, _ = await self._next(scope, agent_id, document_request, source_id=source_id, etag=etag)
         if document.latest.status is VersionStatus.WAITING:
             await self.files.write(scope, document, document.latest.number, ORIGINAL, body)
         return document
@@ -146,15 +153,21 @@ class Documents:
         raise DocumentBusy
 
     async def _next(
-        self, scope: Scope, agent_id: str, asked: DocumentRequest, *, source_id: str | None, etag: str | None = None
+        self,
+        scope: Scope,
+        agent_id: str,
+        document_request: DocumentRequest,
+        *,
+        source_id: str | None,
+        etag: str | None = None,
     ) -> tuple[Document, bool]:
-        """Return the document with the version that ``asked`` describes, and whether this call has stored it."""
-        document_id = asked.document_id or self._id_of(scope, agent_id, asked)
+        """Return the document with the version that ``document_request`` describes, and whether this call stored it."""
+        document_id = document_request.document_id or self._id_of(scope, agent_id, document_request)
         for _ in range(MAX_TRIES):
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
                 await self._check_room(scope, agent_id)
-                new = self._new(scope, agent_id, document_id, asked, source_id, etag)
+                new = self._new(scope, agent_id, document_id, document_request, source_id, etag)
                 stored = await self.store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:
                     return stored, True
@@ -162,10 +175,10 @@ class Documents:
                 raise DocumentBusy
             if stored.source_id != source_id:
                 raise DocumentOfSource
-            described = _apply_details(stored, asked)
-            if _is_repetition(stored, described, asked):
+            described = _apply_details(stored, document_request)
+            if _is_repetition(stored, described, document_request):
                 return stored, False
-            version = self._version(scope, asked, stored.latest.number + 1, etag)
+            version = self._version(scope, document_request, stored.latest.number + 1, etag)
             saved = await self.store.save(scope, described.replace_with(version, version.created_at))
             if saved is not None:
                 return saved, True
@@ -180,10 +193,16 @@ class Documents:
         if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
             raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
 
-    def _id_of(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> str:
-        if asked.sha256 is None:
+    def _id_of(self, scope: Scope, agent_id: str, document_request: DocumentRequest) -> str:
+        if document_request.sha256 is None:
             return document_id(uuid.UUID(self.clock.new_id()))
-        about = (scope.tenant_id, agent_id, asked.name, asked.content_type, asked.sha256)
+        about = (
+            scope.tenant_id,
+            agent_id,
+            document_request.name,
+            document_request.content_type,
+            document_request.sha256,
+        )
         return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(about)))
 
     def _new(
@@ -191,35 +210,37 @@ class Documents:
         scope: Scope,
         agent_id: str,
         document_id: str,
-        asked: DocumentRequest,
+        document_request: DocumentRequest,
         source_id: str | None,
         etag: str | None,
     ) -> Document:
-        version = self._version(scope, asked, 1, etag)
+        version = self._version(scope, document_request, 1, etag)
         return _apply_details(
             Document(
                 document_id,
                 agent_id,
-                title=asked.name,
+                title=document_request.name,
                 created_at=version.created_at,
                 updated_at=version.created_at,
                 source_id=source_id,
                 next=version,
                 check_at=version.created_at + UPLOAD_WAIT,
             ),
-            asked,
+            document_request,
         )
 
-    def _version(self, scope: Scope, asked: DocumentRequest, number: int, etag: str | None) -> DocumentVersion:
+    def _version(
+        self, scope: Scope, document_request: DocumentRequest, number: int, etag: str | None
+    ) -> DocumentVersion:
         return DocumentVersion(
             number,
             VersionStatus.WAITING,
-            name=asked.name,
-            content_type=asked.content_type,
-            size=asked.size,
+            name=document_request.name,
+            content_type=document_request.content_type,
+            size=document_request.size,
             created_by=scope.user_id,
             created_at=from_millis(to_millis(self.clock.now())),  # as it is stored
-            sha256=asked.sha256,
+            sha256=document_request.sha256,
             etag=etag,
         )
 
@@ -229,22 +250,27 @@ def document_id(unique: uuid.UUID) -> str:
     return f"doc_{unique.hex}"
 
 
-def _apply_details(document: Document, asked: DocumentRequest) -> Document:
+def _apply_details(document: Document, document_request: DocumentRequest) -> Document:
     """Return the document with the details that the request names."""
-    details = asked.details
+    details = document_request.details
     return replace(
         document,
-        title=(details["title"] or asked.name) if "title" in details else document.title,
+        title=(details["title"] or document_request.name) if "title" in details else document.title,
         url=details.get("url", document.url),
         required_permission=details.get("required_permission", document.required_permission),
     )
 
 
-def _is_repetition(stored: Document, described: Document, asked: DocumentRequest) -> bool:
+def _is_repetition(stored: Document, described: Document, document_request: DocumentRequest) -> bool:
     latest = stored.latest
     if described != stored or latest.status is VersionStatus.FAILED:
         return False
     announced = (latest.name, latest.content_type, latest.size, latest.sha256)
-    if announced != (asked.name, asked.content_type, asked.size, asked.sha256):
+    if announced != (
+        document_request.name,
+        document_request.content_type,
+        document_request.size,
+        document_request.sha256,
+    ):
         return False
-    return asked.sha256 is not None or latest.status is VersionStatus.WAITING
+    return document_request.sha256 is not None or latest.status is VersionStatus.WAITING

@@ -44,7 +44,7 @@ def find_lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     rows = [_row(text) for text in texts] if terms else []
     for term in terms:
         sought = _row(term)
-        holders = [place for place, row in enumerate(rows) if sought in row]
+        holders = [index for index, row in enumerate(rows) if sought in row]
         if len(holders) == 1:
             alone[holders[0]].append(term)
     return [tuple(terms) for terms in alone]
@@ -56,7 +56,7 @@ def find_whole_matches(query: str, texts: Sequence[str]) -> frozenset[int]:
     if not 0 < len(words) <= MAX_BARE_WORDS:
         return frozenset()
     sought = f" {' '.join(words)} "
-    holders = frozenset(place for place, text in enumerate(texts) if sought in _row(text))
+    holders = frozenset(index for index, text in enumerate(texts) if sought in _row(text))
     return holders if len(holders) <= MAX_HOLDERS else frozenset()
 
 

@@ -77,16 +77,16 @@ class KnowledgeIndexCheck:
         sources = await self._sources(tenant)
         documents = indexed = chunks = 0
         missing: list[DocumentPlace] = []
-        known: set[str] = set()
+        document_ids: set[str] = set()
         async for _, page in self._pages(tenant, agents):
-            known.update(source for document in page for source in _sources_of(document))
-            for document, version, found in await self._count(tenant, page):
-                documents, chunks = documents + 1, chunks + found
-                if found == version.chunks:
+            document_ids.update(source for document in page for source in _sources_of(document))
+            for document, version, count in await self._count(tenant, page):
+                documents, chunks = documents + 1, chunks + count
+                if count == version.chunks:
                     indexed += 1
                 else:
                     missing.append(DocumentPlace(document.agent_id, document.id, version.number))
-        orphaned = tuple(source for source in sources if source not in known)
+        orphaned = tuple(source for source in sources if source not in document_ids)
         return KnowledgeCheck(documents, indexed, chunks, tuple(missing), orphaned)
 
     async def rebuild(
@@ -97,9 +97,9 @@ class KnowledgeIndexCheck:
         Yield each document that turns use. A repetition leaves alone what is indexed or waits.
         """
         async for position, page in self._pages(tenant, agents, start):
-            for document, version, found in await self._count(tenant, page):
+            for document, version, count in await self._count(tenant, page):
                 is_started = False
-                if found != version.chunks:
+                if count != version.chunks:
                     ref = DocumentRef(tenant, document.agent_id, document.id, version.number, rebuilds=True)
                     is_started = await self.ingestions.rebuild(ref, created_at=document.created_at)
                 yield RebuiltDocument(is_started, position)

@@ -254,9 +254,11 @@ class Ingestion:
 
     async def fail(self, ref: DocumentRef, error: str) -> None:
         """Fail the version because a step could not be carried out; ``error`` is the name of its last exception."""
-        known = {cls.__name__: cls for cls in error_classes() if cls.retryable}
-        if error in known:
-            await self._fail(ref, known[error].code, "It could not be processed at the moment. Upload it again later.")
+        classes = {cls.__name__: cls for cls in error_classes() if cls.retryable}
+        if error in classes:
+            await self._fail(
+                ref, classes[error].code, "It could not be processed at the moment. Upload it again later."
+            )
         else:
             await self._fail(ref, "document_not_processed", "The document could not be processed in the time it has.")
         logger.error("document not ingested", document_id=ref.document_id, version=ref.version, error=error)

@@ -94,19 +94,19 @@ class KnowledgeSearch:
         """
         clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
         of_agent = SearchFilter(agent_id=agent_id)
-        asked = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
-        result = await self.index.search(scope, IndexName.KNOWLEDGE, asked)
+        search_query = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
+        result = await self.index.search(scope, IndexName.KNOWLEDGE, search_query)
         candidates, passages = _merge_meanings(result.candidates)
         ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)
         if not ranked:
             return ()
         records = await self._records(scope, agent_id, ranked)
-        usable = [each for each in ranked if _is_usable(scope, agent_id, each, records)]
-        kept = drop_near_duplicates(usable[: 2 * limit], _text)
-        texts = [_searched_text(each) for each in kept]
+        usable = [ranked for ranked in ranked if _is_usable(scope, agent_id, ranked, records)]
+        ranking = drop_near_duplicates(usable[: 2 * limit], _text)
+        texts = [_searched_text(ranked) for ranked in ranking]
         matches = find_whole_matches(query, texts)
         terms = find_lone_terms(query, texts)
-        found = [
+        found_items = [
             self._to_found_item(
                 chunk,
                 records[_place(chunk)[0]],
@@ -114,9 +114,9 @@ class KnowledgeSearch:
                 query,
                 (query,) if number in matches else alone,
             )
-            for number, (chunk, alone) in enumerate(zip(kept, terms, strict=True))
+            for number, (chunk, alone) in enumerate(zip(ranking, terms, strict=True))
         ]
-        return tuple(_rank_matches_first(_rank_terms_first(found), query)[:limit])
+        return tuple(_rank_matches_first(_rank_terms_first(found_items), query)[:limit])
 
     async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
         """Embed a query and return the found chunks, as for a turn.
@@ -129,17 +129,17 @@ class KnowledgeSearch:
             return FoundChunks()
         vector, words_only = await self._embed(scope, query)
         try:
-            found = await self.find(scope, agent_id, query, vector)
+            found_items = await self.find(scope, agent_id, query, vector)
         except WrongDimension as error:
             if vector is None:
                 raise
             words_only = f"{error.code}: searched by words only"
             count(Metric.RECALLS_INCOMPLETE)
-            found = await self.find(scope, agent_id, query, None)
-        return FoundChunks(found[:limit], words_only)
+            found_items = await self.find(scope, agent_id, query, None)
+        return FoundChunks(found_items[:limit], words_only)
 
     async def _records(self, scope: Scope, agent_id: str, ranked: Sequence[Ranked]) -> Mapping[str, Document]:
-        ids = dict.fromkeys(_place(each)[0] for each in ranked)
+        ids = dict.fromkeys(_place(ranked)[0] for ranked in ranked)
         return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
 
     def _to_found_item(
@@ -148,8 +148,11 @@ class KnowledgeSearch:
         chunk = ranked.document
         text = _text(ranked)
         if terms:
-            passage = next((place for place, each in enumerate(split_passages(text)) if has_term(each, terms)), passage)
-        place = find_place(text, chunk.fields, passage, query[:MAX_QUERY])
+            passage = next(
+                (index for index, split_passage in enumerate(split_passages(text)) if has_term(split_passage, terms)),
+                passage,
+            )
+        chunk_place = find_place(text, chunk.fields, passage, query[:MAX_QUERY])
         header = find_table_header(chunk, text)
         best = _passage(text, passage)
         citation = Citation(
@@ -158,9 +161,9 @@ class KnowledgeSearch:
             agent_id=record.agent_id,
             version=_place(ranked)[1],
             chunk_id=chunk.id,
-            section=place.section,
-            first_page=place.first_page,
-            last_page=place.last_page,
+            section=chunk_place.section,
+            first_page=chunk_place.first_page,
+            last_page=chunk_place.last_page,
             url=record.url,
         )
         return FoundItem(
@@ -213,17 +216,17 @@ def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, in
     """
     best: dict[str, Candidate] = {}
     passages: dict[str, int] = {}
-    for place, clause in enumerate((MEANING, *PASSAGE_MEANINGS), start=-1):
+    for number, clause in enumerate((MEANING, *PASSAGE_MEANINGS), start=-1):
         for candidate in candidates.get(clause, ()):
             if candidate.id not in best or candidate.score > best[candidate.id].score:
                 best[candidate.id] = candidate
-                if place >= 0:
-                    passages[candidate.id] = place
+                if number >= 0:
+                    passages[candidate.id] = number
     words = candidates.get(WORDS, ())
-    by_words = {each.id for each in words}
-    ordered = sorted(best.values(), key=lambda each: (-each.score, each.id))
-    nearest = [replace(each, is_added=False) for each in ordered[:CANDIDATES]]
-    added = [replace(each, is_added=True) for each in ordered[CANDIDATES:] if each.id in by_words]
+    by_words = {word.id for word in words}
+    ordered = sorted(best.values(), key=lambda candidate: (-candidate.score, candidate.id))
+    nearest = [replace(candidate, is_added=False) for candidate in ordered[:CANDIDATES]]
+    added = [replace(candidate, is_added=True) for candidate in ordered[CANDIDATES:] if candidate.id in by_words]
     return {WORDS: words, MEANING: [*nearest, *added]}, passages
 
 
@@ -238,33 +241,37 @@ def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str
     return record.required_permission is None or scope.has(record.required_permission)
 
 
-def _rank_terms_first(found: list[FoundItem]) -> list[FoundItem]:
+def _rank_terms_first(found_items: list[FoundItem]) -> list[FoundItem]:
     """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
-    named = {each.id for each in [each for each in found if each.terms][:FIRST]}
-    if named <= {each.id for each in found[:FIRST]}:
-        return found
-    others = [each for each in found if each.id not in named]
-    behind = {each.id for each in others[FIRST - len(named) :]}
+    named = {found_item.id for found_item in [found_item for found_item in found_items if found_item.terms][:FIRST]}
+    if named <= {found_item.id for found_item in found_items[:FIRST]}:
+        return found_items
+    others = [found_item for found_item in found_items if found_item.id not in named]
+    behind = {found_item.id for found_item in others[FIRST - len(named) :]}
     least = others[FIRST - len(named)].score
     below = max(0.0, nextafter(least, 0.0))
 
-    def rate(each: FoundItem) -> FoundItem:
-        if each.id in named:
-            return replace(each, score=max(each.score, least))
-        return replace(each, score=min(each.score, below)) if each.id in behind else each
+    def rate(found_item: FoundItem) -> FoundItem:
+        if found_item.id in named:
+            return replace(found_item, score=max(found_item.score, least))
+        return replace(found_item, score=min(found_item.score, below)) if found_item.id in behind else found_item
 
-    return sorted(map(rate, found), key=lambda each: (-each.score, each.id not in named))
+    return sorted(map(rate, found_items), key=lambda found_item: (-found_item.score, found_item.id not in named))
 
 
-def _rank_matches_first(found: list[FoundItem], query: str) -> list[FoundItem]:
+def _rank_matches_first(found_items: list[FoundItem], query: str) -> list[FoundItem]:
     """Return ranked chunks with those first that have the whole query, or alone a long number of it.
 
     An embedding may know nothing of the script in which they stand.
     """
-    best = found[0].score if found else 0.0
-    matches = {each.id for each in found if each.terms == (query,) or any(map(is_long_number, each.terms))}
-    rated = [replace(each, score=best) if each.id in matches else each for each in found]
-    return sorted(rated, key=lambda each: (-each.score, each.id not in matches))
+    best = found_items[0].score if found_items else 0.0
+    matches = {
+        found_item.id
+        for found_item in found_items
+        if found_item.terms == (query,) or any(map(is_long_number, found_item.terms))
+    }
+    rated = [replace(found_item, score=best) if found_item.id in matches else found_item for found_item in found_items]
+    return sorted(rated, key=lambda found_item: (-found_item.score, found_item.id not in matches))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:
@@ -275,10 +282,10 @@ def _place(ranked: Ranked) -> tuple[str, int]:
         return ranked.document.source_id, -1
 
 
-def _passage(text: str, place: int | None) -> str | None:
+def _passage(text: str, position: int | None) -> str | None:
     """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
-    passages = split_passages(text) if place is not None else []
-    return passages[place] if place is not None and place < len(passages) else None
+    passages = split_passages(text) if position is not None else []
+    return passages[position] if position is not None and position < len(passages) else None
 
 
 def _searched_text(ranked: Ranked) -> str:

@@ -62,10 +62,14 @@ class PageListings:
             bucket, key_prefix = self.rules().place(scope.tenant_id, prefix)  # the deployment may allow less by now
         except (InvalidRequest, SourceRefused) as error:
             raise PageUnavailable(error.detail) from None
-        found = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
-        listed = [each for each in found[:MAX_SOURCE_PAGES] if each.size > 0 and not each.key.endswith("/")]
-        pages = tuple(ListedPage(f"s3://{bucket}/{each.key}", each.etag) for each in listed)
-        return PageListing(pages, is_complete=len(found) <= MAX_SOURCE_PAGES)
+        stored_objects = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
+        listed = [
+            stored_object
+            for stored_object in stored_objects[:MAX_SOURCE_PAGES]
+            if stored_object.size > 0 and not stored_object.key.endswith("/")
+        ]
+        pages = tuple(ListedPage(f"s3://{bucket}/{stored_object.key}", stored_object.etag) for stored_object in listed)
+        return PageListing(pages, is_complete=len(stored_objects) <= MAX_SOURCE_PAGES)
 
     async def _of_sitemap(self, url: str) -> PageListing:
         first = await self._sitemap(url)

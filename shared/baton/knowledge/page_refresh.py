@@ -59,14 +59,16 @@ class PageRefreshes:
     objects: SourceObjects
 
     async def refresh(
-        self, scope: Scope, source: Source, listed: ListedPage, known: SourcePage | None, *, number: int
+        self, scope: Scope, source: Source, listed: ListedPage, source_page: SourcePage | None, *, number: int
     ) -> PageResult:
         """Read a page for the refresh ``number``, unless it is as it was, and note that.
 
         A page that cannot be read keeps its document; of one that its server says is gone, it is deleted. Raises
         ``StoreUnavailable``.
         """
-        page = known or SourcePage(listed.url, derive_document_id(scope.tenant_id, source, listed.url), number - 1)
+        page = source_page or SourcePage(
+            listed.url, derive_document_id(scope.tenant_id, source, listed.url), number - 1
+        )
         try:
             content = await self._fetch(source, listed, page, is_known=await self._has_content(scope, source, page))
             if content is None:
@@ -75,9 +77,11 @@ class PageRefreshes:
             return await self._take(scope, source, page, content, number)
         except PageUnavailable as failure:
             message = str(failure)[:MAX_MESSAGE]
-            if failure.is_gone and known is not None:
+            if failure.is_gone and source_page is not None:
                 await self.drop(scope, source, page)
-                return PageResult(PageOutcome.DELETED if known.sha256 is not None else PageOutcome.FAILED, message)
+                return PageResult(
+                    PageOutcome.DELETED if source_page.sha256 is not None else PageOutcome.FAILED, message
+                )
             await self.store.save_page(scope, source, replace(page, seen=number, error=message))
             return PageResult(PageOutcome.FAILED, message)
 
@@ -134,7 +138,7 @@ class PageRefreshes:
         if page.sha256 is None:
             # The page before its document: the worker that deletes the source finds the document by it.
             await self.store.save_page(scope, source, page)
-        asked = DocumentRequest(
+        document_request = DocumentRequest(
             name=read_file_name(page.url),
             content_type=str(media_type),
             size=len(content.body),
@@ -148,7 +152,7 @@ class PageRefreshes:
         )
         try:
             document = await self.documents.put(
-                scope, source.agent_id, asked, content.body, source_id=source.id, etag=content.etag
+                scope, source.agent_id, document_request, content.body, source_id=source.id, etag=content.etag
             )
         except BatonError as error:
             raise PageUnavailable(error.detail) from error
@@ -181,15 +185,15 @@ def find_title(url: str, media_type: MediaType, body: bytes) -> str:
 
     It is decoded as the text of the page is.
     """
-    found = None
+    title = None
     match MEDIA_TYPES.get(media_type.essence):
         case DocumentFormat.HTML:
-            found = _html_title(_beginning(media_type, body))
+            title = _html_title(_beginning(media_type, body))
         case DocumentFormat.MARKDOWN if heading := _HEADING.search(_beginning(media_type, body)):
-            found = heading[1]
+            title = heading[1]
         case None if is_page(body):
-            found = _html_title(_beginning(MediaType(HTML, media_type.charset), body))
-    printable = "".join(c if c.isprintable() else " " for c in found or "")
+            title = _html_title(_beginning(MediaType(HTML, media_type.charset), body))
+    printable = "".join(c if c.isprintable() else " " for c in title or "")
     return " ".join(printable.split())[:MAX_TITLE] or read_file_name(url)[:MAX_TITLE]
 
 
@@ -214,7 +218,7 @@ def read_file_name(url: str) -> str:
 
 
 def _html_title(text: str) -> str | None:
-    for found in _TITLE.finditer(text):
-        if found[2] is not None:
-            return html.unescape(found[2])
+    for match in _TITLE.finditer(text):
+        if match[2] is not None:
+            return html.unescape(match[2])
     return None

@@ -51,14 +51,14 @@ T = TypeVar("T")
 
 def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
     """Return the items without those whose text is nearly that of an earlier one."""
-    kept: list[T] = []
+    passages: list[T] = []
     seen: list[frozenset[tuple[str, ...]]] = []
     for item in items:
         rows = _rows(text(item))
         if not any(len(rows & other) >= SHARED * max(len(rows), len(other)) for other in seen):
-            kept.append(item)
+            passages.append(item)
             seen.append(rows)
-    return kept
+    return passages
 
 
 def _rows(text: str) -> frozenset[tuple[str, ...]]:

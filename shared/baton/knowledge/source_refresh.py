@@ -114,10 +114,10 @@ class SourceRefreshes:
         except PageUnavailable as failure:
             await self._end(scope, source, documents=source.documents, error=str(failure))
             return
-        known = {page.url: page for page in await self.store.pages(scope, source)}
+        known_pages = {page.url: page for page in await self.store.pages(scope, source)}
         counted = 0
         for listed in listing.pages:
-            page = known.get(listed.url)
+            page = known_pages.get(listed.url)
             if page is not None and page.seen >= _number(source):
                 continue
             if self._is_over(end):
@@ -128,14 +128,14 @@ class SourceRefreshes:
             source, counted = _count_result(source, listed.url, result), counted + 1
             if counted % NOTED_EVERY == 0:
                 source = await self._save(scope, source)
-        for page in _find_gone(listing, known):
+        for page in _find_gone(listing, known_pages):
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
             await self.pages.drop(scope, source, page)
             source = _count_result(source, page.url, PageResult(PageOutcome.DELETED))
-        kept = await self.store.pages(scope, source)
-        await self._end(scope, source, documents=sum(page.sha256 is not None for page in kept), error=None)
+        pages = await self.store.pages(scope, source)
+        await self._end(scope, source, documents=sum(page.sha256 is not None for page in pages), error=None)
 
     async def _listing(self, scope: Scope, source: Source) -> PageListing:
         try:
@@ -194,10 +194,10 @@ def _number(source: Source) -> int:
     return source.refreshes
 
 
-def _find_gone(listing: PageListing, known: dict[str, SourcePage]) -> list[SourcePage]:
+def _find_gone(listing: PageListing, known_pages: dict[str, SourcePage]) -> list[SourcePage]:
     """Return the pages that the source no longer has; none if it may have more than it could list."""
     listed = {page.url for page in listing.pages}
-    return [page for url, page in known.items() if url not in listed] if listing.is_complete else []
+    return [page for url, page in known_pages.items() if url not in listed] if listing.is_complete else []
 
 
 def _count_result(source: Source, url: str, result: PageResult) -> Source:

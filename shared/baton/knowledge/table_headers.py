@@ -29,7 +29,7 @@ def header_rows(table: str) -> tuple[str, ...]:
     The first row is the header. Others belong to it if it is a title, with one cell above several, or if it names
     groups of columns: it has fewer cells than the row below, which has no number though the next one has.
     """
-    lines = [found[0].rstrip() for found in _LINE.finditer(table[:_READ]) if found[0].strip()][: MAX_ROWS + 1]
+    lines = [match[0].rstrip() for match in _LINE.finditer(table[:_READ]) if match[0].strip()][: MAX_ROWS + 1]
     if not lines or _is_of_numbers(_cells(lines[0])):
         return ()
     rows = [_cells(line) for line in lines]
@@ -54,7 +54,7 @@ def continues_table(rows: Sequence[str], table: str) -> bool:
     Its first row has a number in a column whose name, in the header ``rows``, is none. A header that a format repeats
     on each page is one itself.
     """
-    first = next((found[0] for found in _LINE.finditer(table[:_READ])), "")
+    first = next((match[0] for match in _LINE.finditer(table[:_READ])), "")
     if not rows or not first or first.strip() in {row.strip() for row in rows}:
         return False
     names, cells = _cells(rows[-1]), _cells(first)
@@ -95,11 +95,11 @@ def _fit(row: str, most: int, column: int) -> str:
     if len(row) <= most:
         return row
     cells = row.split(BETWEEN)
-    kept = [CUT] if 0 < column < len(cells) else []
-    size = sum(map(len, kept))
-    for cell in cells[column if kept else 0 :]:
+    fitting = [CUT] if 0 < column < len(cells) else []
+    size = sum(map(len, fitting))
+    for cell in cells[column if fitting else 0 :]:
         size += len(BETWEEN) + len(cell)
         if size > most - len(BETWEEN) - len(CUT):
             break
-        kept.append(cell)
-    return BETWEEN.join([*kept, CUT]) if any(cell != CUT for cell in kept) else row[: most - len(CUT)] + CUT
+        fitting.append(cell)
+    return BETWEEN.join([*fitting, CUT]) if any(cell != CUT for cell in fitting) else row[: most - len(CUT)] + CUT

@@ -79,7 +79,7 @@ def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
             continue
         if block.kind is BlockKind.HEADING:
             level = block.level or 1
-            path = [each for each in path if each[0] < level]
+            path = [heading for heading in path if heading[0] < level]
             path.append((level, _SPACE.sub(" ", block.text.strip())[:MAX_HEADING].strip()))
         headings = tuple(heading for _, heading in path[-MAX_HEADINGS:])
         border, separator = _between(before, block)
