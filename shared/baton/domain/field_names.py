@@ -32,18 +32,18 @@ def in_plain_words(error: ErrorDetails) -> str:
     return KINDS.get(error["type"], error["msg"])
 
 
-def unknown_field(name: object, known: Iterable[str]) -> str:
+def unknown_field(name: object, names: Iterable[str]) -> str:
     """Return what is wrong about a field that does not exist, with the existing one that it resembles."""
-    similar = similar_name(str(name), known)
+    similar = similar_name(str(name), names)
     return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
 
 
-def similar_name(name: str, known: Iterable[str]) -> str | None:
+def similar_name(name: str, names: Iterable[str]) -> str | None:
     """Return the name that another one resembles; None without one."""
     # Imported for errors only.
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, sorted(known), n=1, cutoff=CLOSENESS)), None)
+    return next(iter(get_close_matches(name, sorted(names), n=1, cutoff=CLOSENESS)), None)
 
 
 @lru_cache(maxsize=8)

@@ -19,9 +19,9 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
     if start < 0 or end < start:
         return None
     for ending in ("", "]}") if mends_lists else ("",):
-        found = _load(text[start : end + 1] + ending)
-        if isinstance(found, dict):
-            return found
+        loaded = _load(text[start : end + 1] + ending)
+        if isinstance(loaded, dict):
+            return loaded
     return None
 
 
@@ -34,8 +34,8 @@ def _whole_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _whole_numbers(each) for name, each in value.items()}
-    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
+        return {name: _whole_numbers(member) for name, member in value.items()}
+    return [_whole_numbers(member) for member in value] if isinstance(value, list) else value
 
 
 def _load(text: str) -> Any:

@@ -93,6 +93,6 @@ _CODE = re.compile(r"(?<!\w)[^\W_]++(?:(?:_|[^\w\s])++[^\W_]++)++")
 
 def codes_of(query: str) -> list[str]:
     """Return the codes of several parts in a query, each once, in lower case."""
-    found = (match[0].lower() for match in _CODE.finditer(query))
-    codes = dict.fromkeys(code for code in found if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
+    matches = (match[0].lower() for match in _CODE.finditer(query))
+    codes = dict.fromkeys(code for code in matches if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
     return list(codes)[:MAX_CODES]

@@ -303,13 +303,13 @@ def to_content(value: Any, limit: int = 16_384) -> str:
 
 def exchange(question: str | None, answer: str) -> Attributes:
     """Return a question and its answer as attributes; None is a question that nobody may read."""
-    asked, answered = to_content(question) if question is not None else None, to_content(answer)
-    said = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}
-    heard = {"role": "user", "parts": [{"type": "text", "content": asked}]}
+    sent, answered = to_content(question) if question is not None else None, to_content(answer)
+    output = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}
+    input_message = {"role": "user", "parts": [{"type": "text", "content": sent}]}
     return {
-        Attribute.INPUT_MESSAGES: json.dumps([heard], ensure_ascii=False) if asked is not None else None,
-        Attribute.INPUT_VALUE: asked,
-        Attribute.OUTPUT_MESSAGES: json.dumps([said], ensure_ascii=False) if answered else None,
+        Attribute.INPUT_MESSAGES: json.dumps([input_message], ensure_ascii=False) if sent is not None else None,
+        Attribute.INPUT_VALUE: sent,
+        Attribute.OUTPUT_MESSAGES: json.dumps([output], ensure_ascii=False) if answered else None,
         Attribute.OUTPUT_VALUE: answered or None,
     }
 

@@ -103,7 +103,7 @@ class AgentDefinition(Definition):
 
     def for_unseen_answer(self, schema: dict[str, Any] | None) -> AgentDefinition:
         """Return the agent for one answer that nobody sees, as JSON by ``schema`` or as text."""
-        guardrails = tuple(filter(None, (each.around_model() for each in self.guardrails)))
+        guardrails = tuple(filter(None, (guardrail.around_model() for guardrail in self.guardrails)))
         changed = self.model_copy(
             update={"answer_schema": schema, "guardrails": guardrails, "limits": self._one_answer}
         )
@@ -122,8 +122,8 @@ class AgentDefinition(Definition):
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
         """Note which tenant has made the agent, with its tools, in which version, and return it."""
         self._version = version
-        for each in (self, *self.tools, *(guardrail.as_tool for guardrail in self.guardrails)):
-            each._tenant_id = tenant_id
+        for part in (self, *self.tools, *(guardrail.as_tool for guardrail in self.guardrails)):
+            part._tenant_id = tenant_id
         return self
 
     @field_validator("system_prompt")
@@ -156,8 +156,8 @@ class AgentDefinition(Definition):
     def _guardrails_judge_agents_of_ours(self) -> AgentDefinition:
         if self.guardrails and self.remote is not None:
             raise ValueError("guardrails judge agents of this deployment only: leave `guardrails` out")
-        names = [each.name for each in (*self.guardrails, *self.tools)]
-        taken = sorted({each.name for each in self.guardrails if names.count(each.name) > 1})
+        names = [part.name for part in (*self.guardrails, *self.tools)]
+        taken = sorted({guardrail.name for guardrail in self.guardrails if names.count(guardrail.name) > 1})
         if taken:
             raise ValueError(f"two guardrails, or a guardrail and a tool, have the name {', '.join(taken)}")
         return self

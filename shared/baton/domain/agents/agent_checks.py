@@ -67,8 +67,8 @@ def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDe
     yield from _unusable("sub_agents", ASK, definition.sub_agents, agents)
     yield from _unusable("handoffs", TRANSFER, targets, agents)
     if definition.id in definition.sub_agents:
-        place = definition.sub_agents.index(definition.id)
-        yield Problem(("sub_agents", place), f"{definition.id!r} cannot ask itself")
+        index = definition.sub_agents.index(definition.id)
+        yield Problem(("sub_agents", index), f"{definition.id!r} cannot ask itself")
     yield from _shared_triggers(targets, agents)
 
 
@@ -78,9 +78,9 @@ def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Itera
     what = f"this deployment offers: {offered}; or leave it out"
     if choice.name is not None and choice.name not in offered:
         yield Problem(("model", "name"), what)
-    for place, name in enumerate(choice.fallback):
+    for index, name in enumerate(choice.fallback):
         if name not in offered:
-            yield Problem(("model", "fallback", place), what)
+            yield Problem(("model", "fallback", index), what)
 
 
 def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
@@ -102,22 +102,22 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         ("triggers", definition.triggers),
         ("triggers_in_session", definition.triggers_in_session),
     ):
-        for place, trigger in enumerate(triggers):
+        for index, trigger in enumerate(triggers):
             if pattern_size(trigger) > MAX_PATTERN_SIZE:
-                yield Problem((field, place), "the pattern stands for too much: write smaller numbers of repetitions")
+                yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")
         if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
             yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
-    for place, tool in enumerate(definition.tools):
-        yield from _plain_http(("tools", place), tool)
+    for index, tool in enumerate(definition.tools):
+        yield from _plain_http(("tools", index), tool)
         if isinstance(tool, PythonTool):
-            yield Problem(("tools", place, "type"), "functions of the deployment are for the agents that ship with it")
+            yield Problem(("tools", index, "type"), "functions of the deployment are for the agents that ship with it")
             continue
         if isinstance(tool, OpenApiTool) and not tool.is_remote:
-            yield Problem(("tools", place, "spec"), "must be a URL: files are for the agents that ship")
-        yield from _references(("tools", place, "headers"), tool.headers)
-    for place, guardrail in enumerate(definition.guardrails):
-        yield from _plain_http(("guardrails", place), guardrail)
-        yield from _references(("guardrails", place, "headers"), guardrail.headers)
+            yield Problem(("tools", index, "spec"), "must be a URL: files are for the agents that ship")
+        yield from _references(("tools", index, "headers"), tool.headers)
+    for index, guardrail in enumerate(definition.guardrails):
+        yield from _plain_http(("guardrails", index), guardrail)
+        yield from _references(("guardrails", index, "headers"), guardrail.headers)
     makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
     if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
         yield Problem(
@@ -125,18 +125,18 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         )
 
 
-def _plain_http(place: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
+def _plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
     """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
     for field in ("url", "base_url", "spec"):
         address = urlsplit(getattr(tool, field, None) or "")
         if address.scheme == "http" and address.hostname not in LOOPBACK_HOSTS:
-            yield Problem((*place, field), "must be an https URL")
+            yield Problem((*location, field), "must be an https URL")
 
 
-def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
+def _references(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
     for name, value in headers.items():
         if not isinstance(value, str):
-            yield Problem((*place, name), _REFERENCE)
+            yield Problem((*location, name), _REFERENCE)
 
 
 def _message(detail: ErrorDetails) -> str:
@@ -147,22 +147,22 @@ def _message(detail: ErrorDetails) -> str:
         case "union_tag_not_found":
             return f"its type is missing: {kinds}"
         case "union_tag_invalid":
-            given = str(detail["ctx"]["tag"])
-            similar = similar_name(given, TOOL_TYPES)
-            return f"there is no type {given!r} ({f'did you mean {similar}?' if similar else f'there are: {kinds}'})"
+            tag = str(detail["ctx"]["tag"])
+            similar = similar_name(tag, TOOL_TYPES)
+            return f"there is no type {tag!r} ({f'did you mean {similar}?' if similar else f'there are: {kinds}'})"
         case "model_attributes_type" if detail["loc"][:1] == ("tools",) and len(detail["loc"]) == 2:
             return f"must be a mapping of fields with one of the types {kinds}"
     return in_plain_words(detail)
 
 
-def _place(values: Any, place: Sequence[str | int]) -> tuple[str | int, ...]:
+def _place(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
     """Return pydantic's place in the author's words.
 
     The kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type`` are left out, and fields have the
     names that the author has given them.
     """
-    kept: list[str | int] = []
-    for part in place:
+    steps: list[str | int] = []
+    for part in location:
         if isinstance(values, Mapping):
             if part not in values and values.get("type") == part:
                 continue
@@ -173,8 +173,8 @@ def _place(values: Any, place: Sequence[str | int]) -> tuple[str | int, ...]:
             values = values[part] if part < len(values) else None
         else:
             values = None
-        kept.append(part)
-    return tuple(kept)
+        steps.append(part)
+    return tuple(steps)
 
 
 def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Problem]:
@@ -185,27 +185,27 @@ def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Pro
     for locale, texts in sentences.items() if isinstance(sentences, dict) else ():
         for name in texts if isinstance(texts, dict) else ():
             if name not in SENTENCES:
-                known = ", ".join(sorted(SENTENCES))
-                yield Problem(("sentences", locale, name), f"there is no such sentence; there are {known}")
+                names = ", ".join(sorted(SENTENCES))
+                yield Problem(("sentences", locale, name), f"there is no such sentence; there are {names}")
 
 
-def _unusable(field: str, prefix: str, named: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
+def _unusable(field: str, prefix: str, named: Sequence[str], defined: Collection[str]) -> Iterator[Problem]:
     """Yield references to agents that do not exist or whose tools would share a name."""
     tools: dict[str, str] = {}
-    for place, agent_id in enumerate(named):
-        if agent_id not in known:
-            yield Problem((field, place), f"there is no agent {agent_id!r}")
+    for index, agent_id in enumerate(named):
+        if agent_id not in defined:
+            yield Problem((field, index), f"there is no agent {agent_id!r}")
         other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
         if other != agent_id:
-            yield Problem((field, place), f"{other!r} and {agent_id!r} would have the same tool's name")
+            yield Problem((field, index), f"{other!r} and {agent_id!r} would have the same tool's name")
 
 
 def _shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
     """Yield triggers that two targets of one agent share. Only the first target would get the message."""
     owners: dict[str, str] = {}
-    for place, target_id in enumerate(targets):
+    for index, target_id in enumerate(targets):
         for trigger in agents[target_id].triggers if target_id in agents else ():
             owner = owners.setdefault(as_compared(trigger), target_id)
             if owner != target_id:
                 what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
-                yield Problem(("handoffs", place), what)
+                yield Problem(("handoffs", index), what)

@@ -94,16 +94,16 @@ def _check_part(part: Schema, definitions: Schema) -> None:
 
 def _depth(value: Any) -> int:
     depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    while level := [part for part in level if isinstance(part, dict | list)]:
         depth += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
     return depth
 
 
 def _specific(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors. Of alternatives that do not fit, those of the ones that are meant are yielded instead."""
     for error in errors:
-        meant = [each for each in error.context or () if each.validator != "type" or _is_deeper(each, error)]
+        meant = [cause for cause in error.context or () if cause.validator != "type" or _is_deeper(cause, error)]
         if meant:
             yield from _specific(meant)
         else:
@@ -115,8 +115,8 @@ def _is_deeper(inner: Any, outer: Any) -> bool:
 
 
 def _describe(error: Any, names: set[str]) -> str:
-    place = "/".join(_step(step, names) for step in error.absolute_path)
-    return f"{f'`{place}`' if place else 'it'} {_reason(error)}"
+    path = "/".join(_step(step, names) for step in error.absolute_path)
+    return f"{f'`{path}`' if path else 'it'} {_reason(error)}"
 
 
 def _step(step: Any, names: set[str]) -> str:
@@ -124,23 +124,23 @@ def _step(step: Any, names: set[str]) -> str:
 
 
 def _reason(error: Any) -> str:
-    keyword, wanted = error.validator, error.validator_value
-    if error.context and all(each.validator == "type" for each in error.context):
-        wanted = [kind for each in error.context for kind in _as_list(each.validator_value)]
-        return f"must be of type {_or(wanted)}"
+    keyword, expected = error.validator, error.validator_value
+    if error.context and all(cause.validator == "type" for cause in error.context):
+        expected = [kind for cause in error.context for kind in _as_list(cause.validator_value)]
+        return f"must be of type {_or(expected)}"
     match keyword:
         case "type":
-            return f"must be of type {_or(_as_list(wanted))}"
+            return f"must be of type {_or(_as_list(expected))}"
         case "required":
-            missing = [name for name in wanted if name not in error.instance]
+            missing = [name for name in expected if name not in error.instance]
             return f"lacks {_and(missing)}"
-        case "additionalProperties" if wanted is False:
+        case "additionalProperties" if expected is False:
             return "has a property that the schema does not name"
         case "anyOf" | "oneOf":
             return "must fit one of its alternatives"
         case None:
             return "is not allowed"
-    quoted = json.dumps(wanted, ensure_ascii=False)
+    quoted = json.dumps(expected, ensure_ascii=False)
     return f"does not fit {keyword}{f' {quoted}' if len(quoted) <= _MAX_QUOTED else ''}"
 
 

@@ -67,5 +67,5 @@ class Guardrail(Definition):
 
     def around_model(self) -> Guardrail | None:
         """Return it as it judges the model's requests alone; None if it does not."""
-        checks = tuple(each for each in self.checks if each in _AROUND_MODEL)
+        checks = tuple(check for check in self.checks if check in _AROUND_MODEL)
         return self.model_copy(update={"checks": checks}) if checks else None

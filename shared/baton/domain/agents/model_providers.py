@@ -82,9 +82,9 @@ class Provider(BaseModel):
         return self
 
     def _refuse(self, what: str, *fields: str) -> None:
-        given = [to_camel(field) for field in fields if field in self.model_fields_set]
-        if given:
-            raise ValueError(f"{what} takes no {', '.join(f'`{each}`' for each in given)}")
+        names = [to_camel(field) for field in fields if field in self.model_fields_set]
+        if names:
+            raise ValueError(f"{what} takes no {', '.join(f'`{name}`' for name in names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,13 @@ class OfferedModels:
 
     def __contains__(self, name: str) -> bool:
         """Return whether a tenant may name the model, with or without the prefix of the default provider."""
-        asked = route(name, self.providers)
-        if any(route(used, self.providers) == asked for used in self.used):
+        requested = route(name, self.providers)
+        if any(route(used, self.providers) == requested for used in self.used):
             return True
-        provider = self.providers.get(asked.provider)
-        return provider is not None and any(fnmatchcase(asked.model, each) for each in provider.tenant_models)
+        provider = self.providers.get(requested.provider)
+        return provider is not None and any(
+            fnmatchcase(requested.model, tenant_model) for tenant_model in provider.tenant_models
+        )
 
     def __str__(self) -> str:
         """Return the names and patterns as a list for people."""

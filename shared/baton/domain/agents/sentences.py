@@ -39,8 +39,8 @@ def fill_sentence(
     agent: AgentDefinition, name: str, values: Mapping[str, str], *, locale: str | None = None
 ) -> str | None:
     """Return the sentence ``name`` with ``values`` filled in; None if a placeholder has no value."""
-    said = sentence(agent, name, locale=locale, **values)
-    return None if _PLACEHOLDER.search(said) else said
+    text = sentence(agent, name, locale=locale, **values)
+    return None if _PLACEHOLDER.search(text) else text
 
 
 def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
@@ -106,7 +106,7 @@ def says_nothing_found(text: str) -> bool:
     Its first sentence says so in English, German, Spanish, Chinese or Arabic. It is short, lists nothing and continues
     with no "but": in doubt it says something.
     """
-    said = re.sub(r"[*_`]+", "", text.replace("\u2019", "'")).strip()
-    if len(said) > MAX_CHARS or _ITEM.search(said) or _BUT.search(said):
+    plain = re.sub(r"[*_`]+", "", text.replace("\u2019", "'")).strip()
+    if len(plain) > MAX_CHARS or _ITEM.search(plain) or _BUT.search(plain):
         return False
-    return re.search(_SAYS_SO, _SENTENCE_END.split(said, maxsplit=1)[0], re.IGNORECASE) is not None
+    return re.search(_SAYS_SO, _SENTENCE_END.split(plain, maxsplit=1)[0], re.IGNORECASE) is not None

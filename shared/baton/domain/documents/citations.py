@@ -67,8 +67,8 @@ def find_marks(text: str) -> Iterator[CitationMark]:
     starts = [start for start, _ in barred]
     last_end = 0
     for match in _MARK.finditer(text):
-        place = bisect_right(starts, match.start()) - 1
-        if place >= 0 and match.start() < barred[place][1]:
+        index = bisect_right(starts, match.start()) - 1
+        if index >= 0 and match.start() < barred[index][1]:
             continue
         follows = bool(last_end) and match.start() == last_end
         numbers = _parse(match["numbers"])
@@ -96,13 +96,13 @@ def replace_marks(text: str, write: Callable[[CitationMark], str | None]) -> str
 
 def _parse(numbers: str) -> tuple[int, ...]:
     """Return the numbers of a mark, each once; none if a range is none."""
-    found: list[int] = []
+    cited: list[int] = []
     for part in re.split(r"[,;\u3001\uff0c\uff1b]", numbers):
-        ends = [int(each) for each in re.findall(r"\d+", part)]
+        ends = [int(digits) for digits in re.findall(r"\d+", part)]
         if not 0 <= ends[-1] - ends[0] < MAX_RANGE:
             return ()
-        found += range(ends[0], ends[-1] + 1)
-    return tuple(dict.fromkeys(found))
+        cited += range(ends[0], ends[-1] + 1)
+    return tuple(dict.fromkeys(cited))
 
 
 def _find_barred(text: str) -> list[tuple[int, int]]:

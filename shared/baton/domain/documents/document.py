@@ -167,9 +167,9 @@ class Document:
 
     def drop_stale(self, versions: tuple[int, ...]) -> Document:
         """Return the document without these stale versions, because nothing is left of them."""
-        left = tuple(number for number in self.stale if number not in versions)
-        check_at = self.check_at if left or self._is_in_progress else None
-        return replace(self, stale=left, cleaned_at=None, check_at=check_at)
+        remaining = tuple(number for number in self.stale if number not in versions)
+        check_at = self.check_at if remaining or self._is_in_progress else None
+        return replace(self, stale=remaining, cleaned_at=None, check_at=check_at)
 
     @property
     def is_processing(self) -> bool:
@@ -216,7 +216,7 @@ _ORIGINAL = re.compile(
 
 def original_of_key(key: str) -> DocumentRef | None:
     """Return the version whose uploaded content an object's key names, or None for another object."""
-    found = _ORIGINAL.fullmatch(key)
-    if found is None:
+    match = _ORIGINAL.fullmatch(key)
+    if match is None:
         return None
-    return DocumentRef(found["tenant"], found["agent"], found["document"], int(found["version"]))
+    return DocumentRef(match["tenant"], match["agent"], match["document"], int(match["version"]))

@@ -43,8 +43,8 @@ class PassageNumbers:
 
 def source_key(source: Source) -> str:
     """Return a key that is the same for the same place of the same source."""
-    place = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
-    return f"{source.get('kind')}:{source.get('id')}:{place}"
+    position = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
+    return f"{source.get('kind')}:{source.get('id')}:{position}"
 
 
 def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
@@ -59,7 +59,7 @@ def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ..
 
 def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
     """Return what ``split_consulted`` was given."""
-    return (*sources, *({**each, CONSULTED: True} for each in consulted))
+    return (*sources, *({**source, CONSULTED: True} for source in consulted))
 
 
 def drop_citation(source: Source) -> dict[str, Any]:
@@ -71,13 +71,13 @@ def shift_places(source: Source, by: int) -> Source:
     """Return a source with the places of its citations, where its text begins ``by`` characters further behind."""
     if not by or not source.get("places"):
         return source
-    places = [{"start": each["start"] + by, "end": each["end"] + by} for each in source["places"]]
+    places = [{"start": span["start"] + by, "end": span["end"] + by} for span in source["places"]]
     return {**source, "places": places}
 
 
 def list_numbered(sources: Sequence[Source]) -> dict[int, Source]:
     """Return the sources that have a number, by it."""
-    return {each["number"]: each for each in sources if isinstance(each.get("number"), int)}
+    return {source["number"]: source for source in sources if isinstance(source.get("number"), int)}
 
 
 def name_cited(text: str, sources: Sequence[Source]) -> str:
@@ -106,6 +106,6 @@ def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[S
 def _name(source: Source) -> str:
     """Return a source in few words, without characters that mean something to JSON, Markdown or a prompt."""
     page, section = source.get("page"), str(source.get("section") or "").rpartition(" > ")[2]
-    place = f"page {page}" if page is not None else section
-    words = [_UNSAFE.sub(" ", str(each)).strip()[:MAX_NAME] for each in (source.get("title") or "", place)]
+    position = f"page {page}" if page is not None else section
+    words = [_UNSAFE.sub(" ", str(part)).strip()[:MAX_NAME] for part in (source.get("title") or "", position)]
     return ", ".join(word for word in words if word) or "a document"

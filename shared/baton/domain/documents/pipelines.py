@@ -73,11 +73,11 @@ class RunningRuns:
 
     def alive(self, after: datetime) -> RunningRuns:
         """Return the runs without those that began before ``after``."""
-        return replace(self, places={key: place for key, place in self.places.items() if place.since >= after})
+        return replace(self, places={key: slot for key, slot in self.places.items() if slot.since >= after})
 
     def of_tenant(self, tenant_id: str) -> int:
         """Return the number of the tenant's runs."""
-        return Counter(place.tenant_id for place in self.places.values())[tenant_id]
+        return Counter(slot.tenant_id for slot in self.places.values())[tenant_id]
 
     def have_room(self, tenant_id: str, limits: PipelineLimits) -> bool:
         """Return whether a run of the tenant may begin."""
@@ -85,7 +85,7 @@ class RunningRuns:
 
     def are_full(self, limits: PipelineLimits) -> bool:
         """Return whether the deployment or one of its tenants has as many runs as it may."""
-        most = max(Counter(place.tenant_id for place in self.places.values()).values(), default=0)
+        most = max(Counter(slot.tenant_id for slot in self.places.values()).values(), default=0)
         return len(self.places) >= limits.at_once or most >= limits.of_tenant
 
     def begin(self, run: PipelineRun, now: datetime) -> RunningRuns:
@@ -99,7 +99,7 @@ class RunningRuns:
 
     def without(self, subject: str) -> RunningRuns:
         """Return the same revision, without the subject's run."""
-        return replace(self, places={key: place for key, place in self.places.items() if key != subject})
+        return replace(self, places={key: slot for key, slot in self.places.items() if key != subject})
 
     def hand_over(self, ended: str, run: PipelineRun, now: datetime) -> RunningRuns:
         """Return the next revision, with a run in the place of one that has ended."""

@@ -134,8 +134,8 @@ class SearchQuery:
 
     def select_ids(self, candidates: Candidates) -> set[str]:
         """Return the ids of the candidates whose documents are wanted."""
-        found = {each.id for ranking in candidates.values() for each in ranking}
-        return found if self.choose is None else found.intersection(self.choose(candidates))
+        ids = {candidate.id for ranking in candidates.values() for candidate in ranking}
+        return ids if self.choose is None else ids.intersection(self.choose(candidates))
 
 
 def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
@@ -144,13 +144,16 @@ def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchCla
     A ranking that is not full has all documents that have a vector of its view.
     """
     by_words = {
-        each.id: each for clause, ranking in candidates.items() if clause.signal is Signal.WORDS for each in ranking
+        candidate.id: candidate
+        for clause, ranking in candidates.items()
+        if clause.signal is Signal.WORDS
+        for candidate in ranking
     }
     missing = {}
     for clause, ranking in candidates.items():
         if clause.signal is Signal.MEANING and len(ranking) >= query.candidates:
-            known = {each.id for each in ranking}
-            missing[clause] = [each for id_, each in by_words.items() if id_ not in known]
+            ids = {candidate.id for candidate in ranking}
+            missing[clause] = [by_word for id_, by_word in by_words.items() if id_ not in ids]
     return {clause: lacking for clause, lacking in missing.items() if lacking}
 
 
@@ -158,8 +161,10 @@ def with_added(
     ranking: Sequence[Candidate], scored: Mapping[str, float], lacking: Sequence[Candidate]
 ) -> Sequence[Candidate]:
     """Return a ranking with the candidates that it lacks, as far as they have a score of its clause."""
-    added = [replace(each, score=scored[each.id], is_added=True) for each in lacking if each.id in scored]
-    return [*ranking, *sorted(added, key=lambda each: (-each.score, each.id))]
+    added = [
+        replace(candidate, score=scored[candidate.id], is_added=True) for candidate in lacking if candidate.id in scored
+    ]
+    return [*ranking, *sorted(added, key=lambda candidate: (-candidate.score, candidate.id))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +262,10 @@ def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[
                 signals[candidate.id][name] = candidate.score
                 if candidate.is_added:
                     added[candidate.id].add(name)
-    found = (Ranked(result.documents[id_], scores[id_], each, frozenset(added[id_])) for id_, each in signals.items())
-    return sorted(found, key=by_score)
+    ranking = (
+        Ranked(result.documents[id_], scores[id_], signal, frozenset(added[id_])) for id_, signal in signals.items()
+    )
+    return sorted(ranking, key=by_score)
 
 
 def by_score(ranked: Ranked) -> tuple[float, str]:
@@ -267,9 +274,11 @@ def by_score(ranked: Ranked) -> tuple[float, str]:
 
 
 def _scale(candidates: Sequence[Candidate], least_spread: float) -> list[float]:
-    found = [each.score for each in candidates if not each.is_added] or [each.score for each in candidates]
-    lowest, highest = min(found), max(found)
+    scores = [candidate.score for candidate in candidates if not candidate.is_added] or [
+        candidate.score for candidate in candidates
+    ]
+    lowest, highest = min(scores), max(scores)
     spread = max(highest - lowest, least_spread)
     if spread <= 0:
-        return [1.0 if each.score >= highest else 0.0 for each in candidates]
-    return [max(0.0, 1.0 - (highest - each.score) / spread) for each in candidates]
+        return [1.0 if candidate.score >= highest else 0.0 for candidate in candidates]
+    return [max(0.0, 1.0 - (highest - candidate.score) / spread) for candidate in candidates]

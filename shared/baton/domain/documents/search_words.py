@@ -81,7 +81,7 @@ def index_words(text: str) -> list[str]:
     for match in patterns.run.finditer(text):
         if match["unspaced"] is not None:
             signs = patterns.sign.findall(match[0])
-            words += [signs[0], *(each for first, last in pairwise(signs) for each in (first + last, last))]
+            words += [signs[0], *(sign for first, last in pairwise(signs) for sign in (first + last, last))]
         else:
             words.append(match[0])
             if len(match[0]) > 2 and patterns.hangul.search(match[0]):

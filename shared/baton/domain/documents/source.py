@@ -56,16 +56,19 @@ class SourceRules:
 
         Raises ``InvalidRequest`` for what is not a prefix, ``SourceRefused`` for one that the tenant must not read.
         """
-        found = _S3.fullmatch(prefix)
-        if found is None or not prefix.isprintable() or len(found[2].encode()) > _MAX_KEY_BYTES:
+        match = _S3.fullmatch(prefix)
+        if match is None or not prefix.isprintable() or len(match[2].encode()) > _MAX_KEY_BYTES:
             raise InvalidRequest("prefix must be s3://bucket/prefix.")
-        if not any(f"{found[1]}/{found[2]}".startswith(allowed) for allowed in self.allowed_prefixes(tenant_id)):
+        if not any(f"{match[1]}/{match[2]}".startswith(allowed) for allowed in self.allowed_prefixes(tenant_id)):
             raise SourceRefused(
                 "This deployment does not allow this prefix. It allows "
-                + (" and ".join(f"s3://{each}" for each in self.allowed_prefixes(tenant_id)) or "none")
+                + (
+                    " and ".join(f"s3://{allowed_prefix}" for allowed_prefix in self.allowed_prefixes(tenant_id))
+                    or "none"
+                )
                 + " (BATON_SOURCE_PREFIXES)."
             )
-        return found[1], found[2]
+        return match[1], match[2]
 
     def allowed_prefixes(self, tenant_id: str) -> list[str]:
         """Return the beginnings, ``bucket/path/``, of what the tenant may read."""
@@ -95,8 +98,8 @@ def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]
     Tenants take their turns in the order in which they first appear.
     """
     waiting: dict[str, deque[T]] = {}
-    for each in overdue:
-        waiting.setdefault(tenant_of(each), deque()).append(each)
+    for due in overdue:
+        waiting.setdefault(tenant_of(due), deque()).append(due)
     while waiting:
         for tenant, own in list(waiting.items()):
             yield own.popleft()

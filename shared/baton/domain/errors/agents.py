@@ -52,8 +52,10 @@ class InvalidAgent(BatonError):
             super().__init__(problems)
             return
         self._found = tuple(problems)
-        self.problems = tuple(replace(each, message=each.message[:MAX_PROBLEM]) for each in self._found[:MAX_PROBLEMS])
-        parts = [str(each)[:MAX_PROBLEM].rstrip(".") for each in self.problems]
+        self.problems = tuple(
+            replace(problem, message=problem.message[:MAX_PROBLEM]) for problem in self._found[:MAX_PROBLEMS]
+        )
+        parts = [str(problem)[:MAX_PROBLEM].rstrip(".") for problem in self.problems]
         if len(problems) > len(self.problems):
             parts.append(f"and {len(problems) - len(self.problems)} more")
         super().__init__("; ".join(parts) + ".")
@@ -64,7 +66,10 @@ class InvalidAgent(BatonError):
             return self
         listed, rest = self._found[:MAX_PROBLEMS], self._found[MAX_PROBLEMS:]
         return type(self)(
-            [*(replace(each, line=line_of(each.place)) if each.place else each for each in listed), *rest]
+            [
+                *(replace(problem, line=line_of(problem.place)) if problem.place else problem for problem in listed),
+                *rest,
+            ]
         )
 
 

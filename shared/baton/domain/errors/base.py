@@ -57,14 +57,14 @@ def error_classes() -> list[type[BatonError]]:
 
     An adapter's special case of an error has its code, and other arguments.
     """
-    found: list[type[BatonError]] = []
+    classes: list[type[BatonError]] = []
     queue: list[type[BatonError]] = [BatonError]
     while queue:
         cls = queue.pop()
         if "code" in vars(cls):
-            found.append(cls)
+            classes.append(cls)
         queue.extend(cls.__subclasses__())
-    return sorted(found, key=lambda c: c.code)
+    return sorted(classes, key=lambda c: c.code)
 
 
 def error_from_code(code: str, detail: str | None = None) -> BatonError:

@@ -45,11 +45,11 @@ class WrongEmbeddings(EmbedderUnavailable):
     detail = "The embedding model gives vectors of another length than the deployment expects. Ask the operator."
 
     @classmethod
-    def of(cls, given: int, expected: int) -> WrongEmbeddings:
-        """Return the error for vectors of ``given`` numbers where ``expected`` were asked for."""
+    def of(cls, count: int, expected: int) -> WrongEmbeddings:
+        """Return the error for vectors of ``count`` numbers where ``expected`` were asked for."""
         return cls(
-            f"The embedding model gives vectors of {given} numbers, and BATON_EMBEDDING_DIMENSIONS is {expected}. Ask "
-            f"the operator to set it to {given}, or to name another model, and to rebuild the search index."
+            f"The embedding model gives vectors of {count} numbers, and BATON_EMBEDDING_DIMENSIONS is {expected}. Ask "
+            f"the operator to set it to {count}, or to name another model, and to rebuild the search index."
         )
 
 

@@ -69,8 +69,8 @@ class HandoffDefinition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_alone(cls, given: Any) -> Any:
-        return {"agent": given} if isinstance(given, str) else given
+    def _named_alone(cls, value: Any) -> Any:
+        return {"agent": value} if isinstance(value, str) else value
 
 
 class HandoffPlace(NamedTuple):

@@ -72,12 +72,12 @@ def specificity(trigger: str, text: str) -> Specificity:
     A pattern counts for no more words than it spells out, so ``.*`` makes none more specific.
     """
     if is_phrase(trigger):
-        wanted = _words(trigger)
-        return len(wanted), sum(map(len, wanted))
+        words = _words(trigger)
+        return len(words), sum(map(len, words))
     spelled = _SPELLED.findall(_ESCAPED.sub(" ", trigger))
-    found = compiled(loosest_pattern(trigger), ignores_case=True).search(normalise(text))
-    said = _words(found[0]) if found is not None else []
-    return min(len(spelled), len(said)), min(sum(map(len, spelled)), sum(map(len, said)))
+    match = compiled(loosest_pattern(trigger), ignores_case=True).search(normalise(text))
+    matched_words = _words(match[0]) if match is not None else []
+    return min(len(spelled), len(matched_words)), min(sum(map(len, spelled)), sum(map(len, matched_words)))
 
 
 def phrase_words(trigger: str) -> Sequence[str]:
@@ -131,9 +131,9 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
     """
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
-    said = _trim(text)
+    trimmed = _trim(text)
     locales = sorted(words, key=lambda locale: locale != preferred)
-    return next((locale for locale in locales if said in map(_trim, words[locale])), None)
+    return next((locale for locale in locales if trimmed in map(_trim, words[locale])), None)
 
 
 def check_trigger(trigger: str) -> str:
@@ -143,8 +143,8 @@ def check_trigger(trigger: str) -> str:
         raise ValueError(f"a trigger has 1 to {MAX_TRIGGER} characters")
     if not trigger.isprintable():
         raise ValueError("a trigger is one line of printable characters")
-    found = _finder(trigger)
-    if found("") or all(map(found, _PROBES)):
+    is_in = _finder(trigger)
+    if is_in("") or all(map(is_in, _PROBES)):
         raise ValueError(f"the trigger {trigger!r} matches nearly every message")
     return trigger
 
@@ -168,20 +168,20 @@ def _finder(trigger: str) -> _Found:
 
 
 def _phrase(trigger: str) -> _Found:
-    wanted = _words(trigger)
-    if not wanted:
+    phrase = _words(trigger)
+    if not phrase:
         raise ValueError("a trigger has at least one letter or digit")
-    return lambda text: any(_in_order(wanted, sentence) for sentence in _sentences(text))
+    return lambda text: any(_in_order(phrase, sentence) for sentence in _sentences(text))
 
 
-def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether ``wanted`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
-    if wanted[0] not in words:  # nearly always, and every message is compared with every trigger
+def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether ``phrase`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
+    if phrase[0] not in words:  # nearly always, and every message is compared with every trigger
         return False
-    ends = {place for place, word in enumerate(words) if word == wanted[0]}
-    for want in wanted[1:]:
+    ends = {index for index, word in enumerate(words) if word == phrase[0]}
+    for want in phrase[1:]:
         within = {end + step for end in ends for step in range(1, GAP + 2)}
-        ends = {place for place in within if place < len(words) and words[place] == want}
+        ends = {index for index in within if index < len(words) and words[index] == want}
     return bool(ends)
 
 
@@ -251,5 +251,5 @@ def _words(text: str) -> list[str]:
 def _trim(text: str) -> str:
     """Return the case-folded text with single spaces, from its first to its last letter or digit."""
     folded = " ".join(_fold(text).split())
-    places = [place for place, character in enumerate(folded) if _is_of_words(character)]
+    places = [index for index, character in enumerate(folded) if _is_of_words(character)]
     return folded[places[0] : places[-1] + 1] if places else ""

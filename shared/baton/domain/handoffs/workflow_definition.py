@@ -65,8 +65,8 @@ class Condition(Definition):
             return (collected.get(field) is not None) is self.present
         if field not in collected:
             return False
-        wanted = self.one_of if self.one_of is not None else (self.equals,)
-        return any(_is_same(collected[field], value) for value in wanted)
+        values = self.one_of if self.one_of is not None else (self.equals,)
+        return any(_is_same(collected[field], value) for value in values)
 
     def __str__(self) -> str:
         if self.present is not None:
@@ -84,8 +84,8 @@ class Transition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_alone(cls, given: Any) -> Any:
-        return {"to": given} if isinstance(given, str) else given
+    def _named_alone(cls, value: Any) -> Any:
+        return {"to": value} if isinstance(value, str) else value
 
 
 class WorkflowState(Definition):
@@ -142,7 +142,7 @@ class WorkflowDefinition(Definition):
             raise ValueError("no state is final")
         if states[0].final:
             raise ValueError(f"the first state, {names[0]}, is final")
-        ways = {state.name: tuple(way.to for way in _ways(states, place)) for place, state in enumerate(states)}
+        ways = {state.name: tuple(way.to for way in _ways(states, index)) for index, state in enumerate(states)}
         for name, targets in ways.items():
             for target in targets:
                 if target not in names:
@@ -198,22 +198,22 @@ class WorkflowDefinition(Definition):
     @model_serializer(mode="wrap")
     def _with_what_is_derived(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         """On the wire every state has its transitions, the default ones too, and the rules have a version."""
-        shown: dict[str, Any] = handler(self)
+        fields: dict[str, Any] = handler(self)
         if not info.by_alias:
-            return shown
-        for state in shown["states"]:
+            return fields
+        for state in fields["states"]:
             ways = self.ways(state["name"])
             state["transitions"] = [way.model_dump(by_alias=True, exclude_unset=True) for way in ways]
-        return {**shown, "version": self.version}
+        return {**fields, "version": self.version}
 
 
-def _ways(states: tuple[WorkflowState, ...], place: int) -> Iterator[Transition]:
-    state = states[place]
+def _ways(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]:
+    state = states[index]
     if state.transitions is not None:
         yield from state.transitions
     elif not state.final:
-        yield from (Transition(to=other.name) for other in states[place + 1 : place + 2])
-        yield from (Transition(to=other.name) for other in states[:place])
+        yield from (Transition(to=other.name) for other in states[index + 1 : index + 2])
+        yield from (Transition(to=other.name) for other in states[:index])
 
 
 def _check_reach(ways: Mapping[str, tuple[str, ...]], finals: list[str]) -> None:

@@ -182,15 +182,15 @@ def _add(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState
     legal = _open(definition, workflow, workflow.data)
     try:
         # A copy, so that the caller cannot change the frozen workflow's data.
-        given = json.loads(json.dumps(dict(data), allow_nan=False))
+        values = json.loads(json.dumps(dict(data), allow_nan=False))
     except (ValueError, TypeError, RecursionError):
         raise IllegalTransition("data must be a JSON object.", legal=legal) from None
-    if given and here.collects is None:
+    if values and here.collects is None:
         raise IllegalTransition(f"{here.name} collects nothing: leave data empty.", legal=legal)
-    found = problems(partial(here.collects), given) if here.collects is not None else []
-    if found:
-        raise IllegalTransition(f"data does not fit: {_messages(found)}.", legal=legal)
-    collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **given}}
+    faults = problems(partial(here.collects), values) if here.collects is not None else []
+    if faults:
+        raise IllegalTransition(f"data does not fit: {_messages(faults)}.", legal=legal)
+    collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **values}}
     if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
         raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: say it shorter.", legal=legal)
     return collected
@@ -205,10 +205,10 @@ def _check_way(
     if not ways:
         raise IllegalTransition(f"{target.name} cannot follow {here.name}.", legal=legal)
     if definition.place(target.name) > definition.place(here.name) and here.collects is not None:
-        found = problems(here.collects, _declared(here, data[here.name]))
-        if found:
+        faults = problems(here.collects, _declared(here, data[here.name]))
+        if faults:
             raise IllegalTransition(
-                f"{here.name} is not complete: {_messages(found)}.",
+                f"{here.name} is not complete: {_messages(faults)}.",
                 legal=legal,
                 missing=_missing(here, data[here.name]),
             )
@@ -223,13 +223,13 @@ def _open(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tup
     if here is None:
         return ()
     complete = here.collects is None or not problems(here.collects, _declared(here, data.get(here.name, {})))
-    found = [
+    targets = [
         way.to
         for way in definition.ways(here.name)
         if (way.when is None or way.when.holds(here.name, data))
         and (complete or definition.place(way.to) < definition.place(here.name))
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(targets))
 
 
 def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -241,8 +241,8 @@ def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str
 
 
 def _missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, ...]:
-    found = problems(state.collects or {}, _declared(state, collected))
-    return tuple(dict.fromkeys(name for problem in found for name in problem.missing))
+    faults = problems(state.collects or {}, _declared(state, collected))
+    return tuple(dict.fromkeys(name for problem in faults for name in problem.missing))
 
 
 def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
@@ -254,14 +254,14 @@ def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
         if state.name not in workflow.data or state.collects is None:
             continue
         schema = partial(state.collects) if state.name == here.name else state.collects
-        found = problems(schema, _declared(state, workflow.data[state.name]))
-        if found:
-            return f"{state.name} asks for something else now: {_messages(found)}"
+        faults = problems(schema, _declared(state, workflow.data[state.name]))
+        if faults:
+            return f"{state.name} asks for something else now: {_messages(faults)}"
     return None
 
 
-def _messages(found: Sequence[Problem]) -> str:
-    return "; ".join(problem.message for problem in found)
+def _messages(faults: Sequence[Problem]) -> str:
+    return "; ".join(problem.message for problem in faults)
 
 
 def _expiry(definition: WorkflowDefinition, now: datetime) -> datetime:

@@ -39,8 +39,8 @@ class InspectionPolicy:
     def records(self, run_id: str) -> bool:
         """Return whether a run is recorded. It is the same for every attempt at the run."""
         if self.mode is InspectorMode.SAMPLE:
-            place = int.from_bytes(hashlib.sha256(run_id.encode("utf-8", "replace")).digest()[:8])
-            return place < self.rate * 2**64
+            position = int.from_bytes(hashlib.sha256(run_id.encode("utf-8", "replace")).digest()[:8])
+            return position < self.rate * 2**64
         return self.mode is InspectorMode.ALL
 
 
@@ -146,7 +146,7 @@ class ContextItem(Recorded):
         source: ItemSource = NO_SOURCE,
     ) -> ContextItem:
         """Return an item whose values are right. They are not validated: a message may hold a lone surrogate."""
-        made = cls.model_construct(
+        context_item = cls.model_construct(
             id=id_,
             kind=kind,
             title=title,
@@ -161,10 +161,10 @@ class ContextItem(Recorded):
             source=_source(source),
         )
         if is_masked:
-            made.masked = True  # only these say so, which keeps records small
+            context_item.masked = True  # only these say so, which keeps records small
         if number is not None:
-            made.number = number
-        return made
+            context_item.number = number
+        return context_item
 
 
 def _source(source: ItemSource) -> ContextSource | None:

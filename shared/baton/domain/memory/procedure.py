@@ -264,9 +264,9 @@ def check_is_proposal(procedure: Procedure) -> None:
 
 def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
     """Make a procedure of its fields (``PROCEDURE_SCHEMA``), each text on one line. Raises ``InvalidProcedure``."""
-    found = [problem.message for problem in problems(PROCEDURE_SCHEMA, dict(fields))]
-    if found:
-        raise InvalidProcedure(found)
+    messages = [problem.message for problem in problems(PROCEDURE_SCHEMA, dict(fields))]
+    if messages:
+        raise InvalidProcedure(messages)
     draft = ProcedureDraft(
         name=_line(fields["name"]),
         description=_line(fields["description"]),
@@ -277,16 +277,16 @@ def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
         ),
         allowed_tools=tuple(fields.get("allowed_tools", ())),
     )
-    found = list(_text_problems(draft))
-    if found:
-        raise InvalidProcedure(found)
+    messages = list(_text_problems(draft))
+    if messages:
+        raise InvalidProcedure(messages)
     return draft
 
 
 def collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the procedure's fields for ``draft_from`` from the data of all states of its workflow."""
-    known = PROCEDURE_SCHEMA["properties"]
-    return {name: value for values in data.values() for name, value in values.items() if name in known}
+    properties = PROCEDURE_SCHEMA["properties"]
+    return {name: value for values in data.values() for name, value in values.items() if name in properties}
 
 
 def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:

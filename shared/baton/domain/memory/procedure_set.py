@@ -61,13 +61,15 @@ class TriggerIndex:
     def find(self, text: str) -> dict[str, Specificity]:
         """Return the triggers that a message matches, with how specific each is for it."""
         places = _places(text[:MAX_TEXT])
-        found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
+        triggers = [
+            trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)
+        ]
         beginning = text[: self.searched]
         plain = normalise(beginning)
         for chunk in self._chunks:
             check_cancelled()
-            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, beginning)]
-        return {trigger: specificity(trigger, beginning) for trigger in found}
+            triggers += [trigger for trigger in chunk.candidates(plain) if matches(trigger, beginning)]
+        return {trigger: specificity(trigger, beginning) for trigger in triggers}
 
 
 class _Chunk:
@@ -104,12 +106,12 @@ def _compile(patterns: Sequence[str]) -> Any:
 
 def _places(text: str) -> _Places:
     places: defaultdict[str, list[int]] = defaultdict(list)
-    place = 0
+    index = 0
     for sentence in sentences_of(text):
         for word in sentence:
-            places[word].append(place)
-            place += 1
-        place += GAP + 1
+            places[word].append(index)
+            index += 1
+        index += GAP + 1
     return places
 
 
@@ -117,7 +119,7 @@ def _stands(words: Sequence[str], places: _Places) -> bool:
     """Return whether the words occur in order, with at most ``GAP`` others between two of them."""
     ends = set(places[words[0]])
     for word in words[1:]:
-        ends = {place for place in places.get(word, ()) if any(place - step in ends for step in range(1, GAP + 2))}
+        ends = {index for index in places.get(word, ()) if any(index - step in ends for step in range(1, GAP + 2))}
         if not ends:
             return False
     return True
@@ -136,17 +138,17 @@ class ProcedureSet:
     """Approved procedures, and private skills of one user. All others are left out."""
 
     def __init__(self, procedures: Iterable[Procedure] = ()) -> None:
-        self.procedures = tuple(each for each in procedures if _is_followed(each))
+        self.procedures = tuple(procedure for procedure in procedures if _is_followed(procedure))
         self._skills: ProcedureSet | None = None
         self._by_trigger: defaultdict[str, list[int]] = defaultdict(list)
-        for place, procedure in enumerate(self.procedures):
+        for index, procedure in enumerate(self.procedures):
             for trigger in procedure.draft.triggers:
-                self._by_trigger[trigger].append(place)
+                self._by_trigger[trigger].append(index)
         self._index = TriggerIndex(self._by_trigger)
 
     def with_skills(self, skills: Iterable[Procedure]) -> ProcedureSet:
         """Return these with a user's private skills. The index of these is not made again."""
-        own = ProcedureSet(each for each in skills if each.scope is ProcedureScope.USER)
+        own = ProcedureSet(skill for skill in skills if skill.scope is ProcedureScope.USER)
         if not own.procedures:
             return self
         both = copy(self)
@@ -167,14 +169,14 @@ class ProcedureSet:
         """
         best: dict[int, tuple[Specificity, str]] = {}
         for trigger, closeness in self._index.find(text).items():
-            for place in self._by_trigger[trigger]:
-                best[place] = max(best.get(place, (closeness, trigger)), (closeness, trigger))
-        found = [
-            TriggeredProcedure(self.procedures[place], trigger, specificity)
-            for place, (specificity, trigger) in best.items()
+            for index in self._by_trigger[trigger]:
+                best[index] = max(best.get(index, (closeness, trigger)), (closeness, trigger))
+        procedures = [
+            TriggeredProcedure(self.procedures[index], trigger, specificity)
+            for index, (specificity, trigger) in best.items()
         ]
         skills = self._skills.find_triggered(text) if self._skills is not None else []
-        return [*sorted(found, key=_order), *skills]
+        return [*sorted(procedures, key=_order), *skills]
 
 
 def _is_followed(procedure: Procedure) -> bool:
@@ -183,8 +185,8 @@ def _is_followed(procedure: Procedure) -> bool:
     return procedure.status is ProcedureStatus.APPROVED
 
 
-def _order(found: TriggeredProcedure) -> tuple[object, ...]:
-    words, characters = found.specificity
-    procedure = found.procedure
+def _order(triggered_procedure: TriggeredProcedure) -> tuple[object, ...]:
+    words, characters = triggered_procedure.specificity
+    procedure = triggered_procedure.procedure
     approved_at = (procedure.decided_at or procedure.created_at).timestamp()
     return -words, -characters, procedure.scope is ProcedureScope.TENANT, -approved_at, procedure.id

@@ -47,8 +47,8 @@ class ConversationData:
 
         Raises ``ValueError`` if the data is too large then.
         """
-        kept = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
-        values = {**kept, **change.values}
+        remaining = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
+        values = {**remaining, **change.values}
         size = len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
         if size > MAX_DATA_BYTES:
             raise ValueError(

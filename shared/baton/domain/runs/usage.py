@@ -73,12 +73,12 @@ OTHER_MODELS = ""
 
 def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
     """Return the usage of each model, in the order in which they come first."""
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for part in parts:
-        for each in part:
-            model = each.model if each.model in found or len(found) < MAX_MODELS else OTHER_MODELS
-            found[model] = found.get(model, Usage()) + each.usage
-    return tuple(ModelUsage(model, usage) for model, usage in found.items())
+        for model_usage in part:
+            model = model_usage.model if model_usage.model in usages or len(usages) < MAX_MODELS else OTHER_MODELS
+            usages[model] = usages.get(model, Usage()) + model_usage.usage
+    return tuple(ModelUsage(model, usage) for model, usage in usages.items())
 
 
 PER = 1_000_000
@@ -111,8 +111,8 @@ class Price(BaseModel):
         cached_input = self.input if self.cached_input is None else self.cached_input
         cache_write = self.input if self.cache_write is None else self.cache_write
         fresh = usage.input_tokens - cached - written
-        asked = fresh * self.input + cached * cached_input + written * cache_write
-        return (asked + usage.output_tokens * self.output) / PER
+        input_cost = fresh * self.input + cached * cached_input + written * cache_write
+        return (input_cost + usage.output_tokens * self.output) / PER
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +143,16 @@ class Prices:
         ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not send
         it, and neither do conversations from before it was kept.
         """
-        if not self.models or sum(each.usage.total_tokens for each in spent) != usage.total_tokens:
+        if not self.models or sum(usage.usage.total_tokens for usage in spent) != usage.total_tokens:
             return None
         total = 0.0
-        for each in spent:
-            price = self.of(each.model)
+        for model_usage in spent:
+            price = self.of(model_usage.model)
             if price is None:
-                if each.usage.total_tokens:
+                if model_usage.usage.total_tokens:
                     return None
                 continue
-            total += price.cost(each.usage)
+            total += price.cost(model_usage.usage)
         return round(total, 9)
 
 

@@ -45,12 +45,12 @@ def check_form(schema: object) -> None:
 
 def check_declared(schema: object) -> None:
     """Check the form of a schema, and its limits. Raises ``SchemaProblem``, which says what is wrong or too much."""
-    for number, (part, place) in enumerate(_walk(schema), 1):
+    for number, (part, position) in enumerate(_walk(schema), 1):
         if number > MAX_SUBSCHEMAS:
             raise SchemaProblem(f"it has more than {MAX_SUBSCHEMAS:,} subschemas")
         for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
             if len(pattern) > MAX_PATTERN:
-                raise SchemaProblem(f"a pattern has at most {MAX_PATTERN:,} characters", place)
+                raise SchemaProblem(f"a pattern has at most {MAX_PATTERN:,} characters", position)
 
 
 def subschemas(schema: object) -> Iterator[Schema]:
@@ -67,32 +67,32 @@ def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
     is_old = isinstance(draft, str) and any(name in draft for name in _OLD)
     waiting: list[tuple[object, _Place, int]] = [(root, None, 1)]
     while waiting:
-        part, place, depth = waiting.pop()
+        part, position, depth = waiting.pop()
         if isinstance(part, bool):
             continue
         if not isinstance(part, dict):
-            raise SchemaProblem("a schema must be an object, true or false", place)
+            raise SchemaProblem("a schema must be an object, true or false", position)
         if depth > MAX_DEPTH:
             raise SchemaProblem(f"it is nested more than {MAX_DEPTH} schemas deep")
         for keyword, value in part.items():
-            form, wanted = (_OLD_FORMS if is_old else {}).get(keyword) or _FORMS.get(keyword, _ANYTHING)
+            form, expected = (_OLD_FORMS if is_old else {}).get(keyword) or _FORMS.get(keyword, _ANYTHING)
             if not form(value):
-                raise SchemaProblem(f"{_quote(value)} is not {wanted}", (place, keyword))
-            waiting += ((inner, step, depth + 1) for inner, step in _inner(keyword, value, (place, keyword)))
-        yield part, place
+                raise SchemaProblem(f"{_quote(value)} is not {expected}", (position, keyword))
+            waiting += ((inner, step, depth + 1) for inner, step in _inner(keyword, value, (position, keyword)))
+        yield part, position
 
 
-def _inner(keyword: str, value: Any, place: _Place) -> Iterator[tuple[object, _Place]]:
+def _inner(keyword: str, value: Any, position: _Place) -> Iterator[tuple[object, _Place]]:
     """Yield the schemas in a keyword's value, with their places."""
     if keyword in _WITH_ONE and not isinstance(value, list):
-        yield value, place
+        yield value, position
     elif keyword in _WITH_SEVERAL or keyword in _WITH_ONE:
-        yield from ((inner, (place, number)) for number, inner in enumerate(value))
+        yield from ((inner, (position, number)) for number, inner in enumerate(value))
     elif keyword in _WITH_NAMED:
         named = (
             (name, inner) for name, inner in value.items() if keyword != "dependencies" or not isinstance(inner, list)
         )
-        yield from ((inner, (place, name)) for name, inner in named)
+        yield from ((inner, (position, name)) for name, inner in named)
 
 
 def _quote(value: object) -> str:
@@ -138,7 +138,7 @@ def _is_object(value: object) -> bool:
 
 
 def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value) and len({*value}) == len(value)
+    return isinstance(value, list) and all(isinstance(name, str) for name in value) and len({*value}) == len(value)
 
 
 def _are_types(value: object) -> bool:
@@ -148,7 +148,7 @@ def _are_types(value: object) -> bool:
 
 
 def _are_dependencies(value: object) -> bool:
-    return isinstance(value, dict) and all(_are_names(each) for each in value.values() if isinstance(each, list))
+    return isinstance(value, dict) and all(_are_names(names) for names in value.values() if isinstance(names, list))
 
 
 def _are_required(value: object) -> bool:

@@ -85,12 +85,12 @@ class _Work:
             return len(value) + 2
         if not isinstance(value, dict | list):
             return 8 + value.bit_length() // 3 if isinstance(value, int) else 8
-        known = self._sizes.get(id(value))
-        if known is None:
+        cached = self._sizes.get(id(value))
+        if cached is None:
             inner = sum(map(self.size, value.values() if isinstance(value, dict) else value))
-            known = value, inner + 2 + (sum(map(len, value)) if isinstance(value, dict) else 0)
-            self._sizes[id(value)] = known
-        return known[1]
+            cached = value, inner + 2 + (sum(map(len, value)) if isinstance(value, dict) else 0)
+            self._sizes[id(value)] = cached
+        return cached[1]
 
     def text(self, value: Any) -> str:
         """Return a text that is equal for equal values."""
@@ -99,10 +99,10 @@ class _Work:
 
     def options(self, values: list[Any]) -> frozenset[str]:
         """Return the texts of an ``enum``."""
-        known = self._options.get(id(values))
-        if known is None:
-            known = self._options[id(values)] = frozenset(map(self.text, values))
-        return known
+        cached = self._options.get(id(values))
+        if cached is None:
+            cached = self._options[id(values)] = frozenset(map(self.text, values))
+        return cached
 
     def matches(self, pattern: str, text: str) -> bool:
         """Return whether a pattern is in a text. Raises ``ValueError`` for one that re2 does not take."""
@@ -141,20 +141,20 @@ _LINKING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "patternProperties
 
 def find_target(schema: Schema, reference: str) -> Any:
     """Return the schema to which a JSON Pointer within a schema leads. Raises ``UncheckableValue``."""
-    place: Any = schema
+    part: Any = schema
     if reference != "#" and not reference.startswith("#/"):
         raise UncheckableValue("it refers to something outside")
     for step in reference.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(place, list) and name.isdecimal() and len(name) < 8 and int(name) < len(place):
-            place = place[int(name)]
-        elif isinstance(place, dict) and name in place:
-            place = place[name]
+        if isinstance(part, list) and name.isdecimal() and len(name) < 8 and int(name) < len(part):
+            part = part[int(name)]
+        elif isinstance(part, dict) and name in part:
+            part = part[name]
         else:
             raise UncheckableValue("it refers to nothing within it")
-    if not isinstance(place, dict | bool):
+    if not isinstance(part, dict | bool):
         raise UncheckableValue("it refers to no schema")
-    return place
+    return part
 
 
 def checking_size(schema: Schema, text: str) -> int:
@@ -177,8 +177,8 @@ def validation_errors(schema: Schema, value: Any, *, checks_formats: bool = Fals
     from jsonschema.validators import validator_for
 
     draft = schema.get("$schema")
-    known = {"$schema": draft} if isinstance(draft, str) else {}
-    validator = _validator(validator_for(known, default=Draft202012Validator), checks_formats)
+    head = {"$schema": draft} if isinstance(draft, str) else {}
+    validator = _validator(validator_for(head, default=Draft202012Validator), checks_formats)
     token = _work.set(_Work(schema, steps))
     try:
         return list(islice(validator(schema, _resolver=_Resolver()).iter_errors(value), MAX_ERRORS))
@@ -232,17 +232,17 @@ def _validator(draft: Any, checks_formats: bool) -> Any:
     return validator
 
 
-def _counted(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _counted(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """Apply a check, counting the steps of it, and of the errors that come up through it.
 
     Errors of jsonschema's own checks quote the value, and may quote the schema.
     """
     work, is_own = _work.get(), check in _OWN
-    work.take(1 if is_own or not isinstance(wanted, dict | list) else 1 + len(wanted) // _MEMBERS)
+    work.take(1 if is_own or not isinstance(rule, dict | list) else 1 + len(rule) // _MEMBERS)
     with work.one_level_deeper():
-        for error in check(validator, wanted, instance, schema):
+        for error in check(validator, rule, instance, schema):
             is_new = not is_own and not isinstance(error.validator, str)  # not one of the schemas within
-            work.take(1 + ((work.size(instance) + work.size(wanted)) // _CHARACTERS if is_new else 0))
+            work.take(1 + ((work.size(instance) + work.size(rule)) // _CHARACTERS if is_new else 0))
             yield error
 
 
@@ -253,17 +253,17 @@ def _problem(instance: Any, what: str) -> Any:
     return ValidationError(f"{instance!r} {what}" if size <= _QUOTED else f"a value of {size:,} characters {what}")
 
 
-def _pattern(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
+def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
     with suppress(ValueError):  # re2 does not take it
-        if isinstance(instance, str) and not _work.get().matches(wanted, instance):
-            yield _problem(instance, f"does not match {wanted!r}")
+        if isinstance(instance, str) and not _work.get().matches(pattern, instance):
+            yield _problem(instance, f"does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
     work = _work.get()
-    for expression, inner in wanted.items():
+    for expression, inner in rule.items():
         work.take(1 + len(instance))
         with suppress(ValueError):
             compiled(expression)
@@ -271,7 +271,7 @@ def _pattern_properties(validator: Any, wanted: Any, instance: Any, _schema: Any
                 yield from validator.descend(instance[name], inner, path=name, schema_path=expression)
 
 
-def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
     # Whether a name is additional beside patterns that re2 does not take is not known.
@@ -279,58 +279,58 @@ def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: A
         return
     _work.get().take(len(instance) // _MEMBERS)
     extra = [name for name in instance if name not in schema.get("properties", ())]
-    if wanted is not False:
+    if rule is not False:
         for name in extra:
-            yield from validator.descend(instance[name], wanted, path=name)
+            yield from validator.descend(instance[name], rule, path=name)
     elif extra:
         names = ", ".join(map(repr, sorted(extra)[:10]))
         verb = "was" if len(extra) == 1 else "were"
         yield ValidationError(f"Additional properties are not allowed ({names} {verb} unexpected)")
 
 
-def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    if wanted and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
+def _unique_items(_validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if rule and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
         yield _problem(instance, "has non-unique elements")
 
 
-def _enum(_validator: Any, wanted: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
+def _enum(_validator: Any, allowed: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
     work = _work.get()
-    if work.text(instance) not in work.options(wanted):
-        options = repr(wanted) if work.size(wanted) <= _QUOTED else f"{len(wanted):,} values"
+    if work.text(instance) not in work.options(allowed):
+        options = repr(allowed) if work.size(allowed) <= _QUOTED else f"{len(allowed):,} values"
         yield _problem(instance, f"is not one of {options}")
 
 
-def _const(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
     work = _work.get()
-    if work.text(instance) != work.text(wanted):
-        expected = repr(wanted) if work.size(wanted) <= _QUOTED else "another value"
+    if work.text(instance) != work.text(constant):
+        expected = repr(constant) if work.size(constant) <= _QUOTED else "another value"
         yield ValidationError(f"{expected} was expected")
 
 
-def _format(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    if not has_format(instance, wanted):
-        yield _problem(instance, f"is not a {wanted}")
+def _format(_validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not has_format(instance, name):
+        yield _problem(instance, f"is not a {name}")
 
 
-def _multiple_of(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _multiple_of(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     try:
-        yield from check(validator, wanted, instance, schema)
+        yield from check(validator, rule, instance, schema)
     except (ArithmeticError, ValueError):  # infinity, no number, or an integer that is no float
-        yield _problem(instance, f"is not a multiple of {wanted!r}")
+        yield _problem(instance, f"is not a multiple of {rule!r}")
 
 
-def _unevaluated(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _unevaluated(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     # jsonschema's check is quadratic in the members, and matches names by ``re``.
     work = _work.get()
     if isinstance(instance, dict | list) and work.is_plain():
         work.take(len(instance) ** 2 * sum(1 for _ in subschemas(schema)) // _COMPARED)
-        yield from check(validator, wanted, instance, schema)
+        yield from check(validator, rule, instance, schema)
 
 
-def _reference(validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    yield from validator.descend(instance, _work.get().target(wanted))
+def _reference(validator: Any, reference: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    yield from validator.descend(instance, _work.get().target(reference))
 
 
 def _no_check(_validator: Any, _wanted: Any, _instance: Any, _schema: Any) -> Iterator[Any]:

@@ -154,7 +154,7 @@ class Activity:
     def at(self, now: datetime) -> Activity:
         """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
         seconds = int(now.timestamp())
-        activity = replace(self, places={name: each for name, each in self.places.items() if each.is_taken(seconds)})
+        activity = replace(self, places={name: slot for name, slot in self.places.items() if slot.is_taken(seconds)})
         if seconds // MINUTE != self.minute:
             activity = replace(activity, minute=seconds // MINUTE, messages=0, messages_of={})
         if seconds // DAY != self.day:
@@ -163,12 +163,12 @@ class Activity:
 
     def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
         """Return the counts without the place; ``tokens`` are those that its thread has used by now."""
-        place = self.places.get(name)
-        if place is None:
+        slot = self.places.get(name)
+        if slot is None:
             return self
-        spent = max(0, tokens - place.tokens) if tokens is not None else 0
-        places = {other: each for other, each in self.places.items() if other != name}
-        return replace(self, places=places).spend(place.user, tokens=spent)
+        spent = max(0, tokens - slot.tokens) if tokens is not None else 0
+        places = {other: other_slot for other, other_slot in self.places.items() if other != name}
+        return replace(self, places=places).spend(slot.user, tokens=spent)
 
     def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
         """Return the counts with messages and tokens of a user that belong to no place."""
@@ -188,7 +188,7 @@ class Activity:
 
         With ``MAX_PLACES`` already, the place that expires first is left out.
         """
-        places = {other: each for other, each in self.places.items() if other != name}
+        places = {other: other_slot for other, other_slot in self.places.items() if other != name}
         while len(places) >= MAX_PLACES:
             del places[min(places, key=lambda other: places[other].until)]
         places[name] = place
@@ -216,8 +216,8 @@ class Activity:
         spent = self.find_spent(rates, user, now, is_message=is_message)
         if spent is not None:
             return spent
-        others = {other: place for other, place in self.places.items() if other != name}
-        own = {other: place for other, place in others.items() if place.user == user}
+        others = {other: slot for other, slot in self.places.items() if other != name}
+        own = {other: slot for other, slot in others.items() if slot.user == user}
         if _is_reached(rates.places.user, len(own)):
             return _refused(f"You have {_NAMES[rates.kind]}.", _wait(own, leases or {}, now))
         if _is_reached(rates.places.tenant, len(others)):
@@ -277,7 +277,7 @@ def _left(now: datetime, period: int) -> int:
 
 def _wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
     """Return the seconds until the first of the places is free, if nobody gives one back."""
-    ends = [leases[name].timestamp() if name in leases else place.until for name, place in places.items()]
+    ends = [leases[name].timestamp() if name in leases else slot.until for name, slot in places.items()]
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
 
 
@@ -285,6 +285,6 @@ def _bounded(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[s
     """Return the counts of the users with the highest ones, and of those who have a place."""
     if len(counts_of) <= MAX_COUNTED_USERS:
         return counts_of
-    busy = {place.user for place in places}
+    busy = {slot.user for slot in places}
     most = sorted(counts_of, key=lambda user: (user in busy, counts_of[user]), reverse=True)
     return {user: counts_of[user] for user in most[:MAX_COUNTED_USERS]}

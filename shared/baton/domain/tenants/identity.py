@@ -98,32 +98,32 @@ def is_reserved_user(user_id: str) -> bool:
     return user_id == ME or user_id in DOT_SEGMENTS
 
 
-def thread_ref(scope: Scope, given: str) -> ThreadRef:
+def thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     """Resolve a caller's thread id. A UUID is used as it is; any other id is mapped to a UUIDv5.
 
     The mapping depends on tenant and user, so that no other user can occupy an id or learn that it is in use.
 
-    Raises ``InvalidRequest`` unless ``given`` is 1 to 256 printable characters, and for ``.`` and ``..``.
+    Raises ``InvalidRequest`` unless ``thread_id`` is 1 to 256 printable characters, and for ``.`` and ``..``.
     """
-    if not is_printable(given, MAX_EXTERNAL_ID):
+    if not is_printable(thread_id, MAX_EXTERNAL_ID):
         raise InvalidRequest(f"threadId must be 1 to {MAX_EXTERNAL_ID} printable characters.")
-    if given in DOT_SEGMENTS:
-        raise InvalidRequest(f"threadId must not be {given}, which addresses cannot hold.")
-    own = _as_uuid(given)
+    if thread_id in DOT_SEGMENTS:
+        raise InvalidRequest(f"threadId must not be {thread_id}, which addresses cannot hold.")
+    own = _as_uuid(thread_id)
     if own is not None:
         return ThreadRef(str(own), may_create=own.version != 5)
-    return ThreadRef(str(uuid.uuid5(_user_space(scope), given)), may_create=True)
+    return ThreadRef(str(uuid.uuid5(_user_space(scope), thread_id)), may_create=True)
 
 
-def imported_thread_ref(scope: Scope, given: str) -> ThreadRef:
+def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     """Resolve the id of a conversation that is imported: like ``thread_ref``, but a UUID of version 5 is mapped too.
 
     It is the mapped id of a conversation of another user or deployment, where an export has it from.
     """
-    own = _as_uuid(given)
+    own = _as_uuid(thread_id)
     if own is not None and own.version == 5:
         return ThreadRef(str(uuid.uuid5(_user_space(scope), str(own))), may_create=True)
-    return thread_ref(scope, given)
+    return thread_ref(scope, thread_id)
 
 
 def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
@@ -165,9 +165,9 @@ def _user_space(scope: Scope) -> uuid.UUID:
     return uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), scope.user_id)
 
 
-def _as_uuid(given: str) -> uuid.UUID | None:
+def _as_uuid(thread_id: str) -> uuid.UUID | None:
     # Only the canonical form counts as a UUID. uuid.UUID() also accepts braces, a urn: prefix and no hyphens, but a
     # host's own 32-digit id must not be taken for one.
-    if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", given) is None:
+    if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", thread_id) is None:
         return None
-    return uuid.UUID(given)
+    return uuid.UUID(thread_id)

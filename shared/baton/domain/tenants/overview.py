@@ -147,8 +147,8 @@ def nano(cost: float) -> int:
 
 
 def _count(turn: CountedTurn) -> DayCounts:
-    known = 0 if turn.cost is None else nano(turn.cost)
-    return DayCounts(1, int(turn.error_code is not None), turn.usage, known, int(turn.cost is None))
+    cost = 0 if turn.cost is None else nano(turn.cost)
+    return DayCounts(1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None))
 
 
 def _slowest(turns: Iterable[SlowTurn]) -> tuple[SlowTurn, ...]:
@@ -160,7 +160,7 @@ def _slowest(turns: Iterable[SlowTurn]) -> tuple[SlowTurn, ...]:
 
 
 def _costliest(threads: Iterable[ThreadCost]) -> tuple[ThreadCost, ...]:
-    found: dict[str, ThreadCost] = {}
+    costs: dict[str, ThreadCost] = {}
     for thread in threads:
-        found[thread.thread_id] = max(thread, found.get(thread.thread_id, thread))
-    return tuple(nlargest(TOP, found.values()))
+        costs[thread.thread_id] = max(thread, costs.get(thread.thread_id, thread))
+    return tuple(nlargest(TOP, costs.values()))

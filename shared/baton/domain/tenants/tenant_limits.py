@@ -107,5 +107,5 @@ class TenantLimits(LimitFields):
 
 
 def _lower(own: int | None, most: int | None) -> int | None:
-    given = [each for each in (own, most) if each is not None]
-    return min(given, default=None)
+    limits = [limit for limit in (own, most) if limit is not None]
+    return min(limits, default=None)

@@ -84,7 +84,7 @@ class MessagePath:
     ranges: tuple[tuple[int, int], ...]
 
     def __contains__(self, ordinal: int) -> bool:
-        at = bisect_right(self.ranges, ordinal, key=lambda each: each[0]) - 1
+        at = bisect_right(self.ranges, ordinal, key=lambda bounds: bounds[0]) - 1
         return at >= 0 and ordinal < self.ranges[at][1]
 
     def below(self, top: int, first: int = 0) -> MessagePath:
@@ -126,10 +126,10 @@ def path_of(segments: Segments, next_ordinal: int) -> MessagePath:
 
 def continued_from(segments: Segments, next_ordinal: int, parent: int) -> Segments:
     """Return the segments with which the next message, at the pointer, continues from the message ``parent``."""
-    kept = segments[:-1] if segments and segments[-1].start == next_ordinal else segments
+    earlier = segments[:-1] if segments and segments[-1].start == next_ordinal else segments
     if parent == next_ordinal - 1:
-        return kept
-    return (*kept, Segment(next_ordinal, parent))
+        return earlier
+    return (*earlier, Segment(next_ordinal, parent))
 
 
 def check_room(segments: Segments, next_ordinal: int) -> None:
@@ -137,7 +137,7 @@ def check_room(segments: Segments, next_ordinal: int) -> None:
 
     A selected branch whose next message is still to come has its segment already, so a conversation never stops here.
     """
-    if len([each for each in segments if each.start < next_ordinal]) >= MAX_SEGMENTS:
+    if len([segment for segment in segments if segment.start < next_ordinal]) >= MAX_SEGMENTS:
         raise TooManyBranches
 
 
@@ -158,25 +158,25 @@ class Alternative:
 
 def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
     """Return every message that has alternatives, in order."""
-    begun = [each for each in segments if each.start < next_ordinal]
-    starts = {each.start for each in begun}
+    earlier = [segment for segment in segments if segment.start < next_ordinal]
+    starts = {segment.start for segment in earlier}
     children: dict[int, set[int]] = {}
-    for segment in begun:
+    for segment in earlier:
         children.setdefault(segment.parent, set()).add(segment.start)
     for parent, firsts in children.items():
         following = parent + 1
         if following < next_ordinal and following not in starts:
             firsts.add(following)
-    found = [
+    branches = [
         Alternative(ordinal, parent) for parent, firsts in children.items() if len(firsts) > 1 for ordinal in firsts
     ]
-    return sorted(found, key=lambda each: each.ordinal)
+    return sorted(branches, key=lambda alternative: alternative.ordinal)
 
 
 def find_branch(segments: Segments, next_ordinal: int, branch_id: str) -> Alternative:
     """Return the alternative with this id. Raises ``BranchUnavailable``."""
-    found = (each for each in alternatives(segments, next_ordinal) if each.id == branch_id)
-    alternative = next(found, None)
+    branches = (alternative for alternative in alternatives(segments, next_ordinal) if alternative.id == branch_id)
+    alternative = next(branches, None)
     if alternative is None:
         raise BranchUnavailable
     return alternative

@@ -61,9 +61,9 @@ def parse_content(raw: object, field: str = "content") -> Content:
     return content
 
 
-def field_path(place: Iterable[str | int]) -> str:
+def field_path(location: Iterable[str | int]) -> str:
     """Return the name by which errors call a field: ``messages[0].timestamp``."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place).removeprefix(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).removeprefix(".")
 
 
 def content_as_json(content: Content) -> str | list[dict[str, Any]]:
@@ -161,12 +161,12 @@ def is_within(value: object, levels: int, values: int) -> bool:
     level = [value]
     for _ in range(levels + 1):
         inner: list[object] = []
-        for each in level:
-            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
-            values -= len(each) if isinstance(each, dict | list) else 0
+        for part in level:
+            inner += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+            values -= len(part) if isinstance(part, dict | list) else 0
             if values < 0:
                 return False
-        if not any(isinstance(each, dict | list) for each in level):
+        if not any(isinstance(part, dict | list) for part in level):
             return True
         level = inner
     return False

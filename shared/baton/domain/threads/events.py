@@ -258,7 +258,9 @@ def run_finished(
     """
     outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
     if interrupts:
-        outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
+        outcome = RunFinishedInterruptOutcome(
+            type="interrupt", interrupts=[interrupt.as_ag_ui() for interrupt in interrupts]
+        )
     elif cancelled:
         outcome = RunFinishedCancelledOutcome(type="cancelled")
     else:

@@ -45,6 +45,6 @@ def given_comment(text: str | None) -> str | None:
     comment = encodable(text).strip()
     if len(comment) > MAX_COMMENT:
         raise InvalidRequest(f"comment must have at most {MAX_COMMENT} characters.")
-    if any(unicodedata.category(each) == "Cc" and each not in "\n\r\t" for each in comment):
+    if any(unicodedata.category(character) == "Cc" and character not in "\n\r\t" for character in comment):
         raise InvalidRequest("comment must not contain control characters.")
     return comment or None

@@ -50,7 +50,7 @@ def session_of(handoff: HandoffPlace | None) -> str:
 def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = "") -> HistoryWindow:
     """Return the window of an agent in its session, or one that holds everything."""
     fresh = HistoryWindow(agent_id, session)
-    return next((each for each in windows if (each.agent_id, each.session) == (agent_id, session)), fresh)
+    return next((window for window in windows if (window.agent_id, window.session) == (agent_id, session)), fresh)
 
 
 def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
@@ -63,4 +63,4 @@ def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[Hist
         begins = not window.first_ordinal or window.first_ordinal in path
         return begins and (window.summary_at is None or window.summary_at in path)
 
-    return tuple(each for each in windows if holds(each))
+    return tuple(window for window in windows if holds(window))

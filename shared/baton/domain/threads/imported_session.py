@@ -48,22 +48,25 @@ class ImportedSession:
     @property
     def rated(self) -> tuple[ImportedMessage, ...]:
         """The messages that the user has rated."""
-        return tuple(each for each in self.messages if each.rating is not None)
+        return tuple(message for message in self.messages if message.rating is not None)
 
     @property
     def digest(self) -> str:
         """SHA-256 of the imported content. A repetition has the same one."""
         lines = [
-            [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
+            [message.id, message.role.value, message.text, to_millis(message.timestamp), message.tool_name]
+            for message in self.messages
         ]
         beside: list[object] = []
         if self.title is not None or self.rated:
-            ratings = [[each.id, each.rating, each.comment, each.rated_at] for each in self.rated]
+            ratings = [[message.id, message.rating, message.comment, message.rated_at] for message in self.rated]
             beside = [self.title, ratings]
         # Offsets belong to the times. Without them, repetitions of what earlier versions have imported stay the same.
-        named = [each for each in self.messages if each.time_zone is not None and not is_offset(each.time_zone)]
+        named = [
+            message for message in self.messages if message.time_zone is not None and not is_offset(message.time_zone)
+        ]
         if named:
-            beside.append([[each.id, each.time_zone] for each in named])
+            beside.append([[message.id, message.time_zone] for message in named])
         content = json.dumps([lines, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 

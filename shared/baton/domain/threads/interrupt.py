@@ -77,8 +77,8 @@ class InterruptAnswer:
         """The person's comment, for the model."""
         if not isinstance(self.payload, dict):
             return None
-        given = (self.payload.get(name) for name in REMARKS)
-        return next((said for said in given if isinstance(said, str) and said), None)
+        remarks = (self.payload.get(name) for name in REMARKS)
+        return next((remark for remark in remarks if isinstance(remark, str) and remark), None)
 
     def as_ag_ui(self) -> ResumeEntry:
         return ResumeEntry(interrupt_id=self.interrupt_id, status=self.status.value, payload=self.payload)
@@ -141,8 +141,11 @@ class PendingInterrupts:
 
     def fill_in(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
         """Return a copy with the answers filled in. Earlier answers stay, and late ones are ignored."""
-        given = {answer.interrupt_id: answer for answer in answers}
-        return replace(self, interrupts=tuple(_with_answer(each, given.get(each.id), now) for each in self.interrupts))
+        by_id = {answer.interrupt_id: answer for answer in answers}
+        return replace(
+            self,
+            interrupts=tuple(_with_answer(interrupt, by_id.get(interrupt.id), now) for interrupt in self.interrupts),
+        )
 
     @property
     def open(self) -> tuple[Interrupt, ...]:
@@ -165,7 +168,7 @@ def shown_arguments(arguments: str) -> str:
 
 def shown_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]]:
     """Return interrupts as clients see them."""
-    return [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in interrupts]
+    return [interrupt.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for interrupt in interrupts]
 
 
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:

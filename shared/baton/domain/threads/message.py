@@ -359,8 +359,8 @@ def text_asked(messages: Sequence[StoredMessage]) -> str | None:
 
 def text_said(messages: Iterable[StoredMessage]) -> str:
     """Return the texts of agents in ``messages`` as one."""
-    said = (message.text for message in messages if message.role is Role.ASSISTANT and message.is_said)
-    return "\n\n".join(text for text in said if text)
+    texts = (message.text for message in messages if message.role is Role.ASSISTANT and message.is_said)
+    return "\n\n".join(text for text in texts if text)
 
 
 def result_of(messages: Sequence[StoredMessage]) -> Any:

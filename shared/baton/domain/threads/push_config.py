@@ -63,8 +63,8 @@ class PushConfig:
     @property
     def secrets(self) -> dict[str, str]:
         """The secrets that its receiver gets, by name."""
-        given = {"token": self.token, "credentials": self.credentials}
-        return {name: value for name, value in given.items() if value is not None}
+        secrets = {"token": self.token, "credentials": self.credentials}
+        return {name: value for name, value in secrets.items() if value is not None}
 
     @property
     def without_secrets(self) -> PushConfig:
@@ -91,7 +91,9 @@ class PushConfig:
 
 def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
     """Return those of a thread's ``others`` that ``config`` takes the place of: the oldest ones of other tasks."""
-    elsewhere = sorted((each for each in others if each.root != config.root), key=lambda each: each.set_at)
+    elsewhere = sorted(
+        (push_config for push_config in others if push_config.root != config.root), key=lambda config: config.set_at
+    )
     return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
 
 

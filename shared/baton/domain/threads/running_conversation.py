@@ -106,8 +106,12 @@ class RunningConversation:
 
     @property
     def _taught_at(self) -> datetime | None:
-        done = (each for each in self.changed_workflows.values() if each.status is WorkflowStatus.COMPLETED)
-        return max((each.updated_at for each in done), default=self.thread.conversation.taught_at)
+        done = (
+            changed_workflow
+            for changed_workflow in self.changed_workflows.values()
+            if changed_workflow.status is WorkflowStatus.COMPLETED
+        )
+        return max((workflow.updated_at for workflow in done), default=self.thread.conversation.taught_at)
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -156,7 +160,7 @@ class RunningConversation:
             return changed
         return replace(
             changed.with_workflow(workflow),
-            resumable=tuple(each for each in self.resumable if each.id != workflow.id),
+            resumable=tuple(other for other in self.resumable if other.id != workflow.id),
             begun_ids=self.begun_ids | {workflow.id} if is_new else self.begun_ids,
         )
 
@@ -173,7 +177,7 @@ class RunningConversation:
         def blank(request: HandoffRequest) -> HandoffRequest:
             return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
 
-        changed = {place: blank(request) for place, request in self.changed_handoffs.items()}
+        changed = {position: blank(request) for position, request in self.changed_handoffs.items()}
         return replace(
             self, changed_handoffs=changed, handoff=blank(self.handoff) if self.handoff is not None else None
         )
@@ -193,8 +197,8 @@ class RunningConversation:
     def return_to_main(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
         """Make the main agent active again and save the workflow if it can be continued (unless not ``keeps``)."""
         specialist, workflow = self.agent, self.workflow
-        ended = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
-        back = replace(ended, agent=self.main, handoff=None, workflow=None)
+        conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
+        back = replace(conversation, agent=self.main, handoff=None, workflow=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
             return Returned(back._resumable_again(workflow), workflow)  # by a worker that died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
@@ -202,13 +206,13 @@ class RunningConversation:
         if not keeps:
             return Returned(back._with_changed_workflow(abandon(workflow, now)), None)
         if specialist.workflow is not None:
-            left = save(specialist.workflow, workflow, now)
+            resumable = save(specialist.workflow, workflow, now)
         else:  # its agent is not deployed at the moment
-            left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
-        back = back._with_changed_workflow(left)
-        if left.status is not WorkflowStatus.SAVED:
+            resumable = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
+        back = back._with_changed_workflow(resumable)
+        if resumable.status is not WorkflowStatus.SAVED:
             return Returned(back, None)
-        return Returned(back._resumable_again(left), left)
+        return Returned(back._resumable_again(resumable), resumable)
 
     def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
         """Make the main agent active again where the workflow is no longer this thread's to save."""
@@ -221,8 +225,8 @@ class RunningConversation:
     def _with_changed_workflow(self, workflow: Workflow) -> Self:
         return replace(self, changed_workflows={**self.changed_workflows, workflow.id: workflow})
 
-    def _resumable_again(self, left: Workflow) -> Self:
-        return replace(self, resumable=(left, *(each for each in self.resumable if each.id != left.id)))
+    def _resumable_again(self, former: Workflow) -> Self:
+        return replace(self, resumable=(former, *(workflow for workflow in self.resumable if workflow.id != former.id)))
 
 
 @dataclass(frozen=True, slots=True)

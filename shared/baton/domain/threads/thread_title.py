@@ -48,9 +48,9 @@ def given_title(text: str) -> str:
     title = normal_form("NFC", encodable(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
-    if any(unicodedata.category(each) in _BREAKING for each in title):
+    if any(unicodedata.category(character) in _BREAKING for character in title):
         raise InvalidRequest("title must be one line without control characters.")
-    if any(each in _REORDERING for each in title):
+    if any(character in _REORDERING for character in title):
         raise InvalidRequest("title must not contain characters that change the direction of text.")
     if not _is_seen(title):
         raise InvalidRequest("title must not be blank.")
@@ -78,9 +78,11 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
 
 def _plain(text: str) -> str:
     """Return ``text`` as one line, without control characters and what changes directions."""
-    kept = (" " if unicodedata.category(each) in _BREAKING else each for each in encodable(text))
-    return normal_form("NFC", " ".join("".join(each for each in kept if each not in _REORDERING).split()))
+    characters = (" " if unicodedata.category(character) in _BREAKING else character for character in encodable(text))
+    return normal_form(
+        "NFC", " ".join("".join(character for character in characters if character not in _REORDERING).split())
+    )
 
 
 def _is_seen(text: str) -> bool:
-    return any(unicodedata.category(each) not in _UNSEEN for each in text)
+    return any(unicodedata.category(character) not in _UNSEEN for character in text)
