@@ -204,9 +204,9 @@ class Answer:
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[AnswerChunk]:
         self._begun = True
         key, text = _key(event.artifact), text_of(event.artifact)
-        said = self._said.get(key)
-        if event.append and said is not None and said.length:
-            said.add(text)
+        stated = self._said.get(key)
+        if event.append and stated is not None and stated.length:
+            stated.add(text)
             yield from self._give(text)
         else:
             yield from self._new_text(key, text)
@@ -225,18 +225,18 @@ class Answer:
     def _note_documents(self, whole: Message | Artifact) -> None:
         """Record the documents that a message or artifact of this answer names."""
         if _key(whole) not in self._earlier:
-            for each in documents_in(whole.metadata):
+            for document in documents_in(whole.metadata):
                 if len(self._documents) < MAX_DOCUMENTS:
-                    self._documents.setdefault(source_key(each), each)
+                    self._documents.setdefault(source_key(document), document)
 
     def _extra(self, whole: Message | Artifact) -> Iterator[AgentData | AgentFile]:
         """Yield the new data and files of a message or artifact."""
         for content, extra in extras_of(whole):
-            known = {content, f"{_key(whole)} {content}"}
-            if known.isdisjoint(self._extras):
+            keys = {content, f"{_key(whole)} {content}"}
+            if keys.isdisjoint(self._extras):
                 self._has_extras = True
                 yield extra
-            self._extras |= known
+            self._extras |= keys
 
     def _new_text(self, key: str, text: str) -> Iterator[TextDelta]:
         """Yield the new text of ``key``."""
@@ -274,8 +274,8 @@ class Answer:
     def _is_a_repetition(self, text: str) -> bool:
         content = text.strip()
         return any(
-            said.length >= len(content) and content == said.text.strip()
-            for key, said in self._said.items()
+            text.length >= len(content) and content == text.text.strip()
+            for key, text in self._said.items()
             if key not in self._earlier
         )
 

@@ -75,10 +75,10 @@ class AgentCards:
         key = _key(address, tenant_id, signature)
         cached = self._cards.get(key)
         if cached is None or self._monotonic() >= cached.until:
-            found = await _find(address, client, cached)
+            card = await _find(address, client, cached)
             if signature is not None:
-                await self._keys.verify(found.source, signature, client, tenant_id=tenant_id)
-            cached = replace(found, until=self._monotonic() + CARD_SECONDS)
+                await self._keys.verify(card.source, signature, client, tenant_id=tenant_id)
+            cached = replace(card, until=self._monotonic() + CARD_SECONDS)
             self._cards[key] = cached
         return cached.card
 
@@ -91,27 +91,27 @@ def _key(address: str, tenant_id: str | None, signature: CardSignature | None) -
     return address, tenant_id, signature.model_dump_json() if signature is not None else ""
 
 
-async def _find(address: str, client: httpx.AsyncClient, known: _CachedCard | None) -> _CachedCard:
+async def _find(address: str, client: httpx.AsyncClient, card: _CachedCard | None) -> _CachedCard:
     if address.endswith(".json"):
-        return await _fetch(address, client, known)
+        return await _fetch(address, client, card)
     current, older = (address.rstrip("/") + path for path in WELL_KNOWN)
     try:
-        return await _fetch(current, client, known)
+        return await _fetch(current, client, card)
     except AgentCardResolutionError as error:
         if error.status_code != httpx.codes.NOT_FOUND:
             raise
-        return await _fetch(older, client, known)
+        return await _fetch(older, client, card)
 
 
-async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None) -> _CachedCard:
-    """Return the card at ``url``: ``known`` if it is from there and the agent says that it has not changed."""
+async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
+    """Return the card at ``url``: ``cached_card`` if it is from there and the agent says that it has not changed."""
     headers = {}
-    if known is not None and known.url == url and known.entity_tag is not None:
-        headers["If-None-Match"] = known.entity_tag
+    if cached_card is not None and cached_card.url == url and cached_card.entity_tag is not None:
+        headers["If-None-Match"] = cached_card.entity_tag
     try:
         response = await client.get(url, headers=headers)
-        if headers and known is not None and response.status_code == httpx.codes.NOT_MODIFIED:
-            return known
+        if headers and cached_card is not None and response.status_code == httpx.codes.NOT_MODIFIED:
+            return cached_card
         response.raise_for_status()
     except httpx.HTTPStatusError as error:
         raise AgentCardResolutionError(str(error), status_code=error.response.status_code) from error

@@ -85,18 +85,18 @@ async def fetched(
 
     ``http`` makes a guarded client. ``credentials`` are sent to the origin of ``home`` only.
     """
-    kept = list(files)
+    attachments = list(files)
     try:
         async with asyncio.timeout(FETCH_SECONDS), http() as client:
             client.follow_redirects = False
             client.headers["Accept-Encoding"] = "identity"  # what is compressed may be a thousand times as long
             client.timeout = httpx.Timeout(FETCH_SECONDS, connect=CONNECT_SECONDS)
-            for index, file in enumerate(kept[:MAX_FETCHED]):
+            for index, file in enumerate(attachments[:MAX_FETCHED]):
                 if file.url is not None:
-                    kept[index] = await _with_bytes(file, file.url, client, home, credentials)
+                    attachments[index] = await _with_bytes(file, file.url, client, home, credentials)
     except TimeoutError:
         Logger(child=True).info("Files of a remote agent came too slowly")
-    return kept
+    return attachments
 
 
 async def _with_bytes(

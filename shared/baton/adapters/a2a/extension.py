@@ -54,8 +54,8 @@ def report_in(metadata: Struct) -> AgentReport | None:
     What it leaves out of the report is empty; what is not of the shape is not a report.
     """
     plain = MessageToDict(metadata)
-    for place in (plain.get(EXTENSION_URI), plain):
-        report = place.get("return") if isinstance(place, dict) else None
+    for candidate in (plain.get(EXTENSION_URI), plain):
+        report = candidate.get("return") if isinstance(candidate, dict) else None
         if isinstance(report, dict):
             return AgentReport(_text(report, "summary")[:MAX_SUMMARY], _text(report, "outcome")[:MAX_OUTCOME])
     return None
@@ -66,9 +66,13 @@ def documents_in(metadata: Struct) -> list[dict[str, Any]]:
     about = MessageToDict(metadata).get(EXTENSION_URI)
     lists = [about.get(name) for name in ("sources", "consulted")] if isinstance(about, dict) else [None, None]
     sources, consulted = (
-        [each for each in (listed if isinstance(listed, list) else ()) if _is_document(each)] for listed in lists
+        [document for document in (listed if isinstance(listed, list) else ()) if _is_document(document)]
+        for listed in lists
     )
-    return [*map(_document, sources), *({**drop_citation(_document(each)), CONSULTED: True} for each in consulted)]
+    return [
+        *map(_document, sources),
+        *({**drop_citation(_document(document)), CONSULTED: True} for document in consulted),
+    ]
 
 
 def _is_document(named: Any) -> bool:
@@ -77,15 +81,15 @@ def _is_document(named: Any) -> bool:
 
 def _document(named: dict[str, Any]) -> dict[str, Any]:
     """Return a document with the fields that sources have: texts, whole numbers, and an address of a web page."""
-    texts = {name: each for name in _TEXTS if isinstance(each := named.get(name), str)}
+    texts = {name: text for name in _TEXTS if isinstance(text := named.get(name), str)}
     numbers = {
-        name: int(each)
+        name: int(text)
         for name in ("page", "number")
-        if isinstance(each := named.get(name), int | float) and 0 < each < MAX_NUMBER
+        if isinstance(text := named.get(name), int | float) and 0 < text < MAX_NUMBER
     }
     url = named.get("url")
-    known = {"kind": DOCUMENT_SOURCE, "score": None, "section": None, "page": None, **texts, **numbers}
-    return {**known, "url": url if isinstance(url, str) and is_web_url(url) else None}
+    fields = {"kind": DOCUMENT_SOURCE, "score": None, "section": None, "page": None, **texts, **numbers}
+    return {**fields, "url": url if isinstance(url, str) and is_web_url(url) else None}
 
 
 def _text(report: dict[str, Any], key: str) -> str:

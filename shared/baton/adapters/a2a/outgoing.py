@@ -30,14 +30,14 @@ def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence
 
     Structured data becomes text for an agent that takes no JSON, and where A2A cannot carry it as data.
     """
-    refused = [each for each in task.attachments if not accepts(modes, each.media_type)]
+    refused = [attachment for attachment in task.attachments if not accepts(modes, attachment.media_type)]
     words = [task.message] if task.message else []
     data = task.data
     if data is not None and not _is_carried(data):
         words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is not text
     elif data is not None and not accepts(modes, JSON):
         words, data = [*words, json.dumps(data, ensure_ascii=False)], None
-    taken = tuple(each for each in task.attachments if each not in refused)
+    taken = tuple(attachment for attachment in task.attachments if attachment not in refused)
     return replace(task, message="\n".join(words), attachments=taken, data=data), refused
 
 
@@ -70,9 +70,9 @@ def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
     context = _context(task.handoff, task.message) if task.handoff is not None else ""
     if context:
         yield Part(text=context, metadata=CONTEXT)
-    for each in missing:
-        kind = each.media_type or "files of an unknown type"
-        yield Part(text=NOT_TAKEN.format(name=each.name or "without a name", kind=kind), metadata=CONTEXT)
+    for lacking in missing:
+        kind = lacking.media_type or "files of an unknown type"
+        yield Part(text=NOT_TAKEN.format(name=lacking.name or "without a name", kind=kind), metadata=CONTEXT)
     for attachment in task.attachments:
         yield _file(attachment)
     if task.data is not None:
@@ -86,8 +86,8 @@ def _context(handed: HandedOver, message: str) -> str:
     if handed.request.context_mode is ContextMode.SUMMARY:
         summary = handed.request.context_summary.strip()
         return SUMMARY.format(summary=summary) if summary and summary != message.strip() else ""
-    said = [f"{role}: {text}" for role, text in handed.recent_messages]
-    return "\n".join([MESSAGES, *said]) if said else ""
+    lines = [f"{role}: {text}" for role, text in handed.recent_messages]
+    return "\n".join([MESSAGES, *lines]) if lines else ""
 
 
 def _file(attachment: Attachment) -> Part:

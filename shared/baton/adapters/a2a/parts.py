@@ -66,8 +66,8 @@ def data_part(value: Any) -> Part:
 def accepts(modes: Iterable[str], media_type: str | None) -> bool:
     """Return whether one of a card's input ``modes`` covers the media type. A card without modes takes everything."""
     modes = [mode.partition(";")[0].strip().casefold() for mode in modes]
-    asked = MediaType.parse(media_type)
-    essence = asked.essence or OCTETS
+    requested = MediaType.parse(media_type)
+    essence = requested.essence or OCTETS
     ranges = ("*", "*/*", essence, f"{essence.partition('/')[0]}/*")
     return not modes or any(mode in ranges for mode in modes)
 
@@ -108,7 +108,7 @@ def _json(part: Part) -> str:
 def _with_whole_numbers(value: Any) -> Any:
     """Return the value with whole numbers as such: protobuf has only floating-point ones."""
     if isinstance(value, dict):
-        return {key: _with_whole_numbers(each) for key, each in value.items()}
+        return {key: _with_whole_numbers(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_with_whole_numbers(each) for each in value]
+        return [_with_whole_numbers(member) for member in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

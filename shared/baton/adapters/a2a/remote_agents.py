@@ -212,7 +212,7 @@ class RemoteAgents:
             case AgentData():
                 return AgentData(self._redact_values(chunk.value))
             case AgentFile(file):
-                name, url = (self._redacted(each) if each is not None else None for each in (file.name, file.url))
+                name, url = (self._redacted(text) if text is not None else None for text in (file.name, file.url))
                 return AgentFile(replace(file, name=name, url=url))
         return chunk
 
@@ -220,9 +220,9 @@ class RemoteAgents:
         if isinstance(value, str):
             return self._redacted(value)
         if isinstance(value, list):
-            return [self._redact_values(each) for each in value]
+            return [self._redact_values(member) for member in value]
         if isinstance(value, dict):
-            return {self._redacted(key): self._redact_values(each) for key, each in value.items()}
+            return {self._redacted(key): self._redact_values(member) for key, member in value.items()}
         return value
 
     def _reported(self, done: AgentDone) -> AgentDone:
@@ -255,9 +255,9 @@ async def without_thinking(
         yield piece
 
 
-def _shown(found: Separated) -> list[TextDelta | TextTakenBack]:
-    taken_back: list[TextDelta | TextTakenBack] = [TextTakenBack()] if found.takes_back else []
-    return [*taken_back, TextDelta(found.text)] if found.text else taken_back
+def _shown(separated: Separated) -> list[TextDelta | TextTakenBack]:
+    taken_back: list[TextDelta | TextTakenBack] = [TextTakenBack()] if separated.takes_back else []
+    return [*taken_back, TextDelta(separated.text)] if separated.text else taken_back
 
 
 def _circuit(agent: AgentDefinition, remote: RemoteAgent) -> str:

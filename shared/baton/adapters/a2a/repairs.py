@@ -45,7 +45,7 @@ def repair(value: Any) -> Any:
     An example is a time without a zone, as fasta2a writes it: the SDK would refuse the whole answer.
     """
     if isinstance(value, list):
-        return [repair(each) for each in value if isinstance(each, dict)]
+        return [repair(member) for member in value if isinstance(member, dict)]
     if not isinstance(value, dict):
         return value
     return {
@@ -96,7 +96,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(member, str) for member in value)
 
 
 HOLDERS = frozenset(

@@ -51,20 +51,20 @@ def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
     The key determines the algorithm, never the header, and no address of the header is fetched.
     """
     trusted = {key.key_id: key for key in keys}
-    given = card.get("signatures")
-    if not isinstance(given, list) or not given:
+    signatures = card.get("signatures")
+    if not isinstance(signatures, list) or not signatures:
         raise UntrustedCard("it is not signed")
     try:
         forms = [form(card) for form in FORMS]
     except Exception:  # noqa: BLE001 - untrusted JSON
         raise UntrustedCard("it has no canonical form") from None
     is_known = False
-    for each in given[:MAX_SIGNATURES]:
-        key = trusted.get(signing_key_id(each))
+    for signature in signatures[:MAX_SIGNATURES]:
+        key = trusted.get(signing_key_id(signature))
         if key is None:
             continue
         is_known = True
-        if any(_is_signed(each, form, key) for form in forms):
+        if any(_is_signed(signature, form, key) for form in forms):
             return
     raise UntrustedCard("its signature is wrong" if is_known else "no trusted key has signed it")
 
@@ -86,15 +86,15 @@ def public_keys(key_set: Any) -> list[jwt.PyJWK]:
     """Return the usable keys of a JWK set: with an id, for signatures with a private key. Raises ``ValueError``."""
     if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
         raise ValueError("it is no JWK set: a JSON object with a list of keys")
-    found = []
-    for each in key_set["keys"][:100]:
+    jwks = []
+    for entry in key_set["keys"][:100]:
         try:
-            key = jwt.PyJWK(each)
+            key = jwt.PyJWK(entry)
         except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
             continue
         if key.key_id and key.algorithm_name in SIGNATURE_ALGORITHMS:
-            found.append(key)
-    return found
+            jwks.append(key)
+    return jwks
 
 
 def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> bool:

@@ -56,8 +56,8 @@ class TrustedKeys:
 
 def _is_rotated(card: Mapping[str, Any], read: _ReadKeys) -> bool:
     """Return whether the card names no key that was read, as after a rotation."""
-    given = card.get("signatures")
-    named = {signing_key_id(each) for each in given} if isinstance(given, list) else set()
+    signatures = card.get("signatures")
+    named = {signing_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
     return not named & {key.key_id for key in read.keys}
 
 

@@ -43,8 +43,8 @@ def http_client(
     """
     from baton.adapters.egress.clients import client
 
-    made: httpx.AsyncClient = client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
-    return made
+    async_client: httpx.AsyncClient = client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    return async_client
 
 
 def http2_client(
@@ -58,5 +58,5 @@ def http2_client(
     """Return a client like that of ``http_client``, with httpx2's classes and errors."""
     from baton.adapters.egress.clients import client
 
-    made: httpx2.AsyncClient = client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
-    return made
+    async_client: httpx2.AsyncClient = client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    return async_client

@@ -151,12 +151,12 @@ class Guard:
         is_failure: bool | None = False
         if error is not None:
             is_failure = self._is_failure(error) if isinstance(error, Exception) else None
-        for place, (circuit, era) in enumerate(self._entered, start=1):
+        for number, (circuit, era) in enumerate(self._entered, start=1):
             if era != circuit.era:
                 continue
             if is_failure is None:
                 self._breakers._note_abandonment(circuit)
             elif is_failure:
-                self._breakers._note_failure(circuit, self._conversation if place == len(self._keys) else None)
+                self._breakers._note_failure(circuit, self._conversation if number == len(self._keys) else None)
             else:
                 self._breakers._note_success(circuit)

@@ -22,8 +22,8 @@ S = TypeVar("S")
 
 async def addresses_of(host: str, port: int) -> Sequence[str]:
     """Return the addresses that the system's resolver finds."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
 
 
 async def connect(
@@ -59,5 +59,5 @@ async def connect(
 
 
 def _at_most(seconds: float | None, end: float | None) -> float | None:
-    left = None if end is None else max(0.0, end - time.monotonic())
-    return min((limit for limit in (seconds, left) if limit is not None), default=None)
+    seconds_left = None if end is None else max(0.0, end - time.monotonic())
+    return min((limit for limit in (seconds, seconds_left) if limit is not None), default=None)

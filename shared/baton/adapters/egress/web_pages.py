@@ -129,12 +129,14 @@ class HttpPages:
 
     async def _robots(self, host: _Host, url: str) -> RobotFileParser | None:
         """Return the rules of a host; None if it has none."""
-        place = str(httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password=""))
+        robots_url = str(
+            httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password="")
+        )
         for _ in range(MAX_REDIRECTS + 1):
-            response = await self._pace(host, place, {}, MAX_ROBOTS_BYTES)
+            response = await self._pace(host, robots_url, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
                 break
-            place = _target(place, response)
+            robots_url = _target(robots_url, response)
         if 400 <= response.status_code < 500:
             return None
         if response.status_code != 200:

@@ -107,8 +107,8 @@ class OpenSearchAdministration:
                 },
                 allow_partial_search_results=False,
             )
-            found = answer["aggregations"]["sources"]
-            for bucket in found["buckets"]:
+            aggregation = answer["aggregations"]["sources"]
+            for bucket in aggregation["buckets"]:
                 key = bucket["key"]
                 yield IndexedSource(
                     key["tenant"],
@@ -117,7 +117,7 @@ class OpenSearchAdministration:
                     bucket["doc_count"],
                     bucket["without_vectors"]["doc_count"],
                 )
-            after = found.get("after_key")
+            after = aggregation.get("after_key")
             if after is None:
                 return
 

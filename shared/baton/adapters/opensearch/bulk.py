@@ -54,18 +54,18 @@ async def _execute(
     attempt = 0
     while open_places:
         attempt += 1
-        lines = [line for place in open_places for line in operations[place].lines]
+        lines = [line for open_place in open_places for line in operations[open_place].lines]
         answer = await engine.lines("/_bulk", lines, refresh=refresh)
         refused: list[int] = []
         failure = None
-        for place, item in zip(open_places, answer["items"], strict=True):
+        for open_place, item in zip(open_places, answer["items"], strict=True):
             [result] = item.values()
-            status = statuses[place] = result["status"]
+            status = statuses[open_place] = result["status"]
             if status < 300 or status in accepted:
                 continue
             error = error_of(status, result.get("error"))
             if status == 429:
-                refused.append(place)
+                refused.append(open_place)
                 last_refusal = error
             elif failure is None:
                 failure = error

@@ -159,8 +159,8 @@ def _signer(url: str) -> Any:
 
 def region_of(url: str) -> str | None:
     """Return the region of a domain of AWS by its own host name, None for any other host."""
-    found = AWS_HOST.search(url)
-    return found["region"] if found else None
+    match = AWS_HOST.search(url)
+    return match["region"] if match else None
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class OpenSearchIndex:
                 source = to_source(
                     scope, index, document, now, vectors=_vectors_fit(document, version), words=version.has_words
                 )
-                place = {
+                action = {
                     "_index": alias,
                     "_id": engine_id(scope, index, document.id),
                     "routing": scope.tenant_id,
@@ -111,7 +111,7 @@ class OpenSearchIndex:
                     "version": source["written_at"],
                     "version_type": "external_gte",
                 }
-                operations.append(Operation({"index": place}, source))
+                operations.append(Operation({"index": action}, source))
             try:
                 await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
             except EngineError as problem:
@@ -130,19 +130,19 @@ class OpenSearchIndex:
         alias = self.layout.read_alias(index)
         text = encodable(query.text[:QUERY_CHARACTERS])
         lines: list[dict[str, Any]] = []
-        asked: list[SearchClause] = []
+        clauses: list[SearchClause] = []
         conditions = [*chosen_by(scope, index, query.filter), readable_by(scope)]
         for clause in query.clauses:
-            wanted = self._clause_search(clause, text, query, conditions)
-            if wanted is not None and query.candidates > 0:
-                asked.append(clause)
-                lines += [_header(alias, scope), wanted]
+            body = self._clause_search(clause, text, query, conditions)
+            if body is not None and query.candidates > 0:
+                clauses.append(clause)
+                lines += [_header(alias, scope), body]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
-        if not asked:
+        if not clauses:
             return SearchResult(candidates, {})
         engine_ids: dict[str, str] = {}
         answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
-        for clause, response in zip(asked, answer["responses"], strict=True):
+        for clause, response in zip(clauses, answer["responses"], strict=True):
             hits = _hits(response, clause)
             candidates[clause] = [
                 Candidate(id_, _raw_score(clause, score), source_id)
@@ -155,8 +155,8 @@ class OpenSearchIndex:
         # A document may have been deleted between the two requests.
         gone = wanted_ids - documents.keys()
         present = {
-            clause: [candidate for candidate in found if candidate.id not in gone]
-            for clause, found in candidates.items()
+            clause: [candidate for candidate in candidate if candidate.id not in gone]
+            for clause, candidate in candidates.items()
         }
         return SearchResult(present, documents)
 
@@ -178,9 +178,9 @@ class OpenSearchIndex:
             return
         lines: list[dict[str, Any]] = []
         for clause, lacking in missing.items():
-            named = {"ids": {"values": [engine_ids[each.id] for each in lacking]}}
-            asked = self._clause_search(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
-            lines += [_header(alias, scope), asked or {}]
+            named = {"ids": {"values": [engine_ids[candidate.id] for candidate in lacking]}}
+            body = self._clause_search(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
+            lines += [_header(alias, scope), body or {}]
         answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
         for (clause, lacking), response in zip(missing.items(), answer["responses"], strict=True):
             sorts = [hit["sort"] for hit in _hits(response, clause)]
@@ -255,8 +255,8 @@ class OpenSearchIndex:
         }
         if clause.signal is Signal.WORDS:
             terms = _word_conditions(clause.view, text)
-            wanted = {"should": terms, "minimum_should_match": 1, "filter": [*conditions]}
-            return {**body, "query": {"bool": wanted}}
+            matching = {"should": terms, "minimum_should_match": 1, "filter": [*conditions]}
+            return {**body, "query": {"bool": matching}}
         if query.vector is None or not any(query.vector):
             return None
         same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
@@ -280,11 +280,11 @@ class OpenSearchIndex:
             _source_excludes=WITHOUT_VECTORS,
         )
         documents = {}
-        for found in answer["docs"]:
-            if "error" in found:
-                raise error_of(None, found["error"])
-            if found.get("found"):
-                document = from_source(found["_source"])
+        for doc in answer["docs"]:
+            if "error" in doc:
+                raise error_of(None, doc["error"])
+            if doc.get("found"):
+                document = from_source(doc["_source"])
                 documents[document.id] = document
         return documents
 

@@ -86,8 +86,8 @@ class Copy:
 
     async def _copy(self, query: Source) -> None:
         async for hits in self._batches(self._old, query):
-            known = await self._known(hits)
-            hits = [hit for hit in hits if hit["_id"] not in known]
+            copied = await self._known(hits)
+            hits = [hit for hit in hits if hit["_id"] not in copied]
             if not hits:
                 continue
             await self._fit([hit["_source"] for hit in hits])
@@ -120,7 +120,7 @@ class Copy:
     async def _known(self, hits: Sequence[Source]) -> set[str]:
         """Return the ids of those that the new version has as they are, or newer."""
         answer = await self._get(self._new, hits)
-        written = {each["_id"]: each["_source"]["written_at"] for each in answer if each.get("found")}
+        written = {copy["_id"]: copy["_source"]["written_at"] for copy in answer if copy.get("found")}
         return {hit["_id"] for hit in hits if written.get(hit["_id"], -1) >= hit["_source"]["written_at"]}
 
     async def _fit(self, sources: Sequence[Source]) -> None:
@@ -182,7 +182,7 @@ class Copy:
 
     async def _delete_deleted(self, hits: Sequence[Source]) -> None:
         """Delete what was deleted from the old version between its reading and its writing."""
-        gone = {each["_id"] for each in await self._get(self._old, hits) if not each.get("found")}
+        gone = {original["_id"] for original in await self._get(self._old, hits) if not original.get("found")}
         operations = [
             Operation({"delete": {"_index": self._write_alias, "_id": hit["_id"], "routing": hit["_routing"]}})
             for hit in hits
@@ -192,7 +192,7 @@ class Copy:
             await bulk(self._engine, operations, accepted=frozenset({404}))
 
     async def _get(self, version: Version, hits: Sequence[Source]) -> list[Source]:
-        wanted = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]
-        answer = await self._engine.request("POST", f"/{version.name}/_mget", {"docs": wanted})
+        requests = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]
+        answer = await self._engine.request("POST", f"/{version.name}/_mget", {"docs": requests})
         documents: list[Source] = answer["docs"]
         return documents

@@ -48,7 +48,7 @@ class Versions:
     async def all(self, index: IndexName) -> list[Version]:
         """Return all versions, in the order of their numbers."""
         layout = self._layout
-        found: dict[str, Any] = await self._engine.request(
+        answer: dict[str, Any] = await self._engine.request(
             "GET",
             f"/{layout.version_pattern(index)}",
             allow_no_indices=True,
@@ -56,7 +56,7 @@ class Versions:
             filter_path="*.aliases,*.mappings._meta,*.mappings.properties.views.properties.*.properties.text.type",
         )
         versions = []
-        for name, described in found.items():
+        for name, described in answer.items():
             number = layout.version_number(index, name)
             if number is None:
                 continue

@@ -59,7 +59,7 @@ def phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterat
     One without a country code must be grouped as in its country, or a word such as "call" must stand before it: a row
     of digits alone is more often an order's or a customer's number.
     """
-    masked = _NO_PHONE.sub(lambda found: "#" * len(found[0]), text)
+    masked = _NO_PHONE.sub(lambda match: "#" * len(match[0]), text)
     checked = 0
     for run in _RUN.finditer(masked):
         for start, end in _pieces(masked, run.start(), run.end()):
@@ -97,12 +97,12 @@ def _match(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[
     if end < len(text) and text[end].isalpha():
         return
     is_named = _NAMED.search(text, max(0, start - _NEAR), start) is not None
-    taken = [(found.start, found.end) for found in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID)]
+    taken = [(match.start, match.end) for match in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID)]
     if not taken:
         leniency = Leniency.VALID if is_named else Leniency.STRICT_GROUPING
         for region in regions:
             matches = PhoneNumberMatcher(piece, region, leniency=leniency)
-            taken = [(found.start, found.end) for found in matches if is_named or not found.raw_string.isdigit()]
+            taken = [(match.start, match.end) for match in matches if is_named or not match.raw_string.isdigit()]
             if taken:
                 break
     for first, last in taken:

@@ -45,10 +45,10 @@ _IDS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def card_numbers(text: str) -> Iterator[PiiSpan]:
     """Yield payment card numbers: of an issuer's range and length, with the right check digit (Luhn)."""
-    for found in _CARD.finditer(text):
-        digits = _PAYMENT_GROUPS.sub("", found[0])
+    for match in _CARD.finditer(text):
+        digits = _PAYMENT_GROUPS.sub("", match[0])
         if digits.isascii() and _ISSUERS.fullmatch(digits) and luhn.is_valid(digits):
-            yield PiiSpan(found.start(), found.end(), PiiKind.CARD)
+            yield PiiSpan(match.start(), match.end(), PiiKind.CARD)
 
 
 def account_numbers(text: str) -> Iterator[PiiSpan]:
@@ -64,8 +64,8 @@ def account_numbers(text: str) -> Iterator[PiiSpan]:
         for stop in range(rest.end(), start.end() + 10, -1):
             if not text[stop - 1].isalnum() or (stop < len(text) and text[stop].isalnum()):
                 continue  # not the end of a word
-            found = text[start.start() : stop]
-            if _has_check_digits(found) and iban.is_valid(found):
+            number = text[start.start() : stop]
+            if _has_check_digits(number) and iban.is_valid(number):
                 end = stop
                 yield PiiSpan(start.start(), stop, PiiKind.IBAN)
                 break
@@ -80,7 +80,7 @@ def _has_check_digits(account: str) -> bool:
 def national_ids(text: str) -> Iterator[PiiSpan]:
     """Yield national ids of persons whose form and check digits are right."""
     for pattern, module in _IDS:
-        for found in pattern.finditer(text):
+        for match in pattern.finditer(text):
             is_valid: Callable[[str], bool] = import_module(module).is_valid
-            if is_valid(found[0]):
-                yield PiiSpan(found.start(), found.end(), PiiKind.NATIONAL_ID)
+            if is_valid(match[0]):
+                yield PiiSpan(match.start(), match.end(), PiiKind.NATIONAL_ID)

@@ -55,8 +55,8 @@ class EmbedKeys:
         Raises ``StoreUnavailable`` if the secret cannot be read.
         """
         try:
-            known = self._keys.of(self._secrets.get(self._name)).get(kid)
-            return known or self._keys.of(self._secrets.renewed(self._name)).get(kid)
+            embed_key = self._keys.of(self._secrets.get(self._name)).get(kid)
+            return embed_key or self._keys.of(self._secrets.renewed(self._name)).get(kid)
         except NotFound as error:
             _log.error("No embed token can be checked: %s", error)
             count(Metric.KEYS_UNREADABLE)

@@ -84,9 +84,9 @@ class TokenExchanges:
         subject, seconds = await asyncio.to_thread(self._subjects.open, scope)
         digest = hashlib.sha256(subject.encode()).hexdigest()
         key = (scope.tenant_id, scope.user_id, digest, target.model_dump_json())
-        kept = self._kept.get(key)
-        if kept is not None and self._monotonic() < kept.until:
-            return kept.token
+        cached = self._kept.get(key)
+        if cached is not None and self._monotonic() < cached.until:
+            return cached.token
         asked_at = self._monotonic()
         token, lifetime = _read(await self._ask(target, client_secret, subject), subject)
         usable = min(lifetime, seconds, LONGEST_SECONDS) - MARGIN_SECONDS
@@ -125,8 +125,8 @@ class TokenExchanges:
         if isinstance(code, str) and code in OF_THE_USER and response.status_code in (400, 401, 403):
             _log.warning("A token endpoint has refused a user's token: %s.", code)
             raise Unauthorized(REFUSED)
-        known = code if isinstance(code, str) and code.isidentifier() and len(code) < 50 else "no error of OAuth"
-        raise _unusable(f"it answered HTTP {response.status_code} ({known})")
+        reason = code if isinstance(code, str) and code.isidentifier() and len(code) < 50 else "no error of OAuth"
+        raise _unusable(f"it answered HTTP {response.status_code} ({reason})")
 
 
 def _read(answer: dict[str, Any], subject: str) -> tuple[str, float]:

@@ -48,8 +48,8 @@ class IssuerKeys:
         """Return the key ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
         if algorithm not in self.issuer.algorithms:
             return None
-        wanted = (kid, algorithm)
-        return self._keys.get().get(wanted) or self._keys.renewed().get(wanted)
+        key_name = (kid, algorithm)
+        return self._keys.get().get(key_name) or self._keys.renewed().get(key_name)
 
     def unreadable(self) -> str | None:
         """Return why the keys cannot be read; None if they can."""
@@ -74,10 +74,10 @@ class IssuerKeys:
         if self.issuer.jwks_url is not None:
             return self.issuer.jwks_url
         # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
-        found = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration", requests)
-        if found["issuer"] != self.issuer.issuer:
+        configuration = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration", requests)
+        if configuration["issuer"] != self.issuer.issuer:
             raise ValueError("the discovery document is another issuer's")
-        return str(found["jwks_uri"])
+        return str(configuration["jwks_uri"])
 
     def _fetch(self, url: str, requests: TimedRequests) -> dict[str, Any]:
         if urlsplit(url).scheme not in self._schemes:
@@ -124,11 +124,11 @@ class TrustedIssuers:
 
     def _now(self) -> dict[str, IssuerKeys]:
         issuers = self._read()
-        read, known = self._latest
+        read, key_sets = self._latest
         if issuers is not read:
-            known = {each.issuer: self._keys(each, known.get(each.issuer)) for each in issuers}
-            self._latest = (issuers, known)
-        return known
+            key_sets = {issuer.issuer: self._keys(issuer, key_sets.get(issuer.issuer)) for issuer in issuers}
+            self._latest = (issuers, key_sets)
+        return key_sets
 
     def _keys(self, issuer: OidcIssuer, before: IssuerKeys | None) -> IssuerKeys:
         return before if before is not None and before.issuer == issuer else self._make(issuer)

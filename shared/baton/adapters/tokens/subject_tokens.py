@@ -71,7 +71,7 @@ class SubjectTokens:
 
 def parse_delegation_keys(text: str) -> MultiFernet:
     """Return the keys. Raises ``InternalError``, without the text."""
-    keys = [each for each in re.split(r"[\s,]+", text) if each]
+    keys = [part for part in re.split(r"[\s,]+", text) if part]
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except (ValueError, TypeError):

@@ -36,8 +36,8 @@ class TimedRequests:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._timer.cancel()
-        for each in self._sockets:
-            each.close()
+        for opened in self._sockets:
+            opened.close()
 
     def read(self, url: str, headers: dict[str, str], most: int) -> bytes:
         """Return the body, up to ``most`` bytes of it. Raises ``OSError`` and ``http.client.HTTPException``."""
@@ -59,19 +59,19 @@ class TimedRequests:
         connection = kind(host, **options)
         connect: Callable[..., socket.socket] = connection._create_connection  # type: ignore[attr-defined]
 
-        def connect_noted(*given: Any) -> socket.socket:
-            made = connect(*given)
-            self._sockets.append(made.dup())  # TLS takes the socket itself over
-            return made
+        def connect_noted(*arguments: Any) -> socket.socket:
+            opened = connect(*arguments)
+            self._sockets.append(opened.dup())  # TLS takes the socket itself over
+            return opened
 
         connection._create_connection = connect_noted  # type: ignore[attr-defined]
         return connection
 
     def _end(self) -> None:
         self._is_over = True
-        for each in self._sockets:
+        for opened in self._sockets:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                opened.shutdown(socket.SHUT_RDWR)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

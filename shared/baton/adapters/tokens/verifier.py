@@ -195,9 +195,9 @@ def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identi
 def _permissions(claim: object) -> frozenset[str]:
     if claim is None:
         return frozenset()
-    given = claim.split() if isinstance(claim, str) else claim
-    if not isinstance(given, list) or len(given) > MAX_PERMISSIONS:
+    names = claim.split() if isinstance(claim, str) else claim
+    if not isinstance(names, list) or len(names) > MAX_PERMISSIONS:
         raise TokenRefused(f"its permissions are not a list or a string of at most {MAX_PERMISSIONS} names")
-    if not all(isinstance(name, str) and PERMISSION.fullmatch(name) for name in given):
+    if not all(isinstance(name, str) and PERMISSION.fullmatch(name) for name in names):
         raise TokenRefused("one of its permissions is not a scope token of 1 to 64 characters")
-    return frozenset(given)
+    return frozenset(names)

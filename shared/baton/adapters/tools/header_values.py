@@ -75,14 +75,14 @@ class HeaderValues:
         return text
 
     def _value(self, reference: SecretReference) -> str:
-        place = reference.place(self._stage)
+        parameter = reference.place(self._stage)
         store = self._secrets if reference.secret is not None else self._parameters
-        secret = store.get(place)
+        secret = store.get(parameter)
         if reference.key is not None:
-            secret = _field(secret, reference.key, place)
+            secret = _field(secret, reference.key, parameter)
         secret = secret.strip()
         if not secret or not secret.isascii() or not secret.isprintable():
-            raise NotFound(f"The value of {place} cannot be sent in a header.")
+            raise NotFound(f"The value of {parameter} cannot be sent in a header.")
         if len(secret) >= SHORTEST:
             self._given.add(secret)
         return reference.format.replace("{}", secret)
@@ -103,7 +103,7 @@ class _Hidden:
             is_known = secret in self._secrets
             self._secrets[secret] = None
             if not is_known:
-                forms = {form for each in self._secrets for form in _forms(each)}
+                forms = {form for secret in self._secrets for form in _forms(secret)}
                 self.forms = sorted(forms, key=len, reverse=True)
 
 
@@ -112,12 +112,12 @@ def _forms(secret: str) -> tuple[str, ...]:
     return secret, json.dumps(secret)[1:-1], quote(secret, safe="")
 
 
-def _field(text: str, key: str, place: str) -> str:
+def _field(text: str, key: str, parameter: str) -> str:
     try:
         value = json.loads(text)[key]
     except (ValueError, KeyError, TypeError):
         # Without the cause, which would quote the secret.
-        raise NotFound(f"The secret {place} is no JSON object with the field {key}.") from None
+        raise NotFound(f"The secret {parameter} is no JSON object with the field {key}.") from None
     if not isinstance(value, str):
-        raise NotFound(f"The field {key} of the secret {place} is no text.")
+        raise NotFound(f"The field {key} of the secret {parameter} is no text.")
     return value

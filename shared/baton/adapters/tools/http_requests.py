@@ -127,8 +127,8 @@ def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
             raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
         raise Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
     if call.method == "HEAD":
-        shown = ("content-type", "content-length", "last-modified", "etag")
-        facts = {name: response.headers[name] for name in shown if name in response.headers}
+        header_names = ("content-type", "content-length", "last-modified", "etag")
+        facts = {name: response.headers[name] for name in header_names if name in response.headers}
         return ToolResult(json.dumps({"status": response.status_code, **facts}))
     if not response.content:
         return ToolResult(f"Done ({status}).")

@@ -43,11 +43,11 @@ class HttpTools:
         return False  # a failure is a setting of the deployment
 
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
-        place = urlsplit(definition.url)
+        parts = urlsplit(definition.url)
         try:
             policy = self._policy()
-            policy.check_scheme(place.scheme, place.hostname or "")
-            policy.check_host(place.hostname or "")
+            policy.check_scheme(parts.scheme, parts.hostname or "")
+            policy.check_host(parts.hostname or "")
         except EgressRefused as error:
             raise ToolFailed(str(error)) from error
         return [

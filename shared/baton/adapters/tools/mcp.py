@@ -85,8 +85,8 @@ class McpTools:
         return f"mcp:{urlsplit(definition.url).netloc.lower()}"
 
     def must_ask(self, definition: McpServer) -> bool:
-        kept = self._lists.get(_key(definition))
-        return kept is None or self._monotonic() >= kept[1]
+        cached = self._lists.get(_key(definition))
+        return cached is None or self._monotonic() >= cached[1]
 
     def may_recover(self, definition: McpServer) -> bool:
         return True

@@ -70,7 +70,7 @@ def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
             return ToolFailed(f"{cause} Ask for less at a time, if the tool can.")
     errors = [cause.error for cause in causes if isinstance(cause, MCPError)]
     if answer.is_refusal(error):
-        return ToolFailed(next(each.message for each in errors if each.code in REFUSALS)[:EXCERPT])
+        return ToolFailed(next(error.message for error in errors if error.code in REFUSALS)[:EXCERPT])
     if answer.status >= 400:
         return _of_status(answer, errors)
     for cause in causes:
@@ -92,7 +92,7 @@ def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
         return ToolFailed(f"The server does not accept Baton's credentials (HTTP {status}).")
     if status == 429:
         return ToolFailed("The server is called too often at the moment: try again later.")
-    if answer.had_session and (status == 404 or (status == 400 and any(_is_of_session(each) for each in errors))):
+    if answer.had_session and (status == 404 or (status == 400 and any(_is_of_session(error) for error in errors))):
         # Some servers answer 400 where the protocol has 404.
         return SessionLost("The server has lost the session, and another one too.")
     if status >= 500:

@@ -38,9 +38,9 @@ def repair(result: dict[str, Any]) -> dict[str, Any]:
     """
     fields = dict(result)
     if isinstance(fields.get("tools"), list):
-        fields["tools"] = [tool for each in fields["tools"] if (tool := _tool(each)) is not None]
+        fields["tools"] = [tool for raw in fields["tools"] if (tool := _tool(raw)) is not None]
     if isinstance(fields.get("content"), list):
-        fields["content"] = [_block(each) for each in fields["content"]]
+        fields["content"] = [_block(raw) for raw in fields["content"]]
     if "structuredContent" in fields and not isinstance(fields["structuredContent"], dict):
         value = fields.pop("structuredContent")
         if value is not None:
@@ -53,7 +53,7 @@ def _tool(value: Any) -> dict[str, Any] | None:
     fit = _fit(used, types.Tool)
     if fit is None:
         return None
-    schema = {"type": "object", **{key: each for key, each in fit["inputSchema"].items() if each is not None}}
+    schema = {"type": "object", **{key: part for key, part in fit["inputSchema"].items() if part is not None}}
     forms = {"properties": dict, "required": list}
     is_usable = schema["type"] == "object" and all(isinstance(schema.get(key, of()), of) for key, of in forms.items())
     return {**fit, "inputSchema": schema} if is_usable else None
@@ -70,7 +70,7 @@ def _fit(value: Any, kind: type[BaseModel]) -> dict[str, Any] | None:
     try:
         kind.model_validate(value, by_name=False)
     except ValidationError as error:
-        wrong = {each["loc"][0] if each["loc"] else None for each in error.errors()}
+        wrong = {error["loc"][0] if error["loc"] else None for error in error.errors()}
         required = {field.alias or name for name, field in kind.model_fields.items() if field.is_required()}
         if None in wrong or wrong & required:
             return None

@@ -89,32 +89,36 @@ def operation(document: Mapping[str, Any], operation_id: str, location: str, bas
 
 
 def _operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    path, method, found, shared = _find_operation(document, operation_id)
+    path, method, described, shared = _find_operation(document, operation_id)
     read = _References(document)
-    given: dict[tuple[str, str], dict[str, Any]] = {}
-    for raw in [*shared, *found.get("parameters", [])]:
+    described_parameters: dict[tuple[str, str], dict[str, Any]] = {}
+    for raw in [*shared, *described.get("parameters", [])]:
         parameter = read.followed(raw)
-        given[parameter["in"], parameter["name"]] = parameter
+        described_parameters[parameter["in"], parameter["name"]] = parameter
     properties: dict[str, Any] = {}
     required: list[str] = []
     parameters = []
-    for (place, name), parameter in given.items():
-        if place == "header" and name.lower() in _NOT_PARAMETERS:
+    for (location_of_parameter, name), parameter in described_parameters.items():
+        if location_of_parameter == "header" and name.lower() in _NOT_PARAMETERS:
             continue
-        if place == "cookie":
+        if location_of_parameter == "cookie":
             if parameter.get("required"):
                 raise UnusableDocument(f"{operation_id} needs the cookie {name}: cookies cannot be sent.")
             continue
-        argument = name if name not in properties else f"{place}_{name}"
+        argument = name if name not in properties else f"{location_of_parameter}_{name}"
         contents: list[dict[str, Any]] = list(parameter.get("content", {}).values())
         schema = parameter.get("schema") or (contents[0].get("schema", {}) if contents else {})
         properties[argument] = _describe(read.inlined(schema), parameter.get("description"))
-        if parameter.get("required") or place == "path":
+        if parameter.get("required") or location_of_parameter == "path":
             required.append(argument)
-        parameters.append(Parameter(name, place, argument, bool(parameter.get("explode", place == "query"))))
+        parameters.append(
+            Parameter(
+                name, location_of_parameter, argument, bool(parameter.get("explode", location_of_parameter == "query"))
+            )
+        )
     body_argument = None
-    if "requestBody" in found:
-        body = read.followed(found["requestBody"])
+    if "requestBody" in described:
+        body = read.followed(described["requestBody"])
         schema = _json_schema(body, operation_id)
         body_argument = "body" if "body" not in properties else "request_body"
         properties[body_argument] = _describe(read.inlined(schema), body.get("description"))
@@ -123,8 +127,9 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
     whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return Operation(
         method=method.upper(),
-        url=_base(document, found, location, base_url) + path,
-        description="\n\n".join(text for key in ("summary", "description") if (text := found.get(key))) or operation_id,
+        url=_base(document, described, location, base_url) + path,
+        description="\n\n".join(text for key in ("summary", "description") if (text := described.get(key)))
+        or operation_id,
         parameters=tuple(parameters),
         body_argument=body_argument,
         schema=whole,
@@ -134,16 +139,20 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
 def _find_operation(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
     for path, item in document.get("paths", {}).items():
         for method in METHODS:
-            found = item.get(method)
-            if isinstance(found, dict) and found.get("operationId") == operation_id:
-                return path, method, found, item.get("parameters", [])
-    known = [
-        str(found["operationId"])
+            described = item.get(method)
+            if isinstance(described, dict) and described.get("operationId") == operation_id:
+                return path, method, described, item.get("parameters", [])
+    operation_ids = [
+        str(described["operationId"])
         for item in document.get("paths", {}).values()
         for method in METHODS
-        if isinstance(found := item.get(method), dict) and "operationId" in found
+        if isinstance(described := item.get(method), dict) and "operationId" in described
     ]
-    there_are = f" It has: {', '.join(known[:MAX_NAMED])}{', ...' if len(known) > MAX_NAMED else '.'}" if known else ""
+    there_are = (
+        f" It has: {', '.join(operation_ids[:MAX_NAMED])}{', ...' if len(operation_ids) > MAX_NAMED else '.'}"
+        if operation_ids
+        else ""
+    )
     raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 
@@ -154,9 +163,9 @@ def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
     raise UnusableDocument(f"{operation_id} takes no JSON.")
 
 
-def _base(document: Mapping[str, Any], found: Mapping[str, Any], location: str, base_url: str | None) -> str:
+def _base(document: Mapping[str, Any], described: Mapping[str, Any], location: str, base_url: str | None) -> str:
     if base_url is None:
-        servers = found.get("servers") or document.get("servers") or [{"url": "/"}]
+        servers = described.get("servers") or document.get("servers") or [{"url": "/"}]
         variables = servers[0].get("variables", {})
         url = re.sub(r"\{([^{}]+)\}", lambda match: str(variables[match[1]]["default"]), servers[0]["url"])
         base_url = urljoin(location, url)
@@ -204,8 +213,8 @@ class _References:
             if reference in open_references:
                 return beside
             return {**self.inlined(self._target(reference), (*open_references, reference)), **beside}
-        made = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
-        return _of_2020(made) if self._is_3_0 else made
+        inlined_schema = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
+        return _of_2020(inlined_schema) if self._is_3_0 else inlined_schema
 
     def _inline_keyword(self, keyword: str, value: Any, opened: tuple[str, ...]) -> Any:
         if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):

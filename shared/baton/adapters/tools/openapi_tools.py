@@ -56,12 +56,12 @@ class OpenApiTools:
         return "openapi"
 
     def endpoint(self, definition: OpenApiTool) -> str | None:
-        place = definition.base_url or (definition.spec if definition.is_remote else "")
-        return f"openapi:{urlsplit(place).netloc.lower() or definition.spec}"
+        address = definition.base_url or (definition.spec if definition.is_remote else "")
+        return f"openapi:{urlsplit(address).netloc.lower() or definition.spec}"
 
     def must_ask(self, definition: OpenApiTool) -> bool:
-        kept = self._operations.get(_key(definition))
-        return definition.is_remote and (kept is None or not self._is_fresh(definition, kept[1]))
+        cached = self._operations.get(_key(definition))
+        return definition.is_remote and (cached is None or not self._is_fresh(definition, cached[1]))
 
     def may_recover(self, definition: OpenApiTool) -> bool:
         return definition.is_remote
@@ -74,9 +74,9 @@ class OpenApiTools:
     async def call(
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        known = self._operations.get(_key(definition))
+        cached = self._operations.get(_key(definition))
         # Calls use an old document too, because the document's host has nothing to do with the API's host.
-        operation = known[0] if known is not None else await self._operation(definition)
+        operation = cached[0] if cached is not None else await self._operation(definition)
         return await self._requests.send(
             _call(operation, arguments),
             definition.headers,
@@ -87,9 +87,9 @@ class OpenApiTools:
 
     async def _operation(self, definition: OpenApiTool) -> Operation:
         key = _key(definition)
-        kept = self._operations.get(key)
-        if kept is not None and self._is_fresh(definition, kept[1]):
-            return kept[0]
+        cached = self._operations.get(key)
+        if cached is not None and self._is_fresh(definition, cached[1]):
+            return cached[0]
         document, read_at = await self._document(definition)
         location = definition.spec if definition.is_remote else ""
         try:
@@ -102,9 +102,9 @@ class OpenApiTools:
         return operation
 
     async def _document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
-        kept = self._documents.get(definition.spec)
-        if kept is not None and self._is_fresh(definition, kept[1]):
-            return kept
+        cached = self._documents.get(definition.spec)
+        if cached is not None and self._is_fresh(definition, cached[1]):
+            return cached
         read_at = self._monotonic()
         text = await (self._fetch(definition.spec) if definition.is_remote else self._shipped(definition.spec))
         try:

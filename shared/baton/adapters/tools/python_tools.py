@@ -71,8 +71,8 @@ class PythonTools:
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         loaded = await self._load(definition)
-        given = _convert(loaded, arguments)
-        return _result(await self._functions.call(loaded.function, context, given, loaded.filled))
+        values = _convert(loaded, arguments)
+        return _result(await self._functions.call(loaded.function, context, values, loaded.filled))
 
     async def _load(self, definition: PythonTool) -> _Loaded:
         loaded = self._loaded.get(id(definition))
@@ -82,8 +82,10 @@ class PythonTools:
         return loaded
 
     def _import(self, definition: PythonTool) -> _Loaded:
-        found = definition.function or self._find(definition.entry_point)
-        function, declared = (found.function, found.definition) if isinstance(found, Tool) else (found, definition)
+        candidate = definition.function or self._find(definition.entry_point)
+        function, declared = (
+            (candidate.function, candidate.definition) if isinstance(candidate, Tool) else (candidate, definition)
+        )
         if missing := set(declared.required_permissions) - set(definition.required_permissions):
             raise CannotLoad(f"{function.__qualname__} requires {', '.join(sorted(missing))}: name it here too.")
         needs_approval = definition.requires_approval or declared.requires_approval

@@ -86,34 +86,34 @@ class Listings:
 
     async def of(self, definition: ToolDefinition, freshness: Freshness) -> Offer:
         """Return the tools of ``definition``, or ``MissingTools``."""
-        known = self._known.get(id(definition))
-        if known is None:
+        listing = self._known.get(id(definition))
+        if listing is None:
             tried_at = self._monotonic()
-            known = _Known(definition, await self._ask(definition), tried_at)
-            self._known[id(definition)] = known
-            return known.offer
+            listing = _Known(definition, await self._ask(definition), tried_at)
+            self._known[id(definition)] = listing
+            return listing.offer
         self.renew(definition, freshness)
-        return known.offer
+        return listing.offer
 
     def renew(self, definition: ToolDefinition, freshness: Freshness) -> None:
         """Ask the source again in the background, if its list is known and too old."""
-        known = self._known.get(id(definition))
-        if known is not None and self._is_due(known, freshness):
-            known.tried_at = self._monotonic()
-            known.attempt = in_background(self._refresh(known), "listing of tools")
+        listing = self._known.get(id(definition))
+        if listing is not None and self._is_due(listing, freshness):
+            listing.tried_at = self._monotonic()
+            listing.attempt = in_background(self._refresh(listing), "listing of tools")
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""
-        attempts = [known.attempt for known in self._known.values() if known.attempt is not None]
+        attempts = [listing.attempt for listing in self._known.values() if listing.attempt is not None]
         await gather_all(*attempts)
 
-    def _is_due(self, known: _Known, freshness: Freshness) -> bool:
-        is_long_ago = self._monotonic() - known.tried_at >= RETRY_SECONDS
-        if isinstance(known.offer, MissingTools):
-            return is_long_ago and freshness.may_recover(known.definition)
+    def _is_due(self, listing: _Known, freshness: Freshness) -> bool:
+        is_long_ago = self._monotonic() - listing.tried_at >= RETRY_SECONDS
+        if isinstance(listing.offer, MissingTools):
+            return is_long_ago and freshness.may_recover(listing.definition)
         # A request whose event loop has ended is never done.
-        is_idle = known.attempt is None or known.attempt.done() or is_long_ago
-        return is_idle and freshness.must_ask(known.definition)
+        is_idle = listing.attempt is None or listing.attempt.done() or is_long_ago
+        return is_idle and freshness.must_ask(listing.definition)
 
-    async def _refresh(self, known: _Known) -> None:
-        known.offer = await self._ask(known.definition)
+    async def _refresh(self, listing: _Known) -> None:
+        listing.offer = await self._ask(listing.definition)

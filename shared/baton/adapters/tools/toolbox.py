@@ -128,11 +128,11 @@ class Toolbox:
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``. Returns a message with place and consequence for each unusable one."""
-        found = list(definitions)
-        self._reported_otherwise.update(id(definition) for definition in found)
-        await self._entries(found)
+        checked = list(definitions)
+        self._reported_otherwise.update(id(definition) for definition in checked)
+        await self._entries(checked)
         self._reported_otherwise.clear()
-        return [self._broken[id(definition)] for definition in found if id(definition) in self._broken]
+        return [self._broken[id(definition)] for definition in checked if id(definition) in self._broken]
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""
@@ -160,8 +160,8 @@ class Toolbox:
         lists = await gather_all(
             *(self._listings.of(definition, self._source(definition)) for definition in definitions)
         )
-        missing = tuple(found for found in lists if isinstance(found, MissingTools))
-        found = [
+        missing = tuple(listed for listed in lists if isinstance(listed, MissingTools))
+        entries = [
             _Entry(definition, own)
             for definition, tools in zip(definitions, lists, strict=True)
             if not isinstance(tools, MissingTools)
@@ -169,13 +169,13 @@ class Toolbox:
         ]
         # Tools that are missing now keep their names.
         declared = {definition.name for definition in definitions if not isinstance(definition, McpServer)}
-        listed = [(e.definition.name, e.own.own_name) for e in found if isinstance(e.definition, McpServer)]
+        listed = [(e.definition.name, e.own.own_name) for e in entries if isinstance(e.definition, McpServer)]
         names = assigned(declared, listed)
         return {
             names[entry.definition.name, entry.own.own_name]
             if isinstance(entry.definition, McpServer)
             else entry.definition.name: entry
-            for entry in found
+            for entry in entries
         }, missing
 
     async def _list(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:

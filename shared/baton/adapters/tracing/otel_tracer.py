@@ -94,8 +94,8 @@ class OtelTracer:
 
         ``began_ns`` is the time at which it began, if that is not now.
         """
-        given = _kept({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
-        span = self._tracer.start_span(f"{operation} {name}", parent, kind, given, links, began_ns)
+        values = _kept({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
+        span = self._tracer.start_span(f"{operation} {name}", parent, kind, values, links, began_ns)
         return OtelSpan(self, span, common)
 
     def flush(self, seconds: float) -> None:

@@ -151,8 +151,8 @@ class BoundedSending(SpanProcessor):
         if self._flushing.acquire(blocking=False):
             threading.Thread(target=self._send_all, name="baton-traces", daemon=True).start()
         until = time.monotonic() + seconds
-        while self._waiting and (left := until - time.monotonic()) > 0:
-            self._exporter.was_sent.wait(left)
+        while self._waiting and (seconds_left := until - time.monotonic()) > 0:
+            self._exporter.was_sent.wait(seconds_left)
             self._exporter.was_sent.clear()
         return self._waiting == 0
 

@@ -202,12 +202,12 @@ def _usage(usage: Usage) -> dict[Attribute, Any]:
 
 def _asked(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
     """Return the head of the prompt and its messages, as the conventions' JSON."""
-    head = [each for each in prompts if each.role is Role.SYSTEM]
-    messages = [each for each in prompts if each.role is not Role.SYSTEM][-MAX_MESSAGES:]
-    instructions = [{"type": "text", "content": to_content(_text(each.content), MAX_MESSAGE)} for each in head]
+    head = [prompt for prompt in prompts if prompt.role is Role.SYSTEM]
+    messages = [prompt for prompt in prompts if prompt.role is not Role.SYSTEM][-MAX_MESSAGES:]
+    instructions = [{"type": "text", "content": to_content(_text(prompt.content), MAX_MESSAGE)} for prompt in head]
     return {
         Attribute.SYSTEM_INSTRUCTIONS: json.dumps(instructions, ensure_ascii=False),
-        Attribute.INPUT_MESSAGES: json.dumps([_message(each) for each in messages], ensure_ascii=False),
+        Attribute.INPUT_MESSAGES: json.dumps([_message(message) for message in messages], ensure_ascii=False),
     }
 
 
