@@ -17,14 +17,14 @@ from baton.entry.jobs.search_rebuild import REBUILT
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command, print its result as JSON and return the exit code."""
-    given = _parser().parse_args(arguments)
+    args = _parser().parse_args(arguments)
     try:
-        result = asyncio.run(_run(given))
+        result = asyncio.run(_run(args))
     except BatonError as problem:
         print(f"{type(problem).__name__}: {problem}", file=sys.stderr)  # noqa: T201
         return 1
     print(json.dumps(result, indent=2))  # noqa: T201
-    return 1 if any(not each.get("is_sound", True) for each in result) else 0
+    return 1 if any(not outcome.get("is_sound", True) for outcome in result) else 0
 
 
 async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -34,16 +34,16 @@ async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         await search_commands.close()
 
 
-async def _result(given: argparse.Namespace) -> list[dict[str, Any]]:
-    if given.command == "migrate":
+async def _result(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    if arguments.command == "migrate":
         return await search_commands.migrate()
-    if given.command == "reindex":
-        return await search_commands.reindex(given.index)
-    if given.command == "rebuild":
-        return [await search_commands.rebuild(given.index, given.tenant)]
-    if given.command == "verify":
-        return await search_commands.verify(given.tenant)
-    return await search_commands.repair(given.tenant)
+    if arguments.command == "reindex":
+        return await search_commands.reindex(arguments.index)
+    if arguments.command == "rebuild":
+        return [await search_commands.rebuild(arguments.index, arguments.tenant)]
+    if arguments.command == "verify":
+        return await search_commands.verify(arguments.tenant)
+    return await search_commands.repair(arguments.tenant)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -80,7 +80,7 @@ class CurrentModels:
             await models.clients.aclose()
 
     def _close_unused(self) -> None:
-        for models in [each for each in self._replaced if not each.answers]:
+        for models in [models for models in self._replaced if not models.answers]:
             self._replaced.remove(models)
             in_background(models.clients.aclose(), "closing of replaced clients of models")
 

@@ -113,8 +113,8 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     stored = await deployed_ports().searched_tenants.all()
     episodes, documents = index_check(), knowledge_check()
     results = []
-    for found in await episodes.verify([*tenants, *stored]):
-        check = found if found.is_sound else await episodes.repair(found)
+    for tenant_check in await episodes.verify([*tenants, *stored]):
+        check = tenant_check if tenant_check.is_sound else await episodes.repair(tenant_check)
         agents = stored.get(check.tenant_id, ())
         async for _ in documents.rebuild(check.tenant_id, agents):
             pass

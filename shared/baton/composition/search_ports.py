@@ -43,8 +43,8 @@ def engine_of(url: str) -> SearchEngine:
 
 def _installed(group: str, url: str, setting: str) -> Any:
     scheme = url.partition(":")[0]
-    for found in entry_points(group=group, name=scheme):
-        return found.load()
+    for entry_point in entry_points(group=group, name=scheme):
+        return entry_point.load()
     raise ValueError(f"{setting}: no installed package handles {scheme}: URLs. Use https://...")
 
 

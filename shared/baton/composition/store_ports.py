@@ -12,12 +12,12 @@ from baton.ports.clock import SystemClock
 class StorePorts:
     """The ports on the table, and the clock and leases of its writers. See ``Ports``."""
 
-    def __init__(self, **given: Any) -> None:
-        """Use ``given`` ports instead of the deployment's. The other ports are built on them, for example on a table.
+    def __init__(self, **ports: Any) -> None:
+        """Use ``ports`` ports instead of the deployment's. The other ports are built on them, for example on a table.
 
         Raises ``TypeError`` for a name that no port has.
         """
-        for name, port in given.items():
+        for name, port in ports.items():
             if not hasattr(type(self), name):
                 raise TypeError(f"There is no port {name!r}.")
             setattr(self, name, port)

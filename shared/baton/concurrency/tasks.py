@@ -31,10 +31,10 @@ async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
     A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a cancelled write may
     have taken effect or not. If the caller is cancelled, the steps are cancelled too, and awaited first.
     """
-    begun = [asyncio.ensure_future(step) for step in steps]
-    await _until_ended(begun)
-    _notice_failures(begun)
-    return [step.result() for step in begun]
+    tasks = [asyncio.ensure_future(step) for step in steps]
+    await _until_ended(tasks)
+    _notice_failures(tasks)
+    return [step.result() for step in tasks]
 
 
 async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, at_once: int) -> list[R]:
@@ -104,17 +104,17 @@ async def each_until(
 
 async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
     """Wait for the end of all steps. If the caller is cancelled, cancel them, and raise once they have ended."""
-    begun = set(steps)
+    futures = set(steps)
     cancelled: asyncio.CancelledError | None = None
-    while not all(step.done() for step in begun):
+    while not all(step.done() for step in futures):
         try:
-            await asyncio.wait(begun)
+            await asyncio.wait(futures)
         except asyncio.CancelledError as error:
             cancelled = error
-            for step in begun:
+            for step in futures:
                 step.cancel()
     if cancelled is not None:
-        _notice_failures(begun)
+        _notice_failures(futures)
         raise cancelled
 
 

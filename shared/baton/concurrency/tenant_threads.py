@@ -47,7 +47,7 @@ class TenantThreads(Executor):
     def _begin(self) -> None:
         """Begin as many waiting tasks as may run. The caller holds the lock."""
         while self._running.total() < self._count:
-            tenant = next((each for each in self._waiting if self._running[each] < self._each), None)
+            tenant = next((name for name in self._waiting if self._running[name] < self._each), None)
             if tenant is None:
                 return
             tasks = self._waiting.pop(tenant)

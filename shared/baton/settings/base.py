@@ -19,7 +19,7 @@ ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](
 """A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
 
 
-def _list_of(entry: str, wanted: str) -> AfterValidator:
+def _list_of(entry: str, form: str) -> AfterValidator:
     """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
 
     An empty or invalid entry is an error. A shell makes ``"a,"`` of ``a, b`` without quotes, and half a list that is
@@ -27,13 +27,13 @@ def _list_of(entry: str, wanted: str) -> AfterValidator:
     """
 
     def check(text: str) -> str:
-        entries = [each.strip() for each in text.split(",")]
+        entries = [part.strip() for part in text.split(",")]
         if entries == [""]:
             return ""
-        for each in entries:
-            if re.fullmatch(entry, each) is None:
-                what = f"{each!r} is none of them" if each else "an entry is empty; is a list with spaces in quotes?"
-                raise ValueError(f"must be {wanted}, separated by commas: {what}")
+        for name in entries:
+            if re.fullmatch(entry, name) is None:
+                what = f"{name!r} is none of them" if name else "an entry is empty; is a list with spaces in quotes?"
+                raise ValueError(f"must be {form}, separated by commas: {what}")
         return ",".join(entries)
 
     return AfterValidator(check)
@@ -64,12 +64,12 @@ def parse_object(text: Any) -> Any:
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise ValueError(f"the name {name!r} occurs twice in one object")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 def _refuse_constant(name: str) -> None:

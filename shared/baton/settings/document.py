@@ -123,9 +123,9 @@ def check_document(value: object) -> SettingsDocument:
     try:
         return SettingsDocument.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
+        errors = error.errors(include_url=False, include_input=False, include_context=False)
         raise InvalidDocument(
-            *(Problem(each["loc"], in_plain_words(each, SettingsDocument)) for each in found)
+            *(Problem(each["loc"], in_plain_words(each, SettingsDocument)) for each in errors)
         ) from None
 
 

@@ -122,11 +122,11 @@ class ModelSettings(ModelVariables):
         named = info.data.get("model_providers")
         if name is None or named is None or info.data.get("base_url") is not None:
             return name
-        known = {BEDROCK_PROVIDER, *named} - {DEFAULT_PROVIDER}
-        if route(name, dict.fromkeys(known)).provider == DEFAULT_PROVIDER:
+        providers = {BEDROCK_PROVIDER, *named} - {DEFAULT_PROVIDER}
+        if route(name, dict.fromkeys(providers)).provider == DEFAULT_PROVIDER:
             raise ValueError(
-                f"{name!r} begins with the name of no provider ({', '.join(sorted(known))}), and OPENAI_BASE_URL, the "
-                "address of the default provider, is not set. Set it, or name the provider, as in bedrock/<model>"
+                f"{name!r} begins with the name of no provider ({', '.join(sorted(providers))}), and OPENAI_BASE_URL, "
+                "the address of the default provider, is not set. Set it, or name the provider, as in bedrock/<model>"
             )
         return name
 

@@ -23,11 +23,11 @@ FORMS = {
 
 def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
     """Return what is wrong with a field, without the value. Other messages of pydantic stay as they are."""
-    place, kind = error["loc"], error["type"]
+    location, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":
-        return f"is an unknown field{_suggestion(str(place[-1]), _fields_at(place[:-1], document))}"
-    if kind == "string_pattern_mismatch" and place[0] in FORMS:
-        return FORMS[str(place[0])]
+        return f"is an unknown field{_suggestion(str(location[-1]), _fields_at(location[:-1], document))}"
+    if kind == "string_pattern_mismatch" and location[0] in FORMS:
+        return FORMS[str(location[0])]
     return "is missing" if kind == "missing" else KINDS.get(kind, error["msg"])
 
 
@@ -38,10 +38,10 @@ def _suggestion(name: str, fields: Mapping[str, Any]) -> str:
     return f": is {close[0]} meant?" if close else f". There are: {', '.join(sorted(fields))}"
 
 
-def _fields_at(place: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
-    """Return the fields of the model at ``place``, below lists and mappings of models."""
+def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of the model at ``location``, below lists and mappings of models."""
     found = model
-    for part in place:
+    for part in location:
         for field in found.model_fields.values():
             if field.alias == part and (inner := _model_in(field.annotation)) is not None:
                 found = inner
@@ -51,4 +51,4 @@ def _fields_at(place: tuple[int | str, ...], model: type[BaseModel]) -> dict[str
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for each in get_args(annotation) if (model := _model_in(each)) is not None), None)
+    return next((model for argument in get_args(annotation) if (model := _model_in(argument)) is not None), None)

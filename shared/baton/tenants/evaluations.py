@@ -43,23 +43,23 @@ class Evaluations:
         named = {"label": entry.label, "model": entry.model, "judge": entry.judge}
         clean: dict[str, Any] = await self.readers.redact({**named, **_texts_of(details)})
         names = {name: clean[name] for name in named}
-        made = replace(entry, **names, published_by=scope.user_id, published_at=now)
-        evaluation = Evaluation(made, _with_texts(details, clean))
+        evaluation_entry = replace(entry, **names, published_by=scope.user_id, published_at=now)
+        evaluation = Evaluation(evaluation_entry, _with_texts(details, clean))
         if not await self.store.put(scope, evaluation):
             return await self.get(scope, entry.id), False
-        detail = {"evaluationId": made.id, "cases": made.cases, "runs": made.runs}
+        detail = {"evaluationId": evaluation_entry.id, "cases": evaluation_entry.cases, "runs": evaluation_entry.runs}
         await self.audit.record(scope, "evaluation.publish", thread_id=None, outcome="published", detail=detail)
         await self._make_room(scope)
         return evaluation, True
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation:
         """Return an evaluation. Raises ``NotFound``."""
-        found = None
+        evaluation = None
         if EVALUATION_ID.fullmatch(evaluation_id):
-            found = await self.store.get(scope, evaluation_id)
-        if found is None:
+            evaluation = await self.store.get(scope, evaluation_id)
+        if evaluation is None:
             raise NotFound("There is no such evaluation. It may have expired.")
-        return found
+        return evaluation
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         """Remove an evaluation. Raises ``NotFound`` for an id that none can have."""

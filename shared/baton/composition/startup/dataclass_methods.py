@@ -26,9 +26,9 @@ def take_compiled(file: Path = FILE) -> None:
         return
 
     def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
-        known = compiled.get(blake2b(text.encode(), digest_size=16).digest())
+        methods = compiled.get(blake2b(text.encode(), digest_size=16).digest())
         # Otherwise the import of annotations above would make strings of the fields' annotations.
-        code = compile(text, "<string>", "exec", dont_inherit=True) if known is None else marshal.loads(known)  # noqa: S302
+        code = compile(text, "<string>", "exec", dont_inherit=True) if methods is None else marshal.loads(methods)  # noqa: S302
         builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 
     vars(dataclasses)["exec"] = execute  # the module's own name goes before the built-in one

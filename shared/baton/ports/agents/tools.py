@@ -144,12 +144,12 @@ class CallContext(TurnContext):
         ``name`` is needed for bytes. The default ``media_type`` is that of the name. Raises ``ToolFailed`` for a file
         that cannot be kept.
         """
-        known = name or (file.name if isinstance(file, Path) else "")
-        if not known:
+        file_name = name or (file.name if isinstance(file, Path) else "")
+        if not file_name:
             raise ToolFailed("A file that is attached needs a name.")
         body = await asyncio.to_thread(_read_file, file) if isinstance(file, Path) else file
-        guessed, _ = mimetypes.guess_type(known)
-        return await self.keep(NewFile(known, media_type or guessed or "application/octet-stream", body))
+        guessed, _ = mimetypes.guess_type(file_name)
+        return await self.keep(NewFile(file_name, media_type or guessed or "application/octet-stream", body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,8 +180,8 @@ class Exports:
             ref = await self.episodes.get_ref(scope, thread.id, number)
             if ref is None:
                 continue
-            ended = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
-            async for piece in self._session(scope, ended):
+            session = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
+            async for piece in self._session(scope, session):
                 yield piece
             first = ref.end_ordinal
         rest = Session(thread, thread.episode, max(first, thread.episode_first_ordinal), thread.next_ordinal, None)
@@ -217,17 +217,17 @@ class Exports:
         The store reads backwards, so they are read a block at a time.
         """
         for start in range(first, end, MESSAGES):
-            found: list[StoredMessage] = []
+            messages: list[StoredMessage] = []
             before: int | None = min(start + MESSAGES, end)
             while before is not None and before > start:
                 page = await self.store.read_messages(scope, thread, limit=before - start, before=before)
-                found = [*(each for each in page.messages if each.ordinal >= start), *found]
+                messages = [*(message for message in page.messages if message.ordinal >= start), *messages]
                 before = page.messages[0].ordinal if page.messages else None
             rated = {
-                each.ordinal: each
-                for each in await self.feedback.between(scope, thread, start, min(start + MESSAGES, end))
+                feedback.ordinal: feedback
+                for feedback in await self.feedback.between(scope, thread, start, min(start + MESSAGES, end))
             }
-            for message in found:
+            for message in messages:
                 yield message, rated.get(message.ordinal)
 
 

@@ -29,7 +29,7 @@ def number_texts(name: str, value: Any) -> Sequence[str]:
         return ()
     whole = isinstance(value, int) or value.is_integer()
     digits = str(abs(int(value))) if whole else repr(abs(value))
-    if not SHORTEST <= sum(each.isdigit() for each in digits) <= MAX_DIGITS:
+    if not SHORTEST <= sum(digit.isdigit() for digit in digits) <= MAX_DIGITS:
         return ()
     words = _WORDS.sub(" ", name)
     plain = f"{words}: {digits}"

@@ -77,14 +77,14 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
         if not isinstance(value, Enum):
             yield value
     elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each, is_text)
+        for member in value:
+            yield from _texts(member, is_text)
     else:
-        for name, each in _members(value).items():
-            if is_text(name) or _is_foreign(value, name, each):
-                yield from _texts(each, is_text)
+        for name, member in _members(value).items():
+            if is_text(name) or _is_foreign(value, name, member):
+                yield from _texts(member, is_text)
             if isinstance(value, dict):
-                yield from _named_numbers(name, each)
+                yield from _named_numbers(name, member)
                 if not AN_ID.fullmatch(name):
                     yield name
 
@@ -102,9 +102,9 @@ def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any
         return type(value)(_replace_texts(each, clean, is_text) for each in value)
     members = _members(value)
     new = {
-        name: _replace_texts(each, clean, is_text)
-        for name, each in members.items()
-        if is_text(name) or _is_foreign(value, name, each)
+        name: _replace_texts(member, clean, is_text)
+        for name, member in members.items()
+        if is_text(name) or _is_foreign(value, name, member)
     }
     if members.get("type") == "data" and isinstance(members.get("value"), str):
         new["value"] = ""  # the content of a file

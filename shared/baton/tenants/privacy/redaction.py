@@ -46,8 +46,8 @@ class Redactor:
                     clean[text] = new
         return clean
 
-    def _replace_spans(self, text: str, found: Iterable[PiiSpan]) -> str | None:
-        spans = merge_spans(found, len(text))
+    def _replace_spans(self, text: str, pii_spans: Iterable[PiiSpan]) -> str | None:
+        spans = merge_spans(pii_spans, len(text))
         if not spans:
             return None
         pieces: list[str] = []
@@ -65,21 +65,21 @@ class Redactor:
 
 def merge_spans(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
     """Return the spans in order and without overlaps. Overlapping ones become one, of the longest one's kind."""
-    found: list[PiiSpan] = []
+    pii_spans: list[PiiSpan] = []
     longest = 0
-    for span in sorted(spans, key=lambda each: (each.start, -each.end, each.kind)):
+    for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
         start, end = max(0, span.start), min(span.end, length)
         if start >= end:
             continue
-        if found and start < found[-1].end:
-            last = found[-1]
+        if pii_spans and start < pii_spans[-1].end:
+            last = pii_spans[-1]
             kind = span.kind if end - start > longest else last.kind
             longest = max(longest, end - start)
-            found[-1] = PiiSpan(last.start, max(last.end, end), kind)
+            pii_spans[-1] = PiiSpan(last.start, max(last.end, end), kind)
         else:
-            found.append(PiiSpan(start, end, span.kind))
+            pii_spans.append(PiiSpan(start, end, span.kind))
             longest = end - start
-    return found
+    return pii_spans
 
 
 def _normal(kind: PiiKind, value: str) -> str:

@@ -37,18 +37,18 @@ class AgentBelongings:
         return steps + (["retire or reject its procedures"] if procedures else [])
 
     async def _has_documents(self, scope: Scope, agent_id: str) -> bool:
-        found, _ = await self.documents.of_agent(scope, agent_id, limit=1, cursor=None)
-        return bool(found)
+        documents, _ = await self.documents.of_agent(scope, agent_id, limit=1, cursor=None)
+        return bool(documents)
 
     async def _has_sources(self, scope: Scope, agent_id: str) -> bool:
-        found, _ = await self.sources.of_agent(scope, agent_id, limit=1, cursor=None)
-        return bool(found)
+        sources, _ = await self.sources.of_agent(scope, agent_id, limit=1, cursor=None)
+        return bool(sources)
 
     async def _has_procedures(self, scope: Scope, agent_id: str) -> bool:
         cursor = None
         for _ in range(MAX_PAGES):
-            found, cursor = await self.procedures.of_agents(scope, [agent_id], _LIVE, limit=PAGE, cursor=cursor)
-            if any(each.scope is ProcedureScope.AGENT for each in found):
+            procedures, cursor = await self.procedures.of_agents(scope, [agent_id], _LIVE, limit=PAGE, cursor=cursor)
+            if any(procedure.scope is ProcedureScope.AGENT for procedure in procedures):
                 return True
             if cursor is None:
                 break

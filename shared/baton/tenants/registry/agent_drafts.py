@@ -64,7 +64,9 @@ def make_draft(
 
 def invalid(problems: Sequence[Problem]) -> InvalidAgent:
     """Return the error with all problems, each with its field."""
-    return InvalidAgent([FieldProblem(field_name(each.place), each.what, place=each.place) for each in problems])
+    return InvalidAgent(
+        [FieldProblem(field_name(problem.place), problem.what, place=problem.place) for problem in problems]
+    )
 
 
 def field_name(place: Sequence[str | int]) -> str:

@@ -176,11 +176,11 @@ class AgentEditing:
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
-        found = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
-        if not found:
+        versions = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
+        if not versions:
             raise UnknownAgentVersion
-        check_permissions(scope, found[0])
-        return found[0]
+        check_permissions(scope, versions[0])
+        return versions[0]
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None
@@ -190,9 +190,9 @@ class AgentEditing:
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
-        found = await self.store.versions(scope, agent_id, limit=limit, before=before)
-        following = found[-1].number if len(found) == limit and found[-1].number > 1 else None
-        return found, following
+        versions = await self.store.versions(scope, agent_id, limit=limit, before=before)
+        following = versions[-1].number if len(versions) == limit and versions[-1].number > 1 else None
+        return versions, following
 
     async def _store_version(
         self,
@@ -230,11 +230,11 @@ class AgentEditing:
             )
             if is_dry:
                 return change
-            made = AgentVersion(
+            version = AgentVersion(
                 definition.id, number + 1, values, scope.user_id, self.clock.now(), comment=comment, restores=restores
             )
-            if await self._append(scope, made, size, state.listed):
-                await self._note(scope, made, outcome or ("created" if change.is_new else "changed"))
+            if await self._append(scope, version, size, state.listed):
+                await self._note(scope, version, outcome or ("created" if change.is_new else "changed"))
                 return change
         raise StoreUnavailable
 
@@ -256,9 +256,9 @@ class AgentEditing:
         listed = await self.store.list(scope)
         entry = listed.entries.get(agent_id)
         # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
-        found = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
+        versions = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
         own = await self.own.of(scope, since=NOW, patience=None)
-        newest = found[0] if found else None
+        newest = versions[0] if versions else None
         deleted: Sequence[AgentVersion] = ()
         if newest is not None and newest.values is None:
             deleted = await self.store.read(scope, [(agent_id, newest.number - 1)])

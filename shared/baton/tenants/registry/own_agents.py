@@ -88,9 +88,9 @@ class OwnAgents:
         listed = (await self._store.list(scope)).present
         wanted = [(agent_id, entry.number) for agent_id, entry in listed.items()]
         missing = [key for key in wanted if key not in parsed_before]
-        found = await self._store.read(scope, missing) if missing else ()
-        size = sum(listed[version.agent_id].size for version in found)
-        parsed = await off_loop(size, self._parse_all, scope.tenant_id, found) if found else {}
+        versions = await self._store.read(scope, missing) if missing else ()
+        size = sum(listed[version.agent_id].size for version in versions)
+        parsed = await off_loop(size, self._parse_all, scope.tenant_id, versions) if versions else {}
         # A version that is not found is read again with the next copy.
         known = {**parsed_before, **parsed}
         kept = {key: known[key] for key in wanted if key in known}
@@ -98,7 +98,7 @@ class OwnAgents:
         return _Read(agents, kept, sum(entry.size for entry in listed.values()))
 
     def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
-        return {(each.agent_id, each.number): self.parse_usable(tenant_id, each) for each in versions}
+        return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}
 
     def parse_usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
         """Return the definition if current rules allow it: they may be stricter than when it was stored."""

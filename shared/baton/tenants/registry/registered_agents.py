@@ -76,8 +76,8 @@ class RegisteredAgents:
 
     def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """Return the agents that ``agent`` may consult on behalf of the caller."""
-        asked = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
-        return [other for other in asked if other is not None and not missing_permissions(scope, other)]
+        definitions = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
+        return [other for other in definitions if other is not None and not missing_permissions(scope, other)]
 
 
 def placeholder_for(agent_id: str) -> AgentDefinition:

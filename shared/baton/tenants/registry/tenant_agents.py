@@ -69,7 +69,7 @@ class TenantAgents:
     def referring_to(self, scope: Scope, agent_id: str) -> list[str]:
         """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them."""
         referring = [other for other in self.own.values() if other.id != agent_id and _refers(other, agent_id)]
-        known = [each.id for each in referring if not _is_hidden(scope, each)]
+        known = [definition.id for definition in referring if not _is_hidden(scope, definition)]
         return known or ["another agent"] if referring else []
 
 
