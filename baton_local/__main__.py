@@ -70,7 +70,7 @@ def _log_to_terminal() -> None:
 
 def _welcome(cloud: "LocalCloud") -> str:
     settings = cloud.settings
-    kept = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
+    storage = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
     return "\n".join(
         [
             "",
@@ -81,7 +81,7 @@ def _welcome(cloud: "LocalCloud") -> str:
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {_model(cloud)}",
             f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
-            f"  Data       {kept}",
+            f"  Data       {storage}",
         ]
     )
 

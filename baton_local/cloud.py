@@ -86,8 +86,8 @@ class LocalCloud:
         self.functions = CloudFunctions(self.settings, progress)
         self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
-        given = self.settings.embed_keys
-        self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
+        embed_keys = self.settings.embed_keys
+        self._embed_keys = self._key.as_secret(embed_keys.get_secret_value() if embed_keys else None)
         self._weights = partial(weights.folder, self.settings.cache_dir, progress)
         self._encoder = shared_encoder(self.settings.cache_dir.absolute())
         self._embeds = environment.embeds_by_itself()
@@ -263,7 +263,7 @@ class LocalCloud:
         functions = self.stack.functions.values()
         self._code = snapshot(code_folders(self.settings))  # edits from now on are taken over
         try:
-            shared_agents.share(each.name for each in functions if AGENTS_LAYER in each.layers)
+            shared_agents.share(function.name for function in functions if AGENTS_LAYER in function.layers)
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
@@ -310,9 +310,9 @@ class LocalCloud:
         here, settings = self.environment, self.settings
         embed, model = here.get("BATON_EMBED_KEYS_SECRET", ""), here.get("BATON_MODEL_KEY_SECRET", "")
         own = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
-        given = read_secrets(settings.secrets_file, {*own, *self.stack.secrets})
-        put_parameters(client("ssm", here["AWS_ENDPOINT_URL"]), given)
-        secrets = own | {name: value for name, value in given.items() if not name.startswith("/")}
+        secret_values = read_secrets(settings.secrets_file, {*own, *self.stack.secrets})
+        put_parameters(client("ssm", here["AWS_ENDPOINT_URL"]), secret_values)
+        secrets = own | {name: value for name, value in secret_values.items() if not name.startswith("/")}
         resources.create_all(self.stack, here, secrets, visibility_seconds=settings.visibility_seconds)
         s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
         self._document = put_document(s3, self.stack.bucket, settings.settings_file)
@@ -334,7 +334,9 @@ class LocalCloud:
         from baton_local.demo_model.app import create_readable_app
 
         functions, web_apps = self.functions.by_name, self.functions.web_apps
-        streamed = {name: each for name, each in self.functions.built.items() if self.stack.functions[name].is_web_app}
+        streamed = {
+            name: function for name, function in self.functions.built.items() if self.stack.functions[name].is_web_app
+        }
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=self._gate),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, self._gate),

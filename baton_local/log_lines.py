@@ -127,5 +127,5 @@ def of(invocation: Invocation) -> Iterator[None]:
 
 def _handlers() -> list[logging.Handler]:
     # Every invocation asks for them, and there are hundreds of loggers.
-    found = [vars(logger).get("powertools_handler") for logger in list(logging.Logger.manager.loggerDict.values())]
-    return [handler for handler in found if isinstance(handler, logging.Handler)]
+    handlers = [vars(logger).get("powertools_handler") for logger in list(logging.Logger.manager.loggerDict.values())]
+    return [handler for handler in handlers if isinstance(handler, logging.Handler)]

@@ -42,7 +42,7 @@ def create_all(
     queues = stack.queues
     if visibility_seconds is not None:
         seconds = {"VisibilityTimeout": str(visibility_seconds)}
-        queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
+        queues = tuple(replace(queue, attributes={**queue.attributes, **seconds}) for queue in queues)
     create_queues(client("sqs", environment["AWS_ENDPOINT_URL_SQS"]), queues)
     create_bucket(client("s3", environment["AWS_ENDPOINT_URL_S3"]), stack.bucket)
     manager = client("secretsmanager", environment["AWS_ENDPOINT_URL"])

@@ -108,10 +108,10 @@ def default_cache_dir() -> Path:
     return Path(os.environ.get("BATON_CACHE_DIR") or platformdirs.user_cache_dir("baton"))
 
 
-def read_settings(**given: Any) -> LocalSettings:
-    """Return the settings; ``given`` overrides the environment. Raises ``LocalCloudError`` that names the variable."""
+def read_settings(**values: Any) -> LocalSettings:
+    """Return the settings; ``values`` overrides the environment. Raises ``LocalCloudError`` that names the variable."""
     try:
-        return LocalSettings(**given)
+        return LocalSettings(**values)
     except ValidationError as problem:
         raise LocalCloudError(_described(problem.errors(include_url=False))) from problem
 
@@ -127,7 +127,7 @@ def check_function_settings() -> None:
         except ValidationError as problem:
             is_shown = not family.model_config.get("hide_input_in_errors", False)
             errors = problem.errors(include_url=False, include_input=is_shown)
-            wrong = [each for each in errors if each["type"] != "missing"]
+            wrong = [error for error in errors if error["type"] != "missing"]
             if wrong:
                 raise LocalCloudError(_described(wrong)) from (problem if is_shown else None)
     _check_profiles()

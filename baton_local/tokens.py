@@ -99,10 +99,10 @@ class EmbedKey:
     async def answer(self, request: Request) -> Response:
         """Serve POST /local/token."""
         try:
-            wanted = TokenRequest.model_validate_json(await request.body())
+            token_request = TokenRequest.model_validate_json(await request.body())
         except ValidationError as problem:
             return _problem(problem)
-        return JSONResponse({"token": self.sign(wanted)})
+        return JSONResponse({"token": self.sign(token_request)})
 
 
 def _developers_keys(text: str) -> dict[str, object]:

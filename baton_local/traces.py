@@ -140,5 +140,5 @@ def _attributes(pairs: Any) -> Mapping[str, Any]:
 def _value(value: Any) -> Any:
     kind = value.WhichOneof("value")
     if kind == "array_value":
-        return [_value(each) for each in value.array_value.values]
+        return [_value(member) for member in value.array_value.values]
     return getattr(value, kind) if kind in ("string_value", "bool_value", "int_value", "double_value") else None

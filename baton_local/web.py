@@ -37,11 +37,11 @@ def build() -> Path:
     if not (SOURCES / LOCK).is_file():
         return BUILT
     with locked(SOURCES / ".build.lock"):
-        wanted = _hash_of(_sources())
-        if not _is(BUILT / BUILT_OF, wanted):
+        checksum = _hash_of(_sources())
+        if not _is(BUILT / BUILT_OF, checksum):
             _install()
             _run("npm", "run", "--silent", "build")
-            (BUILT / BUILT_OF).write_text(wanted)
+            (BUILT / BUILT_OF).write_text(checksum)
     return BUILT
 
 
@@ -86,11 +86,11 @@ def _is(file: Path, text: str) -> bool:
 def _run(program: str, *arguments: str) -> str:
     here = str(Path(sys.executable).parent)
     path = os.pathsep.join([here, os.environ.get("PATH", "")])
-    found = shutil.which(program, path=path)
-    if found is None:
+    executable = shutil.which(program, path=path)
+    if executable is None:
         raise LocalCloudError(f"{program} is neither in this environment nor on PATH: run `make setup`.")
     done = subprocess.run(
-        [found, *arguments],
+        [executable, *arguments],
         cwd=SOURCES,
         env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         capture_output=True,

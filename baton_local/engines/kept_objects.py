@@ -29,14 +29,14 @@ class KeptObjects:
         self._restoring = True
         for file in sorted(self._folder.glob("*.object")):
             header, _, body = file.read_bytes().partition(b"\n")
-            kept = json.loads(header)
-            s3.create_bucket(Bucket=kept["bucket"])
+            description = json.loads(header)
+            s3.create_bucket(Bucket=description["bucket"])
             s3.put_object(
-                Bucket=kept["bucket"],
-                Key=kept["key"],
+                Bucket=description["bucket"],
+                Key=description["key"],
                 Body=body,
-                ContentType=kept["contentType"],
-                Metadata=kept["metadata"],
+                ContentType=description["contentType"],
+                Metadata=description["metadata"],
             )
         self._restoring = False
         s3.close()
@@ -52,28 +52,28 @@ class KeptObjects:
             elif whole_bucket:
                 for file in self._folder.glob("*.object"):
                     with file.open("rb") as lines:
-                        kept = json.loads(lines.readline())
-                    if kept["bucket"] == bucket:
-                        self._follow_object(bucket, kept["key"])
+                        description = json.loads(lines.readline())
+                    if description["bucket"] == bucket:
+                        self._follow_object(bucket, description["key"])
 
     def _follow_object(self, bucket: str, key: str) -> None:
         file = self._folder / f"{sha256(f'{bucket}/{key}'.encode()).hexdigest()}.object"
-        found = _object_in_moto(bucket, key)
-        if found is None:
+        moto_object = _object_in_moto(bucket, key)
+        if moto_object is None:
             file.unlink(missing_ok=True)
             return
         header = {
             "bucket": bucket,
             "key": key,
-            "contentType": found.metadata.get("content-type") or "binary/octet-stream",
+            "contentType": moto_object.metadata.get("content-type") or "binary/octet-stream",
             "metadata": {
                 name.removeprefix("x-amz-meta-"): value
-                for name, value in found.metadata.items()
+                for name, value in moto_object.metadata.items()
                 if name.lower().startswith("x-amz-meta-")
             },
         }
         with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as draft:
-            draft.write(json.dumps(header).encode() + b"\n" + found.value)
+            draft.write(json.dumps(header).encode() + b"\n" + moto_object.value)
         Path(draft.name).replace(file)
 
 

@@ -59,9 +59,9 @@ class MotoServer:
         # It would list moto's folder at every request.
         dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
         app: Wsgi = s3_serialized(_in_our_account(dispatcher))
-        kept = KeptObjects(self._data_dir) if self._data_dir else None
-        if kept:
-            app = _keep_changes(app, kept)
+        objects = KeptObjects(self._data_dir) if self._data_dir else None
+        if objects:
+            app = _keep_changes(app, objects)
         app = _for_this_machine(self._report_created(self._announcing(self._with_state_machines(app))))
 
         class Handler(MotoRequestHandler):
@@ -74,8 +74,8 @@ class MotoServer:
         self._thread.start()
         self._running.add(self)
         endpoint = f"http://127.0.0.1:{self._server.server_port}"
-        if kept:
-            kept.restore(endpoint)
+        if objects:
+            objects.restore(endpoint)
         return endpoint
 
     def _report_created(self, app: Wsgi) -> Wsgi:
@@ -155,7 +155,7 @@ class MotoServer:
 
 def _is_object(query: str) -> bool:
     """Return whether a PUT with this query stores an object, and not its tags or a part of it."""
-    names = {each.partition("=")[0] for each in query.split("&")}
+    names = {part.partition("=")[0] for part in query.split("&")}
     return not names & {"tagging", "acl", "retention", "legal-hold", "uploadId"}
 
 

@@ -31,7 +31,7 @@ def executed(invoke: Invoke) -> Iterator[Callable[[], None]]:
 
     logging.getLogger("moto.stepfunctions").setLevel(logging.ERROR)  # it reports every state as a warning
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
-    with ExitStack() as ended:
+    with ExitStack() as stack:
 
         def load() -> None:
             from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
@@ -41,7 +41,7 @@ def executed(invoke: Invoke) -> Iterator[Callable[[], None]]:
 
             call_with(invoke)
             # Not restored, because an execution that waits for a retry must not call another Lambda.
-            ended.callback(call_with, _refuse)
+            stack.callback(call_with, _refuse)
 
         yield load
 

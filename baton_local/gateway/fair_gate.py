@@ -131,28 +131,28 @@ class FairGate:
         user = tenant.users.use(caller.user, _User(), self._clock())
         self._watch()
         if user.waiting or not self._has_room(caller):
-            place = asyncio.get_running_loop().create_future()
-            user.waiting.append(place)
+            future = asyncio.get_running_loop().create_future()
+            user.waiting.append(future)
             try:
-                await place
+                await future
             except asyncio.CancelledError:
-                if place.done() and not place.cancelled():
+                if future.done() and not future.cancelled():
                     self._leave(caller)
                 else:
                     with contextlib.suppress(ValueError):  # it has left the queue if its turn came meanwhile
-                        user.waiting.remove(place)
+                        user.waiting.remove(future)
                     self._remove_if_idle(caller)
                 raise
         else:
             self._begin(caller)
-        ended, began = False, self._clock()
+        is_over, began = False, self._clock()
         loop, patient_until = asyncio.get_running_loop(), self._clock() + PATIENT_SECONDS
         waiting: asyncio.TimerHandle
 
         def leave() -> None:
-            nonlocal ended
-            if not ended:
-                ended = True
+            nonlocal is_over
+            if not is_over:
+                is_over = True
                 self.charge(caller, self._clock() - began)
                 self._leave(caller)
 
@@ -243,10 +243,10 @@ class FairGate:
         for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].begun):
             caller = Caller(tenant_name, name)
             if user.waiting and self._has_room(caller):
-                place = user.waiting.popleft()
-                if not place.done():
+                future = user.waiting.popleft()
+                if not future.done():
                     self._begin(caller)
-                    place.set_result(None)
+                    future.set_result(None)
                 return True
         return False
 

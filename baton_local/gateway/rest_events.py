@@ -87,9 +87,9 @@ def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tupl
         raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     except (AttributeError, TypeError, ValueError) as problem:
         raise MalformedAnswer(str(problem)) from problem
-    known = {name.lower() for name in multiple}
+    lower_names = {name.lower() for name in multiple}
     headers = [(name, value) for name, values in multiple.items() for value in values]
-    headers += [(name, value) for name, value in single.items() if name.lower() not in known]
+    headers += [(name, value) for name, value in single.items() if name.lower() not in lower_names]
     if result.get("isBase64Encoded") and _is_binary(api, multi_headers(scope).get("Accept", [""])[-1].split(",")[0]):
         raw = base64.b64decode(raw)
     return status, [(name, value) for name, value in headers if name.lower() != "content-length"], raw

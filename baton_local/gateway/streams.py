@@ -64,13 +64,22 @@ async def _read_head(pieces: AsyncIterator[bytes]) -> tuple[int, list[tuple[str,
         raise MalformedAnswer("no separator between head and body")
     try:
         fields = json.loads(head)
-        multiple = {name: list(map(str, each)) for name, each in (fields.get("multiValueHeaders") or {}).items()}
-        known = {name.lower() for name in multiple}
+        multiple = {
+            name: list(map(str, multi_value_header))
+            for name, multi_value_header in (fields.get("multiValueHeaders") or {}).items()
+        }
+        lower_names = {name.lower() for name in multiple}
         headers = [(name, value) for name, values in multiple.items() for value in values]
         headers += [
-            (name, str(each)) for name, each in (fields.get("headers") or {}).items() if name.lower() not in known
+            (name, str(header))
+            for name, header in (fields.get("headers") or {}).items()
+            if name.lower() not in lower_names
         ]
         headers += [("set-cookie", str(cookie)) for cookie in fields.get("cookies") or ()]
-        return int(fields["statusCode"]), [each for each in headers if each[0].lower() != "transfer-encoding"], rest
+        return (
+            int(fields["statusCode"]),
+            [header for header in headers if header[0].lower() != "transfer-encoding"],
+            rest,
+        )
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise MalformedAnswer(str(problem)) from problem

@@ -64,11 +64,11 @@ class SocketGateway:
         try:
             await send({"type": "websocket.accept", "subprotocol": subprotocol})
         except Exception:  # noqa: BLE001  uvicorn has its own class for a client that left
-            ended = Close(1006, "Connection lost")
+            closing = Close(1006, "Connection lost")
         else:
             self._connections.add(connection)
-            ended = await self._serve(connection, receive, send)
-        await self._run("$disconnect", handshake.disconnect_event(ended.code, ended.reason))
+            closing = await self._serve(connection, receive, send)
+        await self._run("$disconnect", handshake.disconnect_event(closing.code, closing.reason))
 
     async def _connect(self, handshake: Handshake) -> str | None:
         """Run ``$connect``; return the subprotocol that it chose. Raises ``Refused``."""
@@ -100,16 +100,16 @@ class SocketGateway:
             self._connections.remove(connection)
             incoming.put_nowait(None)
             await handling  # frames that came before the end count
-            ended = next(task.result() for task in tasks if task.done())
+            closing = next(task.result() for task in tasks if task.done())
         except Exception:
             logger.exception("connection failed")
-            ended = Close(1011, "Internal server error")
+            closing = Close(1011, "Internal server error")
         finally:
             self._connections.remove(connection)
             await stop_all(*tasks, handling)
         with contextlib.suppress(Exception):  # the client may be gone already
-            await send({"type": "websocket.close", "code": ended.code, "reason": ended.reason})
-        return ended
+            await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
+        return closing
 
     async def _handle(self, connection: Connection, incoming: asyncio.Queue[str | None]) -> None:
         """Give frames to their routes, one after the other, up to the end that is None."""

@@ -44,19 +44,19 @@ def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> d
 
 def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
     """Return the docstrings of the fields of every class in the modules of ``baton.domain`` that declare parts."""
-    modules = {root.__module__, *(each.__module__ for each in _parts(root, set()))}
-    found: dict[str, dict[str, str]] = {}
+    modules = {root.__module__, *(part.__module__ for part in _parts(root, set()))}
+    descriptions: dict[str, dict[str, str]] = {}
     for module in sorted(modules):
         for node in ast.parse(inspect.getsource(sys.modules[module])).body:
             if isinstance(node, ast.ClassDef):
-                found[node.name] = dict(_docstrings(node))
-    return found
+                descriptions[node.name] = dict(_docstrings(node))
+    return descriptions
 
 
 def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
     """Return the models that a model is made of, with those that they extend."""
-    for each in (model, *(base for base in model.__mro__ if issubclass(base, BaseModel) and base is not BaseModel)):
-        seen.add(each)
+    for part in (model, *(base for base in model.__mro__ if issubclass(base, BaseModel) and base is not BaseModel)):
+        seen.add(part)
     waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
     while waiting:
         kind = waiting.pop()
@@ -67,7 +67,7 @@ def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseM
 
 
 def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
-    found = []
+    docstrings = []
     for statement, following in zip(node.body, node.body[1:], strict=False):
         if (
             isinstance(statement, ast.AnnAssign)
@@ -77,8 +77,8 @@ def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
             and isinstance(following.value.value, str)
         ):
             text = " ".join(following.value.value.replace("``", "`").split())
-            found.append((statement.target.id, text))
-    return found
+            docstrings.append((statement.target.id, text))
+    return docstrings
 
 
 def written(schema: dict[str, Any]) -> str:

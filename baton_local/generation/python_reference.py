@@ -79,15 +79,16 @@ def _function(name: str) -> Iterator[str]:
 
 
 def _described(title: str, documented: Callable[..., Any] | property, signature: inspect.Signature) -> Iterator[str]:
-    found = parse(inspect.getdoc(documented) or "")
+    docstring = parse(inspect.getdoc(documented) or "")
     yield from (title, "")
-    for text in (found.short_description, found.long_description):
+    for text in (docstring.short_description, docstring.long_description):
         if text:
             yield from (_plain(text), "")
-    if found.params:
+    if docstring.params:
         yield from ("| argument | default | meaning |", "| --- | --- | --- |")
-        for each in found.params:
-            yield f"| `{each.arg_name}` | {_default(signature, each.arg_name)} | {_plain(each.description or '')} |"
+        for parameter in docstring.params:
+            name, meaning = parameter.arg_name, _plain(parameter.description or "")
+            yield f"| `{name}` | {_default(signature, name)} | {meaning} |"
         yield ""
 
 

@@ -61,15 +61,15 @@ def namespace() -> tuple[str, ...]:
 def python() -> Path:
     """Return the folder of a Python of Lambda's version. Raises ``HostProblem``."""
     home = Path.home() / ".pyenv" / "versions"
-    found = [shutil.which(f"python{PYTHON}"), *sorted(map(str, home.glob(f"{PYTHON}.*/bin/python{PYTHON}")))]
+    programs = [shutil.which(f"python{PYTHON}"), *sorted(map(str, home.glob(f"{PYTHON}.*/bin/python{PYTHON}")))]
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
-        found.insert(0, sys.executable)
+        programs.insert(0, sys.executable)
     if tool := shutil.which(uv()):
         managed = subprocess.run([tool, "python", "find", PYTHON], capture_output=True, text=True, check=False)
-        found.append(managed.stdout.strip())
-    for candidate in filter(None, found):
-        asked = "import sys; print(sys.base_prefix, *sys.version_info[:2])"
-        done = subprocess.run([candidate, "-c", asked], capture_output=True, text=True, check=False)
+        programs.append(managed.stdout.strip())
+    for candidate in filter(None, programs):
+        question = "import sys; print(sys.base_prefix, *sys.version_info[:2])"
+        done = subprocess.run([candidate, "-c", question], capture_output=True, text=True, check=False)
         prefix, *version = done.stdout.split() or [""]
         folder = Path(prefix) / "bin"
         if ".".join(version) == PYTHON and (folder / "python").exists():
@@ -150,8 +150,8 @@ def _made(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[P
     folder = cache_dir / "lambda" / f"{kind}-{sha256(state.encode()).hexdigest()[:16]}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            unfinished = Path(made) / kind
+        with tempfile.TemporaryDirectory(dir=folder.parent) as new_folder:
+            unfinished = Path(new_folder) / kind
             unfinished.mkdir()
             make(unfinished)
             if not folder.exists():

@@ -52,8 +52,8 @@ async def problems(*, with_embedder: bool = False) -> list[str]:
     concurrently, for at most a few seconds.
     """
     tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
-    found = await gather_all(*tried)
-    return [*_models(), *_functions(), *_guardrails(), *(line for lines in found for line in lines)]
+    answers = await gather_all(*tried)
+    return [*_models(), *_functions(), *_guardrails(), *(line for lines in answers for line in lines)]
 
 
 def _models() -> list[str]:
@@ -64,10 +64,10 @@ def _models() -> list[str]:
     except ValidationError:
         return []  # the check of settings says what is missing
     return [
-        f"{ports.agent_files.place_of(agent, *place)}: {name!r} begins with the name of no provider "
+        f"{ports.agent_files.place_of(agent, *location)}: {name!r} begins with the name of no provider "
         f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
         for agent in ports.agent_files.all()
-        for place, name in _named_models(agent.model)
+        for location, name in _named_models(agent.model)
         if route(name, providers).provider not in providers
     ]
 
@@ -83,8 +83,8 @@ def _guardrails() -> list[str]:
                 ports.settings.egress.check_scheme(address.scheme, address.hostname or "")
                 ports.settings.egress.check_host(address.hostname or "")
             except EgressRefused as problem:
-                place = ports.agent_files.place_of(agent, "guardrails", number, "url")
-                found.append(f"{place}: {problem} The guardrail {guardrail.name} fails until then.")
+                location = ports.agent_files.place_of(agent, "guardrails", number, "url")
+                found.append(f"{location}: {problem} The guardrail {guardrail.name} fails until then.")
     return found
 
 
@@ -98,7 +98,7 @@ def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], 
 def _functions() -> list[str]:
     """Return the functions of agents in Python that nobody can call."""
     ports, found = deployed_ports(), []
-    for function, arguments in (each for agent in ports.agent_files.all() for each in agent.code.functions):
+    for function, arguments in (function for agent in ports.agent_files.all() for function in agent.code.functions):
         try:
             ports.functions.check(function, arguments)
         except CannotLoad as problem:

@@ -73,10 +73,10 @@ class DocumentFolder:
         """
         required = self._agents()
         done, agents = _Round(), sorted(required)
-        self._documents.sign_in({permission for each in required.values() for permission in each})
+        self._documents.sign_in({permission for permissions in required.values() for permission in permissions})
         files: dict[str, list[OwnedFile]] = {}
-        for each in owned_files(self.folder):
-            files.setdefault(each.agent_id, []).append(each)
+        for owned_file in owned_files(self.folder):
+            files.setdefault(owned_file.agent_id, []).append(owned_file)
         for unknown in sorted(set(files) - set(agents)):
             done.problems.append(f"{self.folder.name}/{unknown}: {no_such_agent(unknown, agents)}")
         for agent_id in agents:
@@ -100,21 +100,21 @@ class DocumentFolder:
 
     def _of_agent(self, agent_id: str, files: list[OwnedFile], done: _Round) -> None:
         newer = []
-        there = {self._name(each): each for each in files}
-        for name, each in there.items():
-            body = each.file.read_bytes()
+        there = {self._name(file): file for file in files}
+        for name, file in there.items():
+            body = file.file.read_bytes()
             checksum = hashlib.sha256(body).hexdigest()
             if self._known.get(name, ("", ""))[1] == checksum:
                 continue
             try:
-                newer.append((name, checksum, self._documents.put(each, body)))
+                newer.append((name, checksum, self._documents.put(file, body)))
             except NotTaken as problem:
                 done.problems.append(f"{name}: {problem}")
-        kept = {self._known[name][0] for name in there if name in self._known} | {key for _, _, key in newer}
+        document_ids = {self._known[name][0] for name in there if name in self._known} | {key for _, _, key in newer}
         names = {key: name for name, (key, _) in self._known.items()}
-        removed = self._documents.keep_only(agent_id, kept)
+        removed = self._documents.keep_only(agent_id, document_ids)
         done.removed += [names.get(key, name) for key, name in removed.items()]
-        self._known = {name: known for name, known in self._known.items() if known[0] not in removed}
+        self._known = {name: entry for name, entry in self._known.items() if entry[0] not in removed}
         for name, checksum, key in newer:
             failure = self._wait_until_ready(agent_id, key)
             if self._stopped.is_set():
@@ -125,9 +125,9 @@ class DocumentFolder:
             else:
                 done.problems.append(f"{name}: {failure}")
 
-    def _name(self, each: OwnedFile) -> str:
+    def _name(self, file: OwnedFile) -> str:
         """Return the file as the developer names it."""
-        return f"{self.folder.name}/{each.agent_id}/{each.relative}"
+        return f"{self.folder.name}/{file.agent_id}/{file.relative}"
 
     def _wait_until_ready(self, agent_id: str, document_id: str) -> str | None:
         """Wait until a document is ready. Return why it failed if it does."""

@@ -125,8 +125,8 @@ class Documentation:
     async def _ingest_all(self) -> None:
         ports = self._ports()
         paths = list(_paths(self._root))
-        known = {agent.id for agent in ports.shipped_agents.all()}
-        agents = [agent for agent in AGENTS if agent in known]
+        agent_ids = {agent.id for agent in ports.shipped_agents.all()}
+        agents = [agent for agent in AGENTS if agent in agent_ids]
         if not paths or not agents:
             return
         names = " and ".join(agents)
@@ -153,11 +153,11 @@ class Documentation:
         chunks = await asyncio.to_thread(lambda: divide_into_chunks([markdown.extract(page.body)]))
         texts: list[str] = []
         for agent_id in agents:
-            known = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))
-            document = self._document(agent_id, page, known, len(chunks))
+            earlier = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))
+            document = self._document(agent_id, page, earlier, len(chunks))
             texts = chunk_texts(document, chunks)
-            if known is None or not (known.deleted_at is not None or _is_same(known, page)):
-                await self._put(known, document, chunks, await self._vectors(texts, cache))
+            if earlier is None or not (earlier.deleted_at is not None or _is_same(earlier, page)):
+                await self._put(earlier, document, chunks, await self._vectors(texts, cache))
         return texts
 
     def _document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
@@ -197,14 +197,14 @@ class Documentation:
         embedder = self._ports().embedder
         if not embedder.dimensions:
             return ()
-        known = await asyncio.to_thread(cache.get, texts)
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        cached = await asyncio.to_thread(cache.get, texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in cached]
         if missing:
             await self._wait_for_users()
-            made = dict(zip(missing, await embedder.embed(missing), strict=True))
-            await asyncio.to_thread(cache.put, made)
-            known |= made
-        return [known[text] for text in texts]
+            new_vectors = dict(zip(missing, await embedder.embed(missing), strict=True))
+            await asyncio.to_thread(cache.put, new_vectors)
+            cached |= new_vectors
+        return [cached[text] for text in texts]
 
     async def _wait_for_users(self) -> None:
         """Wait while documents of users are in the pipeline."""

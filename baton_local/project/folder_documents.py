@@ -36,8 +36,8 @@ class FolderDocuments:
 
     def sign_in(self, permissions: Collection[str]) -> None:
         """Act with ``permissions`` besides that for documents from now on: those that agents require."""
-        asked = TokenRequest(tenant=TENANT, user=USER, permissions=sorted({*PERMISSIONS, *permissions}))
-        self._documents = self._client.with_options(token=lambda: self._key.sign(asked)).documents
+        token_request = TokenRequest(tenant=TENANT, user=USER, permissions=sorted({*PERMISSIONS, *permissions}))
+        self._documents = self._client.with_options(token=lambda: self._key.sign(token_request)).documents
 
     def close(self) -> None:
         """Close the connections."""

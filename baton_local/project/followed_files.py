@@ -47,8 +47,8 @@ class FollowedFiles:
         folders = code_folders(settings)
         # Functions of other processes have read agents and tools themselves.
         watches = settings.reload and settings.workers > 0 and not settings.worker_processes
-        kept = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
-        return cls(Reloader(*folders, progress), kept, watches=watches, known=known)
+        folder = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
+        return cls(Reloader(*folders, progress), folder, watches=watches, known=known)
 
     def start(self) -> None:
         """Begin."""
@@ -66,8 +66,8 @@ class FollowedFiles:
 
     def _follow(self) -> None:
         folders = (*self.reloader.folders, self._documents.folder)
-        known = {**self._known, **snapshot([self._documents.folder])}
-        for changed in changes_in(folders, self._stopped, known):
+        files = {**self._known, **snapshot([self._documents.folder])}
+        for changed in changes_in(folders, self._stopped, files):
             try:
                 if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
                     self.reloader.reload(changed)

@@ -22,9 +22,9 @@ def packages_in(folder: Path) -> list[str]:
     """Return the names of the packages and modules in ``folder``."""
     if not folder.is_dir():
         return []
-    found = {path.name for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
-    found |= {path.stem for path in folder.glob("*.py")}
-    return sorted(name for name in found if name.isidentifier())
+    names = {path.name for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    names |= {path.stem for path in folder.glob("*.py")}
+    return sorted(name for name in names if name.isidentifier())
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _imported(folder: Path) -> dict[str, ModuleType]:
     return {
         name: module
         for name, module in list(sys.modules.items())
-        if any(place.startswith(within) for place in _places(module))
+        if any(folder.startswith(within) for folder in _places(module))
     }
 
 
@@ -85,7 +85,7 @@ def _places(module: ModuleType) -> list[str]:
     """Return the file of a module, or the folders of a package without one."""
     if file := getattr(module, "__file__", None):
         return [file]
-    return [str(each) for each in getattr(module, "__path__", ())]
+    return [str(folder) for folder in getattr(module, "__path__", ())]
 
 
 def _has_file(folder: Path, module: str) -> bool:

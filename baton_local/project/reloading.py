@@ -61,7 +61,7 @@ class Reloader:
             with self._packages_now(), self._tools_again(), kept_on_failure():
                 newer = shared_agents.read_agents()
                 unusable = shared_agents.unusable_functions(newer)
-                if any(_name(each) not in self._unusable for each in unusable):
+                if any(_name(function) not in self._unusable for function in unusable):
                     raise NotUsable("\n".join(map(self._describe, unusable)))
         except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:
             problems = str(problem).replace(f"{Path.cwd()}{os.sep}", "")

@@ -25,16 +25,16 @@ def read_secrets(path: Path, reserved: Collection[str] = ()) -> dict[str, str]:
         text = YamlDocument.read(path)
     except YamlFileError as problem:
         raise LocalCloudError(str(problem)) from None
-    found = {}
+    secrets = {}
     for name, value in text.values.items():
-        place = str(name).replace(STAGE, "local")
+        parameter = str(name).replace(STAGE, "local")
         is_text = isinstance(value, str) and value
-        if not is_text and not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
+        if not is_text and not (isinstance(value, dict) and all(isinstance(member, str) for member in value.values())):
             raise LocalCloudError(text.problem((name,), "must be a text in quotes, or an object of texts"))
-        if place in reserved:
+        if parameter in reserved:
             raise LocalCloudError(text.problem((name,), "is a secret of the local cloud's own"))
-        found[place] = value if is_text else json.dumps(value)
-    return found
+        secrets[parameter] = value if is_text else json.dumps(value)
+    return secrets
 
 
 def put_parameters(systems_manager: Any, values: dict[str, str]) -> None:

@@ -49,8 +49,8 @@ def read_settings_file(
         check(document)
         profile_overrides(document.model_profiles)
     except InvalidDocument as invalid:
-        problems = sorted(invalid.problems, key=lambda each: text.line(each.place))
-        raise LocalCloudError("\n".join(text.problem(each.place, each.what) for each in problems)) from None
+        problems = sorted(invalid.problems, key=lambda problem: text.line(problem.place))
+        raise LocalCloudError("\n".join(text.problem(problem.place, problem.what) for problem in problems)) from None
     except ValueError as problem:
         raise LocalCloudError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
     return SettingsFile(path, values, document)
@@ -61,8 +61,8 @@ def put_document(s3: S3Client, bucket: str, path: Path) -> SettingsDocument:
 
     Raises ``LocalCloudError`` that names every wrong line.
     """
-    found = read_settings_file(path)
-    if found is None:
+    settings_file = read_settings_file(path)
+    if settings_file is None:
         return SettingsDocument()
-    s3.put_object(Bucket=bucket, Key=SETTINGS_KEY, Body=json.dumps(found.values).encode())
-    return found.document
+    s3.put_object(Bucket=bucket, Key=SETTINGS_KEY, Body=json.dumps(settings_file.values).encode())
+    return settings_file.document

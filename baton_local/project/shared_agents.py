@@ -72,7 +72,7 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     from baton.composition.outside_clients import make_functions
     from baton.domain.agents.tool import PythonTool
 
-    functions, found = make_functions(), []
+    functions, unusable = make_functions(), []
     source = PythonTools(functions)
     for agent in files.all():
         for tool in (tool for tool in agent.tools if isinstance(tool, PythonTool)):
@@ -80,13 +80,13 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
                 event_loop.run(source.tools(tool))
             except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
                 entry_point = tool.entry_point if tool.function is None else None
-                found.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
+                unusable.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
         for function, arguments in agent.code.functions:
             try:
                 functions.check(function, arguments)
             except CannotLoad as problem:
-                found.append(UnusableFunction(files.place_of_function(function), None, problem))
-    return found
+                unusable.append(UnusableFunction(files.place_of_function(function), None, problem))
+    return unusable
 
 
 def close_resources() -> None:

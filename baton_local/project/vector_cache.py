@@ -29,13 +29,13 @@ class VectorCache:
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of those of the texts that have one."""
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         with self._opened() as file:
             for text in texts:
                 row = file.execute("SELECT vector FROM vectors WHERE checksum = ?", (self._checksum(text),)).fetchone()
                 if row is not None and len(row[0]) == 4 * self._dimensions:
-                    found[text] = tuple(array("f", row[0]))
-        return found
+                    vectors[text] = tuple(array("f", row[0]))
+        return vectors
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep the vectors of texts."""
@@ -45,11 +45,12 @@ class VectorCache:
 
     def keep_only(self, texts: Sequence[str]) -> None:
         """Remove the vectors of all other texts."""
-        kept = {self._checksum(text) for text in texts}
+        checksums = {self._checksum(text) for text in texts}
         with self._opened() as file:
             all_of_them = [row[0] for row in file.execute("SELECT checksum FROM vectors")]
             file.executemany(
-                "DELETE FROM vectors WHERE checksum = ?", [(each,) for each in all_of_them if each not in kept]
+                "DELETE FROM vectors WHERE checksum = ?",
+                [(checksum,) for checksum in all_of_them if checksum not in checksums],
             )
 
     @contextmanager

@@ -23,13 +23,13 @@ Snapshot = Mapping[Path, tuple[int, int]]
 
 def snapshot(folders: Sequence[Path]) -> Snapshot:
     """Return the files of the folders as they are now."""
-    found: dict[Path, tuple[int, int]] = {}
+    files: dict[Path, tuple[int, int]] = {}
     for path in (path for folder in folders for path in folder.rglob("*") if _is_source(None, str(path))):
         with suppress(OSError):  # it is gone already
             state = path.stat()
             if S_ISREG(state.st_mode):
-                found[path] = state.st_mtime_ns, state.st_size
-    return found
+                files[path] = state.st_mtime_ns, state.st_size
+    return files
 
 
 def changes_in(folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None) -> Iterator[set[Path]]:
@@ -65,9 +65,9 @@ def _changes(
                 unseen |= {path for path, _ in known.items() ^ snapshot(folders).items()}
                 known = None
             # Changes of a folder before it is watched are not seen: they are yielded once it is.
-            if found := {Path(path) for _, path in changes} | unseen:
+            if paths := {Path(path) for _, path in changes} | unseen:
                 unseen = set()
-                yield found
+                yield paths
             there = {folder for folder in folders if folder.is_dir()}
             gone = {Path(path) for change, path in changes if change is Change.deleted} & watched
             if there != watched or gone:

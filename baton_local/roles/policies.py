@@ -24,8 +24,8 @@ class Policies:
     def __init__(self, documents: Mapping[str, Iterable[Document]]) -> None:
         """``documents`` are the policy documents of each role, by the role's logical id."""
         self._statements = {
-            role: [statement for document in given for statement in _list(document["Statement"])]
-            for role, given in documents.items()
+            role: [statement for document in document for statement in _list(document["Statement"])]
+            for role, document in documents.items()
         }
         self._decided = lru_cache(MAX_DECISIONS)(self._decide)
 

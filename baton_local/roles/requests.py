@@ -108,8 +108,8 @@ def _table_requests(operation: str, parameters: Json, names: Names) -> Iterator[
 
     match operation:
         case "BatchGetItem":
-            for name, wanted in parameters["RequestItems"].items():
-                yield Request("dynamodb:BatchGetItem", table(name), leading(*wanted["Keys"]))
+            for name, request_item in parameters["RequestItems"].items():
+                yield Request("dynamodb:BatchGetItem", table(name), leading(*request_item["Keys"]))
         case "BatchWriteItem":
             for name, writes in parameters["RequestItems"].items():
                 items = [part for write in writes for kind in write.values() for part in kind.values()]
@@ -137,8 +137,11 @@ def _object_requests(operation: str, parameters: Json, names: Names) -> list[Req
     if operation == "DeleteObjects":
         objects = parameters["Delete"]["Objects"]
         return [
-            Request("s3:DeleteObjectVersion" if "VersionId" in each else "s3:DeleteObject", f"{bucket}/{each['Key']}")
-            for each in objects
+            Request(
+                "s3:DeleteObjectVersion" if "VersionId" in deletion else "s3:DeleteObject",
+                f"{bucket}/{deletion['Key']}",
+            )
+            for deletion in objects
         ]
     if "Key" in parameters:
         return [Request(f"s3:{OBJECT_ACTIONS.get(operation, operation)}", f"{bucket}/{parameters['Key']}")]

@@ -118,10 +118,10 @@ class SqliteIndex:
                 for clause, ranking in ranked.items()
             }
             for clause, lacking in missing_scores(query, candidates).items():
-                scored = reading.similarities(clause, {each.id for each in lacking}, names)
+                scored = reading.similarities(clause, {candidate.id for candidate in lacking}, names)
                 candidates[clause] = with_added(candidates[clause], scored, lacking)
-            wanted = query.select_ids(candidates)
-            documents = file.documents([number for number, name in names.items() if name.id in wanted])
+            ids = query.select_ids(candidates)
+            documents = file.documents([number for number, name in names.items() if name.id in ids])
         return SearchResult(candidates, {document.id: document for document in documents.values()})
 
     def _check(self, vector: Vector | None) -> None:
@@ -190,10 +190,10 @@ class _Reading:
         view = self._views.get(clause.view)
         if view is None or self._query.vector is None:
             return {}
-        wanted = np.asarray([number for number, name in names.items() if name.id in ids], dtype=np.int64)
+        numbers_of_ids = np.asarray([number for number, name in names.items() if name.id in ids], dtype=np.int64)
         numbers, scores = self._compare_vectors(view)
-        places = np.flatnonzero(np.isin(numbers, wanted))
-        return {names[int(numbers[place])].id: float(scores[place]) for place in places}
+        places = np.flatnonzero(np.isin(numbers, numbers_of_ids))
+        return {names[int(numbers[index])].id: float(scores[index]) for index in places}
 
     def _by_words(self, view: int) -> Sequence[tuple[int, float]]:
         if self._match is None:
@@ -218,14 +218,14 @@ class _Reading:
             best = np.argpartition(-scores, limit - 1)[:limit]
             scores, numbers = scores[best], numbers[best]
         order = np.lexsort((numbers, -scores))
-        return [(int(numbers[place]), float(scores[place])) for place in order]
+        return [(int(numbers[index]), float(scores[index])) for index in order]
 
     def _compare_vectors(self, view: int) -> _Similarities:
         """Return all documents with a vector of a view, by their numbers, and their similarities to the query."""
         if view not in self._similarities:
             vectors = self._vectors.of(self._file, view)
-            wanted = np.asarray(self._query.vector, dtype=np.float32)
-            scores = vectors.rows @ (wanted / (np.linalg.norm(wanted) or 1.0))
+            query_vector = np.asarray(self._query.vector, dtype=np.float32)
+            scores = vectors.rows @ (query_vector / (np.linalg.norm(query_vector) or 1.0))
             self._similarities[view] = vectors.numbers, scores
         return self._similarities[view]
 

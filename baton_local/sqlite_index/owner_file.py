@@ -128,9 +128,11 @@ class OwnerFile:
         """Replace documents that nobody has written or deleted since they were read, and return their number."""
         replaced = 0
         with self._transaction("BEGIN IMMEDIATE"):
-            for each in revisions:
-                if self._all("SELECT 1 FROM documents WHERE id = ? AND digest = ?", (each.document.id, each.digest)):
-                    replaced += self._put(each.document)
+            for revision in revisions:
+                if self._all(
+                    "SELECT 1 FROM documents WHERE id = ? AND digest = ?", (revision.document.id, revision.digest)
+                ):
+                    replaced += self._put(revision.document)
         if replaced:
             self._forget()
         return replaced
@@ -160,9 +162,10 @@ class OwnerFile:
 
     def documents(self, numbers: Sequence[int]) -> dict[int, IndexDocument]:
         """Return documents by their numbers."""
-        wanted = json.dumps(list(numbers))
+        numbers_json = json.dumps(list(numbers))
         rows = self._all(
-            f"SELECT number, {_COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))", (wanted,)
+            f"SELECT number, {_COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))",
+            (numbers_json,),
         )
         return {number: _document(row) for number, *row in rows}
 
@@ -195,12 +198,12 @@ class OwnerFile:
         }
         vectors = {name: _blob(view.vector) for name, view in document.views.items() if view.vector is not None}
         digest = _digest(columns, vectors)
-        known = self._all("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
-        if known and known[0][2] == digest:
+        rows = self._all("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
+        if rows and rows[0][2] == digest:
             return False
-        if known:
-            number = known[0][0]
-            self._remove(number, known[0][1])
+        if rows:
+            number = rows[0][0]
+            self._remove(number, rows[0][1])
             places = ", ".join(f"{name} = ?" for name in columns)
             self.connection.execute(
                 f"UPDATE documents SET {places}, digest = ? WHERE number = ?", (*columns.values(), digest, number)
@@ -217,7 +220,7 @@ class OwnerFile:
             self._add_words(table, number, view.text)
             if name in vectors:
                 self.connection.execute(f"INSERT INTO vectors_{table} VALUES (?, ?)", (number, vectors[name]))
-        return bool(known)
+        return bool(rows)
 
     def _remove(self, number: int, texts: str) -> None:
         """Remove a document's words and vectors. A table without texts needs the text to find its words."""
@@ -232,9 +235,9 @@ class OwnerFile:
             self.connection.execute(f"DELETE FROM vectors_{table} WHERE number = ?", (number,))
 
     def _view(self, name: str) -> int:
-        known = self._all("SELECT number FROM views WHERE name = ?", (name,))
-        if known:
-            return int(known[0][0])
+        rows = self._all("SELECT number FROM views WHERE name = ?", (name,))
+        if rows:
+            return int(rows[0][0])
         number = self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
         self._make_words(number)
         self.connection.execute(f"CREATE TABLE vectors_{number} (number INTEGER PRIMARY KEY, vector BLOB NOT NULL)")

@@ -37,9 +37,9 @@ class SqliteReindexing:
         try:
             for path in sorted(self._folder.glob(f"*/{index.value}*.sqlite")):
                 for _ in range(PASSES):
-                    found, replaced = await self._pass(path, embedder)
+                    count, replaced = await self._pass(path, embedder)
                     embedded += replaced
-                    if not found:
+                    if not count:
                         break
         except (sqlite3.Error, OSError) as failure:
             raise SearchUnavailable from failure
@@ -48,15 +48,17 @@ class SqliteReindexing:
     async def _pass(self, path: Path, embedder: Embedder) -> tuple[int, int]:
         """Return how many documents of a file were of another model, and how many of them were replaced."""
         model = embedder.name if embedder.dimensions else None
-        found = replaced = 0
+        count = replaced = 0
         after = ""
         while outdated := await asyncio.to_thread(_outdated, path, model, after):
-            documents = await _embed([each.document for each in outdated], embedder)
-            revisions = [Revision(each.digest, document) for each, document in zip(outdated, documents, strict=True)]
-            found += len(outdated)
+            documents = await _embed([revision.document for revision in outdated], embedder)
+            revisions = [
+                Revision(revision.digest, document) for revision, document in zip(outdated, documents, strict=True)
+            ]
+            count += len(outdated)
             replaced += await asyncio.to_thread(_revise, path, revisions)
             after = outdated[-1].document.id
-        return found, replaced
+        return count, replaced
 
 
 async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:

@@ -37,16 +37,16 @@ class VectorCache:
         """Return the vectors of a view as they are in the file's open transaction."""
         key = (file.path, view)
         with self._lock:
-            known = self._kept.get(key)
+            cached = self._kept.get(key)
         version = file.version()
-        if known is None or known.version != version:
+        if cached is None or cached.version != version:
             vectors = self._read(file, view, version)
         else:
-            added = self._read(file, view, version, after=int(known.numbers[-1]) if len(known.numbers) else 0)
+            added = self._read(file, view, version, after=int(cached.numbers[-1]) if len(cached.numbers) else 0)
             if not len(added.numbers):
-                return _until(known, _newest(file, view))
+                return _until(cached, _newest(file, view))
             vectors = Vectors(
-                version, np.concatenate([known.numbers, added.numbers]), np.concatenate([known.rows, added.rows])
+                version, np.concatenate([cached.numbers, added.numbers]), np.concatenate([cached.rows, added.rows])
             )
         self._keep(key, vectors)
         return vectors

@@ -105,7 +105,7 @@ def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRou
 def read_socket_api(template: Template) -> SocketApi:
     """Return the template's WebSocket API. Raises ``TemplateProblem``."""
     api_id, api = next(
-        (found for found in template.of_type("AWS::ApiGatewayV2::Api") if found[1].get("ProtocolType") == "WEBSOCKET"),
+        (api for api in template.of_type("AWS::ApiGatewayV2::Api") if api[1].get("ProtocolType") == "WEBSOCKET"),
         (None, {}),
     )
     if api_id is None:

@@ -117,7 +117,7 @@ class ObjectRule:
 
     def matches(self, bucket: str, key: str) -> bool:
         """Return whether the rule is for an object."""
-        patterns = (".*".join(map(re.escape, each.split("*"))) for each in self.keys)
+        patterns = (".*".join(map(re.escape, key.split("*"))) for key in self.keys)
         has_key = not self.keys or any(re.fullmatch(pattern, key, re.DOTALL) for pattern in patterns)
         return has_key and (not self.buckets or bucket in self.buckets)
 
@@ -203,12 +203,12 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
 
 def attached_policies(template: Template) -> dict[str, list[Mapping[str, Any]]]:
     """Return the policy documents that separate resources attach to roles, by the role's logical id."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    policies: dict[str, list[Mapping[str, Any]]] = {}
     for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy"):
         for _, policy in template.of_type(kind):
             for role in policy.get("Roles") or [policy["RoleName"]]:
-                found.setdefault(role, []).append(policy["PolicyDocument"])
-    return found
+                policies.setdefault(role, []).append(policy["PolicyDocument"])
+    return policies
 
 
 def _policies(role: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -297,7 +297,8 @@ def _object_rules(template: Template) -> list[ObjectRule]:
             raise TemplateProblem(f"The local cloud knows rules for created objects only, not that of {name}.")
         detail = pattern.get("detail", {})
         keys = [
-            each if isinstance(each, str) else each.get("wildcard") for each in detail.get("object", {}).get("key", [])
+            pattern if isinstance(pattern, str) else pattern.get("wildcard")
+            for pattern in detail.get("object", {}).get("key", [])
         ]
         if None in keys:
             raise TemplateProblem(f"The local cloud knows keys and wildcards of keys only, not those of {name}.")
@@ -318,16 +319,16 @@ def _rate(expression: str) -> float:
 
 def managed_policy(arn: str) -> Mapping[str, Any]:
     """Return the document of the policy with this ARN. Raises ``TemplateProblem`` if it is unknown."""
-    known = _managed_policies()
+    policies = _managed_policies()
     name = arn.rpartition("/")[2]
-    if name not in known:
+    if name not in policies:
         raise TemplateProblem(f"A role in the template has the managed policy {arn}, which is not known here.")
-    document: Mapping[str, Any] = known[name]["Document"]
+    document: Mapping[str, Any] = policies[name]["Document"]
     return document
 
 
 @cache
 def _managed_policies() -> dict[str, Any]:
     module = importlib.import_module("moto.iam.aws_managed_policies")  # a megabyte: only when a role has one
-    known: dict[str, Any] = json.loads(module.aws_managed_policies_data)
-    return known
+    policies: dict[str, Any] = json.loads(module.aws_managed_policies_data)
+    return policies

@@ -52,7 +52,7 @@ class Template:
         self._resources: dict[str, dict[str, Any]] = translated.result["Resources"]
         self._endpoints = endpoints
         declared = source.get("Parameters", {})
-        values = {name: _value(each, each.get("Default", "")) for name, each in declared.items()}
+        values = {name: _value(parameter, parameter.get("Default", "")) for name, parameter in declared.items()}
         values.update({name: _value(declared[name], value) for name, value in parameters.items() if name in declared})
         self._intrinsics = Intrinsics(source, values, self.attribute)
 
@@ -64,10 +64,12 @@ class Template:
 
     def one(self, resource_type: str) -> tuple[str, dict[str, Any]]:
         """Return the only resource of ``resource_type``. Raises ``TemplateProblem`` unless there is exactly one."""
-        found = list(self.of_type(resource_type))
-        if len(found) != 1:
-            raise TemplateProblem(f"The local cloud needs one {resource_type} in the template and found {len(found)}.")
-        return found[0]
+        resources = list(self.of_type(resource_type))
+        if len(resources) != 1:
+            raise TemplateProblem(
+                f"The local cloud needs one {resource_type} in the template and found {len(resources)}."
+            )
+        return resources[0]
 
     def attribute(self, logical_id: str, attribute: str | None) -> Any:
         """Return what ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` give for a local resource."""

@@ -50,9 +50,9 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
     if file:
         # A file of another version, or one that was cut off, is written again.
         with contextlib.suppress(OSError, ValidationError):
-            kept = Translation.model_validate_json(file.read_bytes())
-            if kept.checksum == checksum:
-                return kept
+            cached = Translation.model_validate_json(file.read_bytes())
+            if cached.checksum == checksum:
+                return cached
     translation = _make(text, checksum)
     if file:
         _keep(translation, file)
@@ -74,7 +74,7 @@ def parse(text: str) -> dict[str, Any]:
 def _make(text: str, checksum: str) -> Translation:
     source = parse(text)
     code_folders, definition_files = _take_code_folders(source), _take_definition_files(source)
-    made = Translation(
+    translation = Translation(
         checksum=checksum,
         code_folders=code_folders,
         definition_files=definition_files,
@@ -83,7 +83,7 @@ def _make(text: str, checksum: str) -> Translation:
     )
     try:
         # What YAML reads as a date, or as a key that is not text, is text from here on.
-        return Translation.model_validate_json(made.model_dump_json())
+        return Translation.model_validate_json(translation.model_dump_json())
     except PydanticSerializationError as problem:
         raise TemplateProblem(f"The template holds a value that cannot be written as JSON: {problem}") from problem
 

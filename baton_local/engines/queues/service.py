@@ -110,9 +110,9 @@ class SqsService:
         if len(body.encode()) > MAX_BODY:
             raise SqsError("InvalidParameterValue", f"The message is longer than {MAX_BODY} bytes.")
         queue, now = self._queues[name], self._clock()
-        known = queue.find_sent(group, deduplication_id, now)
-        number, message_id = (known.number, known.message_id) if known else (0, str(uuid.uuid4()))
-        if not known:
+        sent = queue.find_sent(group, deduplication_id, now)
+        number, message_id = (sent.number, sent.message_id) if sent else (0, str(uuid.uuid4()))
+        if not sent:
             message = Message(
                 0, message_id, body, request.get("MessageAttributes", {}), group, deduplication_id, sent_at=now
             )
@@ -127,14 +127,14 @@ class SqsService:
             raise SqsError("InvalidParameterValue", "MaxNumberOfMessages must be between 1 and 10.")
         wait = request.get("WaitTimeSeconds", self._attributes[name].get("ReceiveMessageWaitTimeSeconds", 0))
         visibility = request.get("VisibilityTimeout")
-        wanted = {*request.get("AttributeNames", []), *request.get("MessageSystemAttributeNames", [])}
+        attribute_names = {*request.get("AttributeNames", []), *request.get("MessageSystemAttributeNames", [])}
         until = self._clock() + float(wait)
         while not (received := self._take(name, count, None if visibility is None else float(visibility))):
             now = self._clock()
             if now >= until or self._released:
                 break
             await self._wait(name, min(until, self._queues[name].next_visible_at(now) or until) - now)
-        return [_as_received(message, wanted) for message in received]
+        return [_as_received(message, attribute_names) for message in received]
 
     def _take(self, name: str, count: int, visibility: float | None) -> list[Message]:
         queue, now = self._queues[name], self._clock()
@@ -209,7 +209,7 @@ class SqsService:
         return f"{self._endpoint}/{ACCOUNT}/{name}"
 
 
-def _as_received(message: Message, wanted: set[str]) -> Json:
+def _as_received(message: Message, attribute_names: set[str]) -> Json:
     attributes = {
         "ApproximateFirstReceiveTimestamp": str(int((message.first_received_at or 0) * 1000)),
         "ApproximateReceiveCount": str(message.receives),
@@ -226,7 +226,7 @@ def _as_received(message: Message, wanted: set[str]) -> Json:
         "ReceiptHandle": message.receipt,
         "Body": message.body,
         "MD5OfBody": _md5(message.body),
-        "Attributes": {name: value for name, value in attributes.items() if wanted & {name, "All"}},
+        "Attributes": {name: value for name, value in attributes.items() if attribute_names & {name, "All"}},
         "MessageAttributes": message.attributes,
     }
 
