@@ -87,7 +87,7 @@ class Bench:
         items: list[Item] = []
         for _ in range(count):
             thread_id = str(uuid4())
-            due = {"idle_shard": keys.idle_shard(thread_id), "idle_check_at": to_millis(self.clock.now()) - 1}
+            due = {"idle_shard": keys.idle_shards.of(thread_id), "idle_check_at": to_millis(self.clock.now()) - 1}
             for item in originals:
                 is_thread = item["SK"] == "THREAD"
                 items.append({**item, "PK": keys.partition(SCOPE, thread_id), **(due if is_thread else {})})

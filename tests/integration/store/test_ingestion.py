@@ -150,7 +150,7 @@ async def test_a_lost_index_is_rebuilt_from_the_table_and_the_bucket(new_world: 
 async def test_tenants_are_found_by_their_documents_and_their_episodes(on_dynamodb_local: Engine) -> None:
     tenants, scope = DynamoSearchedTenants(on_dynamodb_local.table), Scope(f"t{uuid.uuid4().hex}", "ada")
     assert scope.tenant_id not in await tenants.all()
-    listing = keys.tenant_episodes(scope, "some-episode")
+    listing = keys.tenant_episodes.of(scope, "some-episode")
     await on_dynamodb_local.table.put({"PK": uuid.uuid4().hex, "SK": "EPISODE", "listing": listing, "listed_at": "1"})
     assert (await tenants.all())[scope.tenant_id] == []
 

@@ -39,8 +39,8 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
     assert len(threads) == 20
     assert cursor is not None
     assert counter["BatchGetItem"] == 1
-    assert counter["Query"] <= 2 * keys.LISTING_SHARDS
-    assert sum(read) <= 2 * keys.LISTING_SHARDS * 10
+    assert counter["Query"] <= 2 * keys.tenant_listings.count
+    assert sum(read) <= 2 * keys.tenant_listings.count * 10
 
 
 async def _begun(stores: Stores, count: int) -> None:

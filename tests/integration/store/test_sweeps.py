@@ -44,7 +44,7 @@ async def in_shard(stores: Stores, shard: str, count: int) -> list[str]:
     ids: list[str] = []
     while len(ids) < count:
         thread_id = new_thread_id()
-        if keys.idle_shard(thread_id) == shard:
+        if keys.idle_shards.of(thread_id) == shard:
             ids.append((await stores.turn(thread_id)).thread_id)
     return ids
 

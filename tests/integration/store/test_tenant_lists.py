@@ -44,7 +44,7 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     assert not found
     assert cursor is not None
     assert set(counter) == {"Query", "BatchGetItem"}
-    assert counter["Query"] <= 3 * keys.LISTING_SHARDS
+    assert counter["Query"] <= 3 * keys.tenant_listings.count
     assert counter["BatchGetItem"] == 2
     pages = await listed(stores, limit=5, query=ThreadQuery(min_tokens=100))
     assert [each for ids in pages for each in ids] == [wanted]

@@ -126,7 +126,7 @@ def _source_item(scope: Scope, source: Source, *, revision: int) -> Item:
     return {
         **agent_keys.source(scope, source.agent_id, source.id),
         "revision": revision,
-        "idle_shard": agent_keys.source_shard(source.id),
+        "idle_shard": agent_keys.source_shards.of(source.id),
         "idle_check_at": to_millis(source.check_at),
         "body": SOURCE.pack(source),
     }
@@ -245,7 +245,7 @@ def _item(scope: Scope, document: Document, *, revision: int) -> Item:
         item["listing"] = agent_keys.documents(scope, document.agent_id)
         item["listed_at"] = f"{to_millis(document.created_at):015d}#{document.id}"
     if document.check_at is not None:
-        item["idle_shard"] = agent_keys.ingestion_shard(document.id)
+        item["idle_shard"] = agent_keys.ingestion_shards.of(document.id)
         item["idle_check_at"] = to_millis(document.check_at)
     newest = document.next
     if newest is not None and newest.status is VersionStatus.PROCESSING and document.deleted_at is None:

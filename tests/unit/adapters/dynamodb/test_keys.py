@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb import agent_keys, key_forms, keys
 from baton.domain.tenants.identity import Scope, is_reserved_user, thread_ref
 from tests.unit.domain.strategies import printable, tenants
 
@@ -41,21 +41,21 @@ def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, s
 
 
 SCOPED = [
-    function
+    (name, make)
     for module in (keys, agent_keys)
-    for name, function in inspect.getmembers(module, inspect.isfunction)
-    if function.__module__ == module.__name__ and not name.startswith("_")
-    if "scope" in inspect.signature(function).parameters
+    for name, make in inspect.getmembers(module, callable)
+    if make.__module__ in {module.__name__, key_forms.__name__} and not inspect.isclass(make)
+    if not name.startswith("_") and "scope" in inspect.signature(make).parameters
 ]
-"""All functions that make keys or partitions for a user."""
+"""All that makes keys or partitions for a user."""
 
 
-@pytest.mark.parametrize("function", SCOPED, ids=[function.__name__ for function in SCOPED])
-def test_every_partition_made_for_a_user_names_the_tenant(function: Callable[..., Any]) -> None:
-    others = list(inspect.signature(function).parameters.values())[1:]
-    given = {each.name: 7 if each.annotation == "int" else "an-id" for each in others}
-    made = function(Scope("acme", "ada"), **given)
-    partitions = [made["PK"]] if isinstance(made, dict) else [made] if isinstance(made, str) else made
+@pytest.mark.parametrize("make", [make for _, make in SCOPED], ids=[name for name, _ in SCOPED])
+def test_every_partition_made_for_a_user_names_the_tenant(make: Callable[..., Any]) -> None:
+    others = list(inspect.signature(make).parameters.values())[1:]
+    arguments = {other.name: 7 if other.annotation == "int" else "an-id" for other in others}
+    result = make(Scope("acme", "ada"), **arguments)
+    partitions = [result["PK"]] if isinstance(result, dict) else [result] if isinstance(result, str) else result
     assert all(partition.startswith("acme#") for partition in partitions)
 
 
@@ -79,15 +79,15 @@ def test_the_record_of_any_message_fits_a_sort_key(tenant: str, message_id: str,
 
 @given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
 def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None:
-    assert (keys.message_sort(one) < keys.message_sort(other)) == (one < other)
-    assert (keys.log_sort(one) < keys.log_sort(other)) == (one < other)
-    assert (keys.feedback_sort(one) < keys.feedback_sort(other)) == (one < other)
+    assert (keys.message.sort(one) < keys.message.sort(other)) == (one < other)
+    assert (keys.log.sort(one) < keys.log.sort(other)) == (one < other)
+    assert (keys.feedback.sort(one) < keys.feedback.sort(other)) == (one < other)
 
 
 @given(st.integers(0, 10**12 - 2), st.integers(0, 10**12 - 2), printable)
 def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, other: int, record_id: str) -> None:
     scope = Scope("acme", "ada")
-    for sort, key in ((keys.call_sort, keys.call), (keys.task_sort, keys.task)):
+    for sort, key in ((keys.call.sort, keys.call), (keys.task.sort, keys.task)):
         found = key(scope, "t", one, record_id)["SK"]
         assert (sort(other) < found < sort(other + 1)) == (one == other)
         assert not sort(0) <= keys.task_place(scope, "t", record_id)["SK"] <= sort(10**12 - 1)
@@ -109,9 +109,9 @@ def test_every_skill_has_versions_of_its_own(
 @given(tenants, st.uuids(), st.uuids())
 def test_what_is_listed_has_a_partition_that_is_read(tenant: str, thread_id: object, record_id: object) -> None:
     scope = Scope(tenant, "ada")
-    assert keys.idle_shard(str(thread_id)) in keys.idle_shards()
-    assert keys.tenant_listing(scope, str(thread_id)) in keys.tenant_listings(scope)
-    assert keys.audit_listing(scope, f"{0:015d}#{record_id}") in keys.audit_listings(scope)
+    assert keys.idle_shards.of(str(thread_id)) in keys.idle_shards()
+    assert keys.tenant_listings.of(scope, str(thread_id)) in keys.tenant_listings(scope)
+    assert keys.audit_listings.of(scope, f"{0:015d}#{record_id}") in keys.audit_listings(scope)
     assert keys.audit(scope, None, f"{0:015d}#{record_id}")["PK"] in keys.audit_listings(scope)
 
 
@@ -129,9 +129,9 @@ def ids_of_one_moment(count: int) -> list[str]:
 def test_what_comes_at_the_same_time_is_spread_over_the_partitions(ids: list[str]) -> None:
     scope = Scope("acme", "ada")
     for shard, shards in (
-        (keys.idle_shard, keys.IDLE_SHARDS),
-        (lambda thread_id: keys.tenant_listing(scope, thread_id), keys.LISTING_SHARDS),
-        (lambda record_id: keys.audit_listing(scope, f"{1:015d}#{record_id}"), keys.LISTING_SHARDS),
+        (keys.idle_shards.of, keys.idle_shards.count),
+        (lambda thread_id: keys.tenant_listings.of(scope, thread_id), keys.tenant_listings.count),
+        (lambda record_id: keys.audit_listings.of(scope, f"{1:015d}#{record_id}"), keys.tenant_listings.count),
     ):
         counts = Counter(map(shard, ids))
         assert len(counts) == shards

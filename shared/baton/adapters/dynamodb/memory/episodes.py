@@ -63,7 +63,7 @@ class DynamoEpisodes:
         place: Item = {
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
-            "listing": keys.tenant_episodes(lease.scope, ref.id),
+            "listing": keys.tenant_episodes.of(lease.scope, ref.id),
             "listed_at": _listed_at(ref),
         }
         await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place))
@@ -99,8 +99,8 @@ class DynamoEpisodes:
         if first_ordinal < end_ordinal:
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
-                first=keys.redaction_sort(first_ordinal),
-                last=keys.redaction_sort(end_ordinal - 1),
+                first=keys.redaction.sort(first_ordinal),
+                last=keys.redaction.sort(end_ordinal - 1),
             ):
                 for item in page:
                     body = await self._bodies.read(scope, thread_id, item)
@@ -196,7 +196,7 @@ class DynamoEpisodes:
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         batch: list[dict[str, str]] = []
-        listed = newest_first(self._table, keys.all_tenant_episodes(scope), before=None, limit=8 * _AT_ONCE)
+        listed = newest_first(self._table, keys.tenant_episodes(scope), before=None, limit=8 * _AT_ONCE)
         async with aclosing(listed):
             async for entry in listed:
                 batch.append({**keys.episode(scope, *_locate_record(entry))})

@@ -57,7 +57,7 @@ class DynamoAuditLog:
             "outcome": outcome,
             # JSON text: readable in the console, and free of DynamoDB's rules about numbers and empty sets.
             "detail": json.dumps(detail, default=str),
-            "listing": keys.audit_listing(scope, sortable_id),
+            "listing": keys.audit_listings.of(scope, sortable_id),
             "listed_at": sortable_id,
         }
         try:

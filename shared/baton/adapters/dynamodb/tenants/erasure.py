@@ -179,7 +179,7 @@ class DynamoErasure:
 
     async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         last = f"{to_millis(before):015d}"
-        for listing in keys.all_tenant_episodes(scope):
+        for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
                 found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
                 places = await self._table.get_many(found, consistent=True) if found else []

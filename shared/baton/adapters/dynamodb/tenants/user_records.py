@@ -68,8 +68,8 @@ class DynamoFeedback:
         found: list[Feedback] = []
         async for page in self._table.query(
             keys.partition(scope, thread.id),
-            first=keys.feedback_sort(first_ordinal),
-            last=keys.feedback_sort(end_ordinal - 1),
+            first=keys.feedback.sort(first_ordinal),
+            last=keys.feedback.sort(end_ordinal - 1),
         ):
             found += [_feedback(item) for item in page]
         return found

@@ -112,7 +112,7 @@ class DynamoHandoffs:
             "action": AUDITED,
             "outcome": began,
             "detail": json.dumps(request.audit_detail),
-            "listing": keys.audit_listing(scope, sortable_id),
+            "listing": keys.audit_listings.of(scope, sortable_id),
             "listed_at": sortable_id,
             "ordinal": request.ordinal,
             "number": request.number,

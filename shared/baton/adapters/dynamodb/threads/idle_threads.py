@@ -83,7 +83,7 @@ class DynamoIdleThreads:
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
         """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
-        wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
+        wanted = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
         episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
         return {episode["PK"] for episode in episodes if is_settled(episode)}
 

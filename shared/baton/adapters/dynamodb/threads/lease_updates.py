@@ -142,7 +142,7 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         values |= _session_values(lease, commit.ended, now)
     elif lease.thread.status is ThreadStatus.CLOSED:
         expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
-        values[":shard"] = keys.idle_shard(lease.thread_id)
+        values[":shard"] = keys.idle_shards.of(lease.thread_id)
     end = END_RUN
     if commit.conversation is not None:
         assigned, removed, packed = _of_conversation(commit.conversation)
@@ -234,7 +234,7 @@ def _ending_values(lease: Lease, last_seq: int) -> Item:
 def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
     return {
         ":episode": ended.number + 1,
-        ":shard": keys.idle_shard(lease.thread_id),
+        ":shard": keys.idle_shards.of(lease.thread_id),
         ":check": to_millis(now) + CLOSING_MS,
     }
 
@@ -246,7 +246,7 @@ def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict
         ":agent": request.agent_id,
         ":active": ThreadStatus.ACTIVE.value,
         ":idle": idle_ms,
-        ":shard": keys.idle_shard(request.thread_id),
+        ":shard": keys.idle_shards.of(request.thread_id),
         ":check": to_millis(now) + idle_ms,
         ":listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
         ":listed": listed_at(now),

@@ -228,7 +228,7 @@ class Leases:
             await self._table.change(
                 keys.owner(thread_id),
                 "SET listing = :listing, listed_at = :place",
-                {":listing": keys.tenant_listing(scope, thread_id), ":place": place, ":tenant": scope.tenant_id},
+                {":listing": keys.tenant_listings.of(scope, thread_id), ":place": place, ":tenant": scope.tenant_id},
                 condition="tenant_id = :tenant AND (attribute_not_exists(listed_at) OR listed_at < :place)",
             )
 
@@ -237,7 +237,7 @@ class Leases:
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
             claim |= {
-                "listing": keys.tenant_listing(scope, thread_id),
+                "listing": keys.tenant_listings.of(scope, thread_id),
                 "listed_at": f"{tenant_listed_at(now)}#{thread_id}",
             }
         try:

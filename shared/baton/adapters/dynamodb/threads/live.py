@@ -50,11 +50,11 @@ class DynamoStreamLog:
         size = 0
         # The piece that holds after + 1 may begin before it: one step back finds it.
         async with aclosing(
-            self._table.query(partition, first=keys.log_sort(0), last=keys.log_sort(after), newest_first=True, limit=1)
+            self._table.query(partition, first=keys.log.sort(0), last=keys.log.sort(after), newest_first=True, limit=1)
         ) as steps:
             step = await anext(steps)
-        first = step[0]["SK"] if step else keys.log_sort(0)
-        last = keys.log_sort(through if through is not None else 10**12 - 1)
+        first = step[0]["SK"] if step else keys.log.sort(0)
+        last = keys.log.sort(through if through is not None else 10**12 - 1)
         async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
             async for page in pages:
                 for item in page:

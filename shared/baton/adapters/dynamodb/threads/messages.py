@@ -156,8 +156,8 @@ class Messages(Leases):
                 break
             pages = self._table.query(
                 keys.partition(scope, thread.id),
-                first=keys.message_sort(0),
-                last=keys.message_sort(end - 1),
+                first=keys.message.sort(0),
+                last=keys.message.sort(end - 1),
                 newest_first=True,
                 limit=limit,
                 where=("id = :id OR id = :packed", {":id": message_id, ":packed": pack_id(message_id)}),
@@ -180,8 +180,8 @@ class Messages(Leases):
             return ()
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=keys.message_sort(first_ordinal),
-            last=keys.message_sort(last),
+            first=keys.message.sort(first_ordinal),
+            last=keys.message.sort(last),
             limit=8,
         ):
             for item in page:
@@ -210,8 +210,8 @@ class Messages(Leases):
             first, end = span.ranges[0][0], span.ranges[-1][1]
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
-                first=keys.message_sort(first),
-                last=keys.message_sort(end - 1),
+                first=keys.message.sort(first),
+                last=keys.message.sort(end - 1),
                 newest_first=True,
                 limit=min(limit, end - first),
                 consistent=consistent,

@@ -94,7 +94,7 @@ class DynamoRunRecords:
         if first_ordinal >= end_ordinal:
             return []
         items, _ = await self._newest(
-            scope, thread_id, keys.call_sort, MAX_BETWEEN, _cursor_below(end_ordinal), first_ordinal=first_ordinal
+            scope, thread_id, keys.call.sort, MAX_BETWEEN, _cursor_below(end_ordinal), first_ordinal=first_ordinal
         )
         calls, _ = await self._until_full(scope, thread_id, items)
         return calls[::-1]
@@ -102,7 +102,7 @@ class DynamoRunRecords:
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.call_sort, limit, cursor)
+        items, next_cursor = await self._newest(scope, thread_id, keys.call.sort, limit, cursor)
         calls, is_whole = await self._until_full(scope, thread_id, items)
         return calls, next_cursor if is_whole else _cursor(items[len(calls) - 1])
 
@@ -125,7 +125,7 @@ class DynamoRunRecords:
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.task_sort, limit, cursor)
+        items, next_cursor = await self._newest(scope, thread_id, keys.task.sort, limit, cursor)
         found: list[Task] = []
         size = 0
         for item in items:
@@ -163,8 +163,8 @@ class DynamoRunRecords:
         found: list[RemoteTask] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=keys.remote_task_sort(first_ordinal),
-            last=keys.remote_task_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+            first=keys.remote_task.sort(first_ordinal),
+            last=keys.remote_task.sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
         ):
             found += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
         return found
@@ -184,8 +184,8 @@ class DynamoRunRecords:
         items: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=keys.step_sort(first_ordinal),
-            last=keys.step_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+            first=keys.step.sort(first_ordinal),
+            last=keys.step.sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
         ):
             # A run that came to nothing may have left steps at the ordinal that another one has used since.
             items += [item for item in page if item["message_id"] == message_id]
@@ -204,8 +204,8 @@ class DynamoRunRecords:
         if first_ordinal < end_ordinal:
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
-                first=keys.call_sort(first_ordinal),
-                last=keys.call_sort(end_ordinal),  # a prefix of keys, and not a key itself
+                first=keys.call.sort(first_ordinal),
+                last=keys.call.sort(end_ordinal),  # a prefix of keys, and not a key itself
             ):
                 found += page
         return sorted(found, key=_place)

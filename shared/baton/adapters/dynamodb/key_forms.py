@@ -1,0 +1,121 @@
+"""The forms of the table's partitions and keys. ``keys`` and ``agent_keys`` are the tables of those in use."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton.domain.tenants.identity import Scope
+
+Key = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TenantPartition:
+    """One partition for each tenant."""
+
+    name: str
+
+    def __call__(self, scope: Scope) -> str:
+        return f"{scope.tenant_id}#~{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition for each id of a tenant, such as an agent's."""
+
+    name: str
+
+    def __call__(self, scope: Scope, of: str) -> str:
+        return f"{scope.tenant_id}#~{self.name}#{of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """Several partitions for one list of all tenants."""
+
+    name: str
+    count: int
+
+    def __call__(self) -> list[str]:
+        """Return all of them."""
+        return [f"~{self.name}#{number}" for number in range(self.count)]
+
+    def of(self, member: str) -> str:
+        """Return the one for a member's id."""
+        return self()[_shard(member, self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class TenantShards:
+    """Several partitions for one list of each tenant."""
+
+    name: str
+    count: int = 8
+
+    def __call__(self, scope: Scope) -> list[str]:
+        """Return all of them."""
+        return [f"{scope.tenant_id}#~{self.name}#{number}" for number in range(self.count)]
+
+    def of(self, scope: Scope, member: str) -> str:
+        """Return the one for a member's id."""
+        return self(scope)[_shard(member, self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKey:
+    """Keys by an id, in a partition of the caller."""
+
+    partition: Callable[[Scope], str]
+    prefix: str
+
+    def __call__(self, scope: Scope, member: str) -> Key:
+        return {"PK": self.partition(scope), "SK": f"{self.prefix}{member}"}
+
+
+@dataclass(frozen=True, slots=True)
+class MemberKey:
+    """Keys by an id, in a partition ``of`` a thread or an agent."""
+
+    partition: Callable[[Scope, str], str]
+    prefix: str
+
+    def __call__(self, scope: Scope, of: str, member: str) -> Key:
+        return {"PK": self.partition(scope, of), "SK": f"{self.prefix}{member}"}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedKey:
+    """Keys in the order of a number, in a partition ``of`` a thread."""
+
+    partition: Callable[[Scope, str], str]
+    prefix: str
+    digits: int = 12
+
+    def __call__(self, scope: Scope, of: str, number: int) -> Key:
+        return {"PK": self.partition(scope, of), "SK": self.sort(number)}
+
+    def sort(self, number: int) -> str:
+        """Return the sort key."""
+        return f"{self.prefix}{number:0{self.digits}d}"
+
+
+@dataclass(frozen=True, slots=True)
+class BelowNumber:
+    """Keys by an id below a number, such as those of a run's calls below its first ordinal."""
+
+    partition: Callable[[Scope, str], str]
+    prefix: str
+
+    def __call__(self, scope: Scope, of: str, number: int, member: str) -> Key:
+        return {"PK": self.partition(scope, of), "SK": f"{self.sort(number)}#{member}"}
+
+    def sort(self, number: int) -> str:
+        """Return the sort key just before all keys below ``number``."""
+        return f"{self.prefix}{number:012d}"
+
+
+def _shard(name: str, shards: int) -> int:
+    """Return the shard of a name. It never changes. The whole name counts, because ids may begin with the time."""
+    return zlib.crc32(name.encode()) % shards
