@@ -70,11 +70,11 @@ class AgentFiles:
                 what = f"{earlier.file} defines the agent {each.definition.id!r} too: give one of them another id"
                 problems.append(each.source.problem(["id"], what))
         if is_whole:
-            problems += [problem for each in read for problem in _reference_problems(each, agents)]
+            problems += [problem for read in read for problem in _reference_problems(read, agents)]
         if problems:
             raise AgentFileError("\n".join(problems))
-        files = cls([each.definition for each in read], default_main)
-        files._sources = {each.definition.id: each.source for each in read}
+        files = cls([read.definition for read in read], default_main)
+        files._sources = {read.definition.id: read.source for read in read}
         return files
 
     def place_of_tool(self, tool: ToolDefinition) -> str | None:
@@ -159,12 +159,14 @@ def _read_modules(folder: Path, problems: list[str]) -> Iterator[_Read]:
 
 def _reference_problems(read: _Read, agents: Mapping[str, _Read]) -> Iterator[str]:
     definition = read.definition
-    known = {agent_id: each.definition for agent_id, each in agents.items()}
+    known = {agent_id: agent.definition for agent_id, agent in agents.items()}
     for problem in reference_problems(definition, known):
         yield read.source.problem(problem.place, problem.what)
-    asked = [(("sub_agents", place), agent_id) for place, agent_id in enumerate(definition.sub_agents)]
+    asked = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]
     # The reason of a handoff says it as well.
-    given = [(("handoffs", place), each.agent) for place, each in enumerate(definition.handoffs) if not each.reason]
+    given = [
+        (("handoffs", index), handoff.agent) for index, handoff in enumerate(definition.handoffs) if not handoff.reason
+    ]
     for place, agent_id in (*asked, *given):
         if agent_id in agents and not agents[agent_id].is_described:
             reader = f"the model of {definition.id!r}"
@@ -178,7 +180,7 @@ def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:
         document = YamlDocument.read(path)
     except YamlFileError as error:
         raise AgentFileError(str(error)) from None
-    definition, found = check_agent(document.values)
-    if found or definition is None:
-        raise AgentFileError("\n".join(document.problem(problem.place, problem.what) for problem in found))
+    definition, problems = check_agent(document.values)
+    if problems or definition is None:
+        raise AgentFileError("\n".join(document.problem(problem.place, problem.what) for problem in problems))
     return document, definition

@@ -55,7 +55,10 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
         return
     site = call_in(path.parent, problem.__traceback__)
     if isinstance(problem, ValidationError) and site is not None:
-        yield from (site.problem(each.place, each.what) for each in validation_problems({}, problem))
+        yield from (
+            site.problem(validation_problem.place, validation_problem.what)
+            for validation_problem in validation_problems({}, problem)
+        )
         return
     misspelt = unknown_argument(problem)
     if misspelt is not None and site is not None:

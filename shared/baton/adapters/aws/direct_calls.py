@@ -177,8 +177,10 @@ class DirectOperations:
         path = urlsplit(url).path if self._write is None else "/"
         headers = self._signature.sign(method, path, described["headers"], body, await self._current_credentials())
         shown_headers: Any = headers  # a mapping, as handlers take it
-        shown = AWSPreparedRequest(method, url, shown_headers, body, stream_output=False, context=described["context"])
-        _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown)
+        shown_request = AWSPreparedRequest(
+            method, url, shown_headers, body, stream_output=False, context=described["context"]
+        )
+        _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown_request)
         if http is None:
             named = {"User-Agent": self._client.meta.config.user_agent, **headers}
             answer = await self._connections.send(_to_http(method, path, named, body), seconds=seconds)

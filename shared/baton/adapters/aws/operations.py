@@ -35,16 +35,16 @@ class ThreadedOperations:
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
         """See ``Operations``."""
-        asked = aws.start(getattr(self._client, xform_name(operation)), **request)
+        future = aws.start(getattr(self._client, xform_name(operation)), **request)
         try:
             waited = 0.0
             while waited < seconds:
                 # Wait in steps: a process that was paused then finds its answer after one step.
-                await asyncio.wait([asked], timeout=STEP_SECONDS)
-                if asked.done():
+                await asyncio.wait([future], timeout=STEP_SECONDS)
+                if future.done():
                     with aws.outages():
-                        return asked.result()
+                        return future.result()
                 waited += STEP_SECONDS
             raise StoreUnavailable
         finally:
-            asked.cancel()
+            future.cancel()

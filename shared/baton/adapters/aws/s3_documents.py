@@ -54,15 +54,16 @@ class S3SourceObjects:
             raise PageUnavailable(_UNAVAILABLE) from error
 
     def _list(self, bucket: str, prefix: str, limit: int) -> list[StoredObject]:
-        found: list[StoredObject] = []
+        stored_objects: list[StoredObject] = []
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=bucket, Prefix=prefix, PaginationConfig={"MaxItems": limit}
         )
         for page in pages:
-            found += [
-                StoredObject(each["Key"], each["ETag"].strip('"'), each["Size"]) for each in page.get("Contents", [])
+            stored_objects += [
+                StoredObject(content["Key"], content["ETag"].strip('"'), content["Size"])
+                for content in page.get("Contents", [])
             ]
-        return found
+        return stored_objects
 
     def _read(self, bucket: str, key: str, limit: int) -> PageContent:
         answer = self._client.get_object(Bucket=bucket, Key=key)

@@ -56,7 +56,7 @@ class S3Erasure:
         return removed, True
 
     async def _remove(self, versions: list[dict[str, Any]]) -> None:
-        objects = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
+        objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
         answer = await call(
             self.client.delete_objects,
             Bucket=self.bucket,

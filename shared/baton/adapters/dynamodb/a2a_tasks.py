@@ -80,9 +80,11 @@ class DynamoPushConfigs:
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         # Two calls at the same time may both pass: the limit protects the table, and is not a promise.
         others = [
-            each for each in await self.of_thread(scope, thread_id) if (each.root, each.id) != (config.root, config.id)
+            push_config
+            for push_config in await self.of_thread(scope, thread_id)
+            if (push_config.root, push_config.id) != (config.root, config.id)
         ]
-        if sum(each.root == config.root for each in others) >= MAX_CONFIGS:
+        if sum(push_config.root == config.root for push_config in others) >= MAX_CONFIGS:
             raise InvalidRequest(TOO_MANY)
         for oldest in room_for(config, others):
             await self.delete(scope, thread_id, oldest.root, oldest.id)
@@ -115,14 +117,14 @@ class DynamoPushConfigs:
         return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
-        found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
-        return sorted(found, key=lambda config: config.id)
+        configs = [config for config in await self.of_thread(scope, thread_id) if config.root == root]
+        return sorted(configs, key=lambda config: config.id)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
-        found: list[PushConfig] = []
+        configs: list[PushConfig] = []
         async for page in self._table.query(keys.partition(scope, thread_id), prefix=keys.PUSH):
-            found += [config for item in page if (config := self._config(scope, item)) is not None]
-        return found
+            configs += [config for item in page if (config := self._config(scope, item)) is not None]
+        return configs
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         await self._table.delete(keys.push_config(scope, thread_id, root, config_id))

@@ -48,7 +48,7 @@ class DynamoSources:
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Source], str | None]:
         after = decode_text(cursor) if cursor else ""
-        found: list[Source] = []
+        sources: list[Source] = []
         pages = self._table.query(
             agent_keys.sources(scope, agent_id),
             first=f"{agent_keys.SOURCE}{after}",
@@ -58,10 +58,10 @@ class DynamoSources:
         async with aclosing(pages):
             async for page in pages:
                 listed = [source for source in map(_source, page) if source.id != after]
-                found += [source for source in listed if source.deleted_at is None]
-                if len(found) > limit:
+                sources += [source for source in listed if source.deleted_at is None]
+                if len(sources) > limit:
                     break
-        return found[:limit], encode_text(found[limit - 1].id) if len(found) > limit else None
+        return sources[:limit], encode_text(sources[limit - 1].id) if len(sources) > limit else None
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         changed = replace(source, revision=source.revision + 1)
@@ -89,15 +89,15 @@ class DynamoSources:
         return sorted(found, key=lambda entry: entry["idle_check_at"])
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
-        found: list[SourcePage] = []
+        pages: list[SourcePage] = []
         async for page in self._table.query(
             agent_keys.source_pages(scope, source.agent_id, source.id), prefix=agent_keys.SOURCE_PAGE
         ):
-            found += [
+            pages += [
                 SOURCE_PAGE.unpack(item["body"], document_id=item["SK"].removeprefix(agent_keys.SOURCE_PAGE))
                 for item in page
             ]
-        return found
+        return pages
 
     async def save_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
         item: Item = {
@@ -119,7 +119,7 @@ class DynamoSources:
         items = await self._table.get_many(wanted, consistent=True) if wanted else []
         found = {(item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items}
         ordered = (found.get((entry["PK"], entry["SK"])) for entry in entries)
-        return [each for each in ordered if each is not None and each.source.check_at <= before]
+        return [source for source in ordered if source is not None and source.source.check_at <= before]
 
 
 def _source_item(scope: Scope, source: Source, *, revision: int) -> Item:
@@ -223,16 +223,20 @@ class DynamoDocuments:
         wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
         items = await self._table.get_many(wanted, consistent=True) if wanted else []
         found = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
-        return [(each, tenant) for each, tenant in found if each.check_at is not None and each.check_at <= before]
+        return [
+            (document, tenant)
+            for document, tenant in found
+            if document.check_at is not None and document.check_at <= before
+        ]
 
     async def _load(self, wanted: Iterable[keys.Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
         keyed = list(wanted)
-        found: list[Document] = []
+        documents: list[Document] = []
         for start in range(0, len(keyed), _AT_ONCE):
             items = await self._table.get_many(keyed[start : start + _AT_ONCE], consistent=True)
-            found += [_document(item) for item in items]
-        return found
+            documents += [_document(item) for item in items]
+        return documents
 
 
 def _item(scope: Scope, document: Document, *, revision: int) -> Item:

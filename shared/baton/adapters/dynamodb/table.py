@@ -300,4 +300,4 @@ class Table:
 def _reasons(error: ClientError) -> set[str]:
     """Return why a transaction was cancelled (``TransactionCanceledException`` in the API reference of DynamoDB)."""
     reasons: Any = error.response.get("CancellationReasons", ())
-    return {each.get("Code", "None") for each in reasons} - {"None"}
+    return {reason.get("Code", "None") for reason in reasons} - {"None"}

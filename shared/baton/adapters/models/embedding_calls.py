@@ -181,13 +181,13 @@ class ApiEmbedder(ABC):
         return batches
 
     def _cut(self, texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[_Text]:
-        for place, given in enumerate(texts):
+        for index, given in enumerate(texts):
             text = embeddable(given)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
             while tokens > limits.text_tokens:
                 text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
                 tokens = self._counter.count(text)
-            yield _Text(place, text, tokens)
+            yield _Text(index, text, tokens)
 
     async def _guard(
         self,
@@ -305,10 +305,10 @@ def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[V
 
 def leaves(group: BaseExceptionGroup[EmbedderUnavailable]) -> Iterator[EmbedderUnavailable]:
     """Yield the errors of a group, those that no retry helps first: they name the cause of all."""
-    found: list[EmbedderUnavailable] = []
-    for each in group.exceptions:
-        found += leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
-    yield from sorted(found, key=lambda error: error.retryable)
+    embedder_unavailables: list[EmbedderUnavailable] = []
+    for exception in group.exceptions:
+        embedder_unavailables += leaves(exception) if isinstance(exception, BaseExceptionGroup) else [exception]
+    yield from sorted(embedder_unavailables, key=lambda error: error.retryable)
 
 
 class _RefusedTexts(EmbedderUnavailable):

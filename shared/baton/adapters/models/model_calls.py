@@ -316,7 +316,7 @@ def left_out(
     """
     names: set[str] = set()
     if not profile.images and (
-        any(each.startswith("image/") for each in media_types) or any(map(_has_image, contents))
+        any(media_type.startswith("image/") for media_type in media_types) or any(map(_has_image, contents))
     ):
         names.add("images")
     if (READ_BY_MOST - profile.documents) & set(media_types):

@@ -136,7 +136,7 @@ def _safe(piece: Piece, profile: ModelProfile) -> Piece:
     piece = encodable(piece)  # halves of characters, which no request can hold
     piece = _FRAME_TAG.sub(rf"<{_JOINER}\1\2", piece)
     if profile.breaks_special_tokens:
-        piece = _SPECIAL.sub(lambda found: found[0] + _JOINER, piece)
+        piece = _SPECIAL.sub(lambda match: match[0] + _JOINER, piece)
     return piece
 
 
@@ -154,29 +154,29 @@ def with_calls_as_text(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 def _with_calls_as_text(laid: Sequence[LaidMessage], of: Sequence[LaidMessage]) -> list[LaidMessage]:
     foreign = {call.id: call for message in of for call in message.calls}
-    kept: list[LaidMessage] = []
+    messages: list[LaidMessage] = []
     for message in laid:
         if message.role is Role.TOOL and message.call_id in foreign:
             call = foreign[message.call_id or ""]
-            kept.append(LaidMessage(Role.USER, (f"[Result of {call.name}: {message.text}]",)))
+            messages.append(LaidMessage(Role.USER, (f"[Result of {call.name}: {message.text}]",)))
         elif message.calls and message.calls[0].id in foreign:
             sentences = "\n".join(f"[Called {call.name} with {call.arguments}.]" for call in message.calls)
             texts = tuple(piece for piece in (*message.pieces, sentences) if piece)
-            kept.append(replace(message, pieces=texts, calls=(), parts=None))
+            messages.append(replace(message, pieces=texts, calls=(), parts=None))
         else:
-            kept.append(message)
-    return kept
+            messages.append(message)
+    return messages
 
 
 def _without_blanks(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     """Leave out blank text, and messages that hold nothing else: many models refuse both."""
-    kept: list[LaidMessage] = []
+    messages: list[LaidMessage] = []
     for message in laid:
         pieces = tuple(piece for piece in message.pieces if not isinstance(piece, str) or piece.strip())
         if pieces or message.calls or message.role is Role.TOOL:
             is_whole = len(pieces) == len(message.pieces)
-            kept.append(message if is_whole else replace(message, pieces=pieces))
-    return kept
+            messages.append(message if is_whole else replace(message, pieces=pieces))
+    return messages
 
 
 def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
@@ -206,7 +206,7 @@ def _with_one_system(laid: Sequence[LaidMessage], place: SystemPlace) -> list[La
         return rest
     text = "\n\n".join(message.text for message in head)
     if place is SystemPlace.FIRST:
-        return [LaidMessage(Role.SYSTEM, (text,), ends_prefix=any(each.ends_prefix for each in head)), *rest]
+        return [LaidMessage(Role.SYSTEM, (text,), ends_prefix=any(message.ends_prefix for message in head)), *rest]
     return [LaidMessage(Role.USER, (NOTE.format(text=text),)), *rest]
 
 
@@ -245,12 +245,12 @@ def _beginning_with_user(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     """Put a short message of the assistant between a tool's result and text of the user."""
-    kept: list[LaidMessage] = []
+    messages: list[LaidMessage] = []
     for message in laid:
-        if kept and kept[-1].role is Role.TOOL and message.role is Role.USER:
-            kept.append(LaidMessage(Role.ASSISTANT, (BETWEEN,)))
-        kept.append(message)
-    return kept
+        if messages and messages[-1].role is Role.TOOL and message.role is Role.USER:
+            messages.append(LaidMessage(Role.ASSISTANT, (BETWEEN,)))
+        messages.append(message)
+    return messages
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:

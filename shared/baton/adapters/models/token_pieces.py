@@ -130,9 +130,9 @@ class _Table:
     def rank(self, token: bytes) -> int:
         """Return the rank of ``token``, ``_ABSENT`` if there is no such token."""
         bucket, starts = crc32(token) & self._mask, self._starts
-        for place in range(self._buckets[bucket], self._buckets[bucket + 1]):
-            if self._tokens[starts[place] : starts[place + 1]] == token:
-                return self._ranks[place]
+        for index in range(self._buckets[bucket], self._buckets[bucket + 1]):
+            if self._tokens[starts[index] : starts[index + 1]] == token:
+                return self._ranks[index]
         return _ABSENT
 
 
@@ -150,7 +150,7 @@ def make_table(ranks: Mapping[bytes, int]) -> bytes:
         array("I", accumulate(map(len, tokens), initial=0)),
         array("I", map(ranks.__getitem__, tokens)),
     ]
-    return b"".join([_HEAD.pack(BITS, len(tokens)), *(each.tobytes() for each in numbers), *tokens])
+    return b"".join([_HEAD.pack(BITS, len(tokens)), *(number.tobytes() for number in numbers), *tokens])
 
 
 def _make_ascii_pattern() -> str:

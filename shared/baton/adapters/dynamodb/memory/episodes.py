@@ -263,14 +263,14 @@ def _pack(facts: Sequence[Fact]) -> bytes:
 
 def _facts(item: Item) -> tuple[Fact, ...]:
     superseded = item.get("superseded", {})
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for body in unpack(item["facts"]) if "facts" in item else ():
         fact = FACT.of_json(body)
         mark = superseded.get(fact.id)
         if mark is not None:
             fact = replace(fact, superseded_at=from_millis(int(mark["at"])), superseded_by=mark["by"])
-        found.append(fact)
-    return tuple(found)
+        facts.append(fact)
+    return tuple(facts)
 
 
 def _episode(item: Item) -> Episode:

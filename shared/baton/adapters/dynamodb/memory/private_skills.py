@@ -47,13 +47,13 @@ class DynamoPrivateSkills:
         key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
         maker = hashlib.sha256(made_of.encode()).hexdigest()
         item = await self._table.get(key)
-        found = _skill(scope, item) if item is not None else None
+        procedure = _skill(scope, item) if item is not None else None
         makers: list[str] = item["made_of"] if item is not None else []
-        if found is not None and maker in makers:
-            return found
+        if procedure is not None and maker in makers:
+            return procedure
         makers = [*makers, maker][-MAX_MADE_OF:]
-        if found is not None and found.status in IN_USE and found.draft == skill.draft:
-            kept = found
+        if procedure is not None and procedure.status in IN_USE and procedure.draft == skill.draft:
+            kept = procedure
         else:
             version = item["version"] + 1 if item is not None else 1
             kept = replace(
@@ -78,28 +78,28 @@ class DynamoPrivateSkills:
         return await self._read(scope, agent_keys.PRIVATE_SKILL)
 
     async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
-        found = await self._read(scope, agent_keys.private_skills(agent_id))
-        return [each for each in found if each.status in IN_USE]
+        procedures = await self._read(scope, agent_keys.private_skills(agent_id))
+        return [procedure for procedure in procedures if procedure.status in IN_USE]
 
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        listings = [agent_keys.procedure_listing(scope, each, ProcedureStatus.OFFERED) for each in agent_ids]
+        listings = [agent_keys.procedure_listing(scope, agent_id, ProcedureStatus.OFFERED) for agent_id in agent_ids]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
         # The index may be a moment behind the items.
         offered = [item for item in items if "listed_at" in item]
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
-        return [each for item in offered if (each := _skill(scope, item)) is not None], next_cursor
+        return [procedure for item in offered if (procedure := _skill(scope, item)) is not None], next_cursor
 
     @retry_on_conflict
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        item, found = await self._version(scope, agent_id, skill_id, version)
-        if decision.is_taken(found):
-            return found
-        decided = decision.apply(found)
+        item, procedure = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(procedure):
+            return procedure
+        decided = decision.apply(procedure)
         if decided is None:
             raise ProcedureChanged
         await self._write(scope, item, decided, item["made_of"])
@@ -116,39 +116,41 @@ class DynamoPrivateSkills:
         *,
         replaces: int | None,
     ) -> SharedSkill:
-        place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
-        item, found = await self._version(scope, agent_id, skill_id, version)
-        if decision.is_taken(found):
-            known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
+        procedure_place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        item, procedure = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(procedure):
+            known = await self._procedures.get(scope, agent_id, procedure_place.slug, version=item["shared_as"])
             if known is None:
                 raise UnknownProcedure
             return SharedSkill(known, replaces)
-        decided = decision.apply(found)
+        decided = decision.apply(procedure)
         if decided is None:
             raise ProcedureChanged
-        newest = await self._procedures.get(scope, agent_id, place.slug)
-        approved = await self._procedures.get_approved(scope, agent_id, place.slug)
+        newest = await self._procedures.get(scope, agent_id, procedure_place.slug)
+        approved = await self._procedures.get_approved(scope, agent_id, procedure_place.slug)
         if replaces != (approved.version if approved is not None else None):
             if await self._item(scope, agent_id, skill_id) != item:
                 raise TransactionFailed("somebody else has just shared it")
             raise name_taken(approved)
         number = newest.version + 1 if newest is not None else 1
-        made = replace(shared_version(found, decision), version=number)
+        made = replace(shared_version(procedure, decision), version=number)
         noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
         await self._table.transact(
-            *writes_of_version(place, made, approved, None),
+            *writes_of_version(procedure_place, made, approved, None),
             Write.put(noted, **replaces_revision(item["revision"])),
         )
         return SharedSkill(made, replaces)
 
     @retry_on_conflict
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        item, found = await self._version(scope, agent_id, skill_id, version)
+        item, procedure = await self._version(scope, agent_id, skill_id, version)
         # The number stays: an approver who has read a version must never share another one by its number.
         kept = {name: item[name] for name in ("PK", "SK", "version")}
         kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
         await self._table.put(kept, **replaces_revision(item["revision"]))
-        return replace(found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now())
+        return replace(
+            procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
+        )
 
     async def _item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
         slug = skill_id.removeprefix(USER_PREFIX)
@@ -158,18 +160,18 @@ class DynamoPrivateSkills:
 
     async def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
         item = await self._item(scope, agent_id, skill_id)
-        found = _skill(scope, item) if item is not None else None
-        if item is None or found is None or found.version < version:
+        procedure = _skill(scope, item) if item is not None else None
+        if item is None or procedure is None or procedure.version < version:
             raise UnknownProcedure
-        if found.version != version:
+        if procedure.version != version:
             raise ProcedureChanged
-        return item, found
+        return item, procedure
 
     async def _read(self, scope: Scope, prefix: str) -> list[Procedure]:
-        found: list[Procedure] = []
+        procedures: list[Procedure] = []
         async for page in self._table.query(keys.user_listing(scope), prefix=prefix):
-            found += [each for item in page if (each := _skill(scope, item)) is not None]
-        return found
+            procedures += [procedure for item in page if (procedure := _skill(scope, item)) is not None]
+        return procedures
 
     async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
         item = self._item_of(scope, former, skill, made_of)

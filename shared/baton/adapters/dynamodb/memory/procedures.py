@@ -51,11 +51,11 @@ class DynamoProcedures:
     @retry_on_conflict  # with another writer, or with this one after a lost response
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
-        place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
-        made = await self._find_same_source(place, procedure)
-        if made is not None:
-            return made
-        newest, approved = await self._newest(place), await self._approved(place)
+        procedure_place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
+        same_source = await self._find_same_source(procedure_place, procedure)
+        if same_source is not None:
+            return same_source
+        newest, approved = await self._newest(procedure_place), await self._approved(procedure_place)
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
                 return newest
@@ -65,33 +65,37 @@ class DynamoProcedures:
             return same
         number = newest.version + 1 if newest is not None else 1
         next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
-        await self._table.transact(*writes_of_version(place, next_one, None, newest if edited_from else None))
+        await self._table.transact(*writes_of_version(procedure_place, next_one, None, newest if edited_from else None))
         return next_one
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        found = await self._newest(place) if version is None else await self._version(place, version)
-        return (await self._count_uses(place, [found]))[0] if found is not None else None
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        procedure = (
+            await self._newest(procedure_place) if version is None else await self._version(procedure_place, version)
+        )
+        return (await self._count_uses(procedure_place, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        found = await self._approved(place)
-        return (await self._count_uses(place, [found]))[0] if found is not None else None
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        procedure = await self._approved(procedure_place)
+        return (await self._count_uses(procedure_place, [procedure]))[0] if procedure is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        prefix = agent_keys.procedure_versions(place.slug)
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        prefix = agent_keys.procedure_versions(procedure_place.slug)
         last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
-        found: list[Procedure] = []
-        async for page in self._table.query(place.partition, first=prefix, last=last, newest_first=True, limit=limit):
-            found += [procedure_from_item(scope, item) for item in page]
-            if len(found) >= limit:
+        procedures: list[Procedure] = []
+        async for page in self._table.query(
+            procedure_place.partition, first=prefix, last=last, newest_first=True, limit=limit
+        ):
+            procedures += [procedure_from_item(scope, item) for item in page]
+            if len(procedures) >= limit:
                 break
-        return await self._count_uses(place, found[:limit])
+        return await self._count_uses(procedure_place, procedures[:limit])
 
     async def decide(
         self,
@@ -103,19 +107,21 @@ class DynamoProcedures:
         *,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        return (await self._count_uses(place, [await self._decide(place, version, decision, read_as)]))[0]
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        return (
+            await self._count_uses(procedure_place, [await self._decide(procedure_place, version, decision, read_as)])
+        )[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
         partition = agent_keys.procedures(scope, "" if of is ProcedureScope.TENANT else agent_id)
-        found: list[Procedure] = []
+        procedures: list[Procedure] = []
         async for page in self._table.query(partition, prefix=agent_keys.APPROVED):
-            found += [procedure_from_item(scope, item) for item in page]
-            if len(found) >= MAX_APPROVED:
+            procedures += [procedure_from_item(scope, item) for item in page]
+            if len(procedures) >= MAX_APPROVED:
                 break
-        return found[:MAX_APPROVED]
+        return procedures[:MAX_APPROVED]
 
     async def of_agents(
         self,
@@ -126,34 +132,44 @@ class DynamoProcedures:
         limit: int,
         cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
-        listings = [agent_keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
+        listings = [
+            agent_keys.procedure_listing(scope, owner, status) for owner in (*agent_ids, "") for status in statuses
+        ]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
-        found = [each for each in (procedure_from_item(scope, item) for item in items) if each.status in statuses]
-        counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), found)
+        procedures = [
+            procedure
+            for procedure in (procedure_from_item(scope, item) for item in items)
+            if procedure.status in statuses
+        ]
+        counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), procedures)
         return counted, next_cursor
 
     @retry_on_conflict
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
-        found = procedure_from_item(scope, item) if item is not None else None
-        if item is None or found is None or found.source is None:
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        item = await self._table.get(
+            agent_keys.procedure_version(scope, procedure_place.owner, procedure_place.slug, version)
+        )
+        procedure = procedure_from_item(scope, item) if item is not None else None
+        if item is None or procedure is None or procedure.source is None:
             return
-        await self._table.transact(*writes_of_forgetting(place, item, found, await self._approved(place)))
+        await self._table.transact(
+            *writes_of_forgetting(procedure_place, item, procedure, await self._approved(procedure_place))
+        )
 
     @retry_on_conflict
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        note = agent_keys.procedure_use(scope, place.owner, place.slug, run_id)
+        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        note = agent_keys.procedure_use(scope, procedure_place.owner, procedure_place.slug, run_id)
         if await self._table.get(note) is not None:
             return False
         expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
-        use = writes_of_use(place, version, note, expires_at=expires_at, went_well=went_well)
+        use = writes_of_use(procedure_place, version, note, expires_at=expires_at, went_well=went_well)
         await self._table.transact(*use)
         return True
 
@@ -161,16 +177,16 @@ class DynamoProcedures:
     async def _decide(
         self, place: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
-        found = await self._version(place, version)
-        if found is None:
+        procedure = await self._version(place, version)
+        if procedure is None:
             raise UnknownProcedure
-        if decision.is_taken(found):
-            return found
-        decided = decision.apply(found)
-        if decided is None or read_as not in (None, found.status):
+        if decision.is_taken(procedure):
+            return procedure
+        decided = decision.apply(procedure)
+        if decided is None or read_as not in (None, procedure.status):
             raise ProcedureChanged
         approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
-        await self._table.transact(*writes_of_decision(place, found, decided, approved))
+        await self._table.transact(*writes_of_decision(place, procedure, decided, approved))
         return decided
 
     async def _find_same_source(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
@@ -199,14 +215,16 @@ class DynamoProcedures:
     async def _count_uses(self, place: ProcedurePlace, found: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
         wanted = [
-            agent_keys.procedure_uses(place.scope, owner_of(each.agent_id, each.id), each.slug, each.version)
-            for each in found
+            agent_keys.procedure_uses(
+                place.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+            )
+            for procedure in found
         ]
         items = await self._table.get_many(wanted) if wanted else []
         counts = {(item["PK"], item["SK"]): (item["used"], item["went_well"]) for item in items}
         return [
-            replace(each, used=used, went_well=well)
-            for each, key in zip(found, wanted, strict=True)
+            replace(procedure, used=used, went_well=well)
+            for procedure, key in zip(found, wanted, strict=True)
             for used, well in [counts.get((key["PK"], key["SK"]), (0, 0))]
         ]
 

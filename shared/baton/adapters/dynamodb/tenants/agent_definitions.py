@@ -36,10 +36,10 @@ class DynamoAgentDefinitions:
 
     async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
         entries = {**after.entries, version.agent_id: AgentEntry(version.number, size)}
-        made = AgentList(after.revision + 1, entries)
+        agent_list = AgentList(after.revision + 1, entries)
         listed: Item = {
             **agent_keys.agent_list(scope),
-            "revision": made.revision,
+            "revision": agent_list.revision,
             "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in entries.items()}),
         }
         kept: Item = {
@@ -56,16 +56,16 @@ class DynamoAgentDefinitions:
             )
         except TransactionFailed:
             raise AgentsChanged from None
-        return made
+        return agent_list
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
         # One by one, since functions without the grant for batches read agents too.
-        found: list[AgentVersion] = []
+        versions: list[AgentVersion] = []
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
             items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *each)) for each in some))
-            found += [_version(item) for item in items if item is not None]
-        return found
+            versions += [_version(item) for item in items if item is not None]
+        return versions
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None

@@ -72,15 +72,15 @@ class DynamoAuditLog:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = f"{keys.AUDIT}{decode_text(cursor)}" if cursor else f"{keys.AUDIT}~"
-        found: list[AuditRecord] = []
+        audit_records: list[AuditRecord] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True, limit=limit + 2
         ):
             # Cleaned ones are of a forgotten conversation, whose id may be in use again. The tenant's list has them.
-            found += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
-            if len(found) > limit:
+            audit_records += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
+            if len(audit_records) > limit:
                 break
-        return _page(found, limit)
+        return _page(audit_records, limit)
 
     async def of_tenant(
         self,
@@ -97,7 +97,7 @@ class DynamoAuditLog:
             # Beyond every id of that moment: it is followed by `#`, which `~` comes after.
             before = min(filter(None, (before, f"{to_millis(until):015d}~")))
         oldest = f"{to_millis(since):015d}" if since is not None else ""
-        found: list[AuditRecord] = []
+        audit_records: list[AuditRecord] = []
         pages = 0
         listings = keys.audit_listings(scope)
         async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
@@ -105,12 +105,12 @@ class DynamoAuditLog:
                 pages += 1
                 items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page])
                 records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
-                found += [record for record in records if record.matches(wanted)]
-                if len(found) > limit:
+                audit_records += [record for record in records if record.matches(wanted)]
+                if len(audit_records) > limit:
                     break
                 if pages == MAX_PAGES:
-                    return found, encode_text(page[-1]["listed_at"])
-        return _page(found, limit)
+                    return audit_records, encode_text(page[-1]["listed_at"])
+        return _page(audit_records, limit)
 
 
 def _record(item: Item) -> AuditRecord:

@@ -67,10 +67,10 @@ class DynamoErasure:
                 yield await self._traces(scope, [keys.partition(scope, each) for each in ids], None)
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
-        found: list[ThreadTrace] = []
+        traces: list[ThreadTrace] = []
         async for page in self._table.query(keys.fork_listing(scope, thread_id), index=LISTING):
-            found += await self._traces(scope, [item["PK"] for item in page], None)
-        return found
+            traces += await self._traces(scope, [item["PK"] for item in page], None)
+        return traces
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
         item = await self._table.get(keys.thread(scope, thread_id))
@@ -123,7 +123,7 @@ class DynamoErasure:
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
             counts.update(kind_of(item) for item in page if item["thread_id"] == thread_id)
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
-        places = [keys.episode_place(scope, *each) for each in _episodes(thread_id, _last_sessions(tombstone))]
+        places = [keys.episode_place(scope, *episode) for episode in _episodes(thread_id, _last_sessions(tombstone))]
         counts["episodes"] += len(await self._table.get_many(places, consistent=True))
         return +counts
 
@@ -214,7 +214,7 @@ class DynamoErasure:
             for key in wanted
             if key in found or user_id is not None
         ]
-        return [each for each in traces if user_id is None or each.user_id in (None, user_id)]
+        return [trace for trace in traces if user_id is None or trace.user_id in (None, user_id)]
 
     async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
         key = {"PK": item["PK"], "SK": item["SK"]}
@@ -244,17 +244,17 @@ class DynamoErasure:
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
         """Remove what leads from the ids of episodes to their thread."""
-        for place in _episodes(thread_id, numbers):
-            await self._table.delete(keys.episode_place(scope, *place))
+        for episode in _episodes(thread_id, numbers):
+            await self._table.delete(keys.episode_place(scope, *episode))
 
     async def _unlink(self, item: Item, thread_id: str) -> int:
         if "conversation" not in item or "active_agent_id" not in item:
             return 0
         state = unpack_conversation(item["active_agent_id"], item["conversation"])
-        kept = tuple(each for each in state.resumable if each.thread_id != thread_id)
-        if len(kept) == len(state.resumable):
+        workflows = tuple(workflow for workflow in state.resumable if workflow.thread_id != thread_id)
+        if len(workflows) == len(state.resumable):
             return 0
-        packed = pack_conversation(replace(state, resumable=kept))
+        packed = pack_conversation(replace(state, resumable=workflows))
         values: Item = {":old": item["conversation"]}
         expression = "REMOVE conversation"
         if packed is not None:

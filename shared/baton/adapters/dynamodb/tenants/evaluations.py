@@ -62,15 +62,19 @@ class DynamoEvaluations:
         bounds: dict[str, Any] = {"prefix": agent_keys.EVALUATION}
         if before is not None:
             bounds = {"first": agent_keys.EVALUATION, "last": agent_keys.evaluation(scope, before)["SK"]}
-        found: list[EvaluationEntry] = []
+        evaluation_entries: list[EvaluationEntry] = []
         partition = agent_keys.evaluations(scope)
         async for items in self._table.query(partition, newest_first=True, limit=limit + 2, **bounds):
             entries = map(_entry, items)
-            found += [each for each in entries if each.id != before and self._is_kept(each)]
-            if len(found) > limit:
+            evaluation_entries += [
+                evaluation_entry
+                for evaluation_entry in entries
+                if evaluation_entry.id != before and self._is_kept(evaluation_entry)
+            ]
+            if len(evaluation_entries) > limit:
                 break
-        more = encode_text(found[limit - 1].id) if len(found) > limit else None
-        return found[:limit], more
+        more = encode_text(evaluation_entries[limit - 1].id) if len(evaluation_entries) > limit else None
+        return evaluation_entries[:limit], more
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         # The details first: without them the entry is still listed, so that a repetition finds it.

@@ -65,14 +65,14 @@ class DynamoFeedback:
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         if not thread.has_feedback or first_ordinal >= end_ordinal:
             return ()
-        found: list[Feedback] = []
+        feedbacks: list[Feedback] = []
         async for page in self._table.query(
             keys.partition(scope, thread.id),
             first=keys.feedback.sort(first_ordinal),
             last=keys.feedback.sort(end_ordinal - 1),
         ):
-            found += [_feedback(item) for item in page]
-        return found
+            feedbacks += [_feedback(item) for item in page]
+        return feedbacks
 
 
 def _feedback(item: Item) -> Feedback:

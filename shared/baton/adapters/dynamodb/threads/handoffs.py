@@ -67,11 +67,13 @@ class DynamoWorkflows:
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
-        found: list[UnfinishedWorkflow] = []
+        workflows: list[UnfinishedWorkflow] = []
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            found += [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in page]
-        found = [each for each in found if each.workflow.is_unfinished(now)]
-        return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
+            workflows += [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in page]
+        workflows = [workflow for workflow in workflows if workflow.workflow.is_unfinished(now)]
+        return sorted(
+            workflows, key=lambda workflow: (workflow.workflow.updated_at, workflow.workflow.id), reverse=True
+        )
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
         with suppress(ConditionFailed):

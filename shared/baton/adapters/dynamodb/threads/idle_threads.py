@@ -61,7 +61,7 @@ class DynamoIdleThreads:
         items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
         stored = await self._with_last_episode(items.values())
         now = self._clock.now()
-        found = []
+        threads = []
         for entry in entries:
             item = items.get(entry["PK"])
             if item is None or item.get("idle_check_at") != entry["idle_check_at"]:
@@ -69,7 +69,7 @@ class DynamoIdleThreads:
             if item.get("thread_status") == "deleted":
                 continue
             tenant_id, _, thread_id = entry["PK"].partition("#")
-            found.append(
+            threads.append(
                 DueThread(
                     tenant_id,
                     thread_id,
@@ -78,7 +78,7 @@ class DynamoIdleThreads:
                     read=partial(_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored),
                 )
             )
-        return found
+        return threads
 
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
         """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""

@@ -62,8 +62,8 @@ class Leases:
         until = _end_of_lease(now, self._lease_seconds)
         # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
-        wanted = replace(request, may_create=False) if is_known else request
-        update = acquisition_update(scope, wanted, owner=owner, until=until, now=now)
+        lease_request = replace(request, may_create=False) if is_known else request
+        update = acquisition_update(scope, lease_request, owner=owner, until=until, now=now)
         try:
             item = await self._table.update(
                 keys.thread(scope, request.thread_id), update.expression, update.values, condition=update.condition

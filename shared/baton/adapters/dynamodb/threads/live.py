@@ -130,7 +130,7 @@ class DynamoLiveRegistry:
         now = self._clock.now()
         connections: dict[str, datetime] = {}
         cancelled: set[str] = set()
-        asked: set[LeaseMark] = set()
+        marks: set[LeaseMark] = set()
         is_log_read = False
         async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
             for item in page:
@@ -142,10 +142,10 @@ class DynamoLiveRegistry:
                 elif name.startswith(_CANCEL):
                     cancelled.add(name.removeprefix(_CANCEL))
                 elif name.startswith(_ASK):
-                    asked.add(LeaseMark(int(name.removeprefix(_ASK)), from_millis(item["lease_until"])))
+                    marks.add(LeaseMark(int(name.removeprefix(_ASK)), from_millis(item["lease_until"])))
                 elif name == _READER:
                     is_log_read = True
-        return Live(connections, frozenset(cancelled), frozenset(asked), is_log_read)
+        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read)
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS

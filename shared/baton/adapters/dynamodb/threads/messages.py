@@ -89,9 +89,11 @@ class Messages(Leases):
             return ()
         is_newest = not thread.segments and (before is None or before >= thread.next_ordinal)
         if is_newest:
-            known = self._histories.find(scope, thread, token_budget=token_budget, first_ordinal=first_ordinal)
-            if known is not None:
-                return known
+            stored_messages = self._histories.find(
+                scope, thread, token_budget=token_budget, first_ordinal=first_ordinal
+            )
+            if stored_messages is not None:
+                return stored_messages
         read = await self._read_cheaply(scope, thread, path, token_budget) if is_newest else None
         if read is None:
             items = await self._newest_items(scope, thread, path, token_budget)

@@ -56,12 +56,12 @@ class RecentHistories:
 
     def begin(self, scope: Scope, thread_id: str, item: Item) -> None:
         """Take the thread's item as its lease found it, and forget the messages of another state."""
-        found = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
+        history = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
         with self._lock:
             known = self._known.get(_key(scope, thread_id))
-            if known is not None and _state_of(known) == _state_of(found):
-                found = replace(known, written={})
-            self._keep(_key(scope, thread_id), found)
+            if known is not None and _state_of(known) == _state_of(history):
+                history = replace(known, written={})
+            self._keep(_key(scope, thread_id), history)
 
     def has(self, scope: Scope, thread_id: str) -> bool:
         """Return whether the thread was there within the last minutes."""
@@ -76,52 +76,52 @@ class RecentHistories:
         Returns None if they are not known.
         """
         with self._lock:
-            known = self._known.get(_key(scope, thread.id))
-        if known is None or not _is_of(known, thread):
+            history = self._known.get(_key(scope, thread.id))
+        if history is None or not _is_of(history, thread):
             return None
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         tokens = 0
-        for message in reversed(known.messages):
+        for message in reversed(history.messages):
             if message.ordinal < first_ordinal or tokens > token_budget:
                 break
-            found.append(message)
+            messages.append(message)
             tokens += message.tokens
-        is_whole = tokens > token_budget or (bool(known.messages) and known.messages[0].ordinal <= first_ordinal)
-        return found[::-1] if is_whole else None
+        is_whole = tokens > token_budget or (bool(history.messages) and history.messages[0].ordinal <= first_ordinal)
+        return messages[::-1] if is_whole else None
 
     def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
         """Keep the newest messages of the thread, as they were read now; ``size`` is that of their contents."""
         key = _key(scope, thread.id)
         with self._lock:
-            known = self._known.get(key)
-            if known is None or not _is_of(known, thread) or not _reaches(messages, thread.next_ordinal):
+            history = self._known.get(key)
+            if history is None or not _is_of(history, thread) or not _reaches(messages, thread.next_ordinal):
                 return
-            self._keep(key, replace(known, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
+            self._keep(key, replace(history, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
         """Note a message of the run in progress, as a read returns it; ``size`` is that of its content."""
         key = _key(lease.scope, lease.thread_id)
         with self._lock:
-            known = self._known.get(key)
-            if known is not None and _is_of(known, lease.thread):
-                self._keep(key, replace(known, written={**known.written, message.ordinal: (message, size)}))
+            history = self._known.get(key)
+            if history is not None and _is_of(history, lease.thread):
+                self._keep(key, replace(history, written={**history.written, message.ordinal: (message, size)}))
 
     def extend(self, lease: Lease, commit: Commit) -> None:
         """Add the messages that were written under the lease, because they are committed now."""
         key = _key(lease.scope, lease.thread_id)
         with self._lock:
-            known = self._known.pop(key, None)
-            if known is None or not _is_of(known, lease.thread) or commit.may_change:
+            history = self._known.pop(key, None)
+            if history is None or not _is_of(history, lease.thread) or commit.may_change:
                 return
-            ordinals = range(known.next_ordinal, commit.next_ordinal)
-            if any(ordinal not in known.written for ordinal in ordinals):  # an earlier attempt wrote it
+            ordinals = range(history.next_ordinal, commit.next_ordinal)
+            if any(ordinal not in history.written for ordinal in ordinals):  # an earlier attempt wrote it
                 return
-            added = [known.written[ordinal] for ordinal in ordinals]
+            added = [history.written[ordinal] for ordinal in ordinals]
             if any(message.fence != lease.fence for message, _ in added):  # a worker that lost the lease wrote it later
                 return
-            size = known.size + sum(size + MESSAGE_SIZE for _, size in added)
-            messages = (*known.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
-            self._keep(key, _History(known.created_at, lease.fence, commit.next_ordinal, messages, size))
+            size = history.size + sum(size + MESSAGE_SIZE for _, size in added)
+            messages = (*history.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
+            self._keep(key, _History(history.created_at, lease.fence, commit.next_ordinal, messages, size))
 
     def forget(self, scope: Scope, thread_id: str) -> None:
         """Forget the messages of a thread."""

@@ -126,16 +126,16 @@ class DynamoRunRecords:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.task.sort, limit, cursor)
-        found: list[Task] = []
+        tasks: list[Task] = []
         size = 0
         for item in items:
             body = await self._bodies.read(scope, thread_id, item)
             started_at = from_millis(item["began_at"])
-            found.append(TASK.unpack(body, id=_id(item), run_id=item["run_id"], started_at=started_at))
-            size += len(found[-1].message) + len(found[-1].result or "")
+            tasks.append(TASK.unpack(body, id=_id(item), run_id=item["run_id"], started_at=started_at))
+            size += len(tasks[-1].message) + len(tasks[-1].result or "")
             if size >= PAGE_SIZE:
                 break
-        return found, next_cursor if len(found) == len(items) else _cursor(items[len(found) - 1])
+        return tasks, next_cursor if len(tasks) == len(items) else _cursor(items[len(tasks) - 1])
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         place = await self._table.get(keys.task_place(scope, thread_id, task_id))
@@ -160,14 +160,14 @@ class DynamoRunRecords:
         await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        found: list[RemoteTask] = []
+        tasks: list[RemoteTask] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
             first=keys.remote_task.sort(first_ordinal),
             last=keys.remote_task.sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
         ):
-            found += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
-        return found
+            tasks += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
+        return tasks
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -190,13 +190,13 @@ class DynamoRunRecords:
             # A run that came to nothing may have left steps at the ordinal that another one has used since.
             items += [item for item in page if item["message_id"] == message_id]
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
-        found: list[RunStep] = []
+        steps: list[RunStep] = []
         for item, body in zip(items, bodies, strict=True):
             step_id = item["SK"].rpartition("#")[2]
-            found.append(RUN_STEP.unpack(body, id=step_id, message_id=message_id, run_id=item["run_id"]))
-            if found[-1].size >= LARGE:
+            steps.append(RUN_STEP.unpack(body, id=step_id, message_id=message_id, run_id=item["run_id"]))
+            if steps[-1].size >= LARGE:
                 await asyncio.sleep(0)
-        return found
+        return steps
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
         """Return the items of calls of runs that begin in the range, in order."""

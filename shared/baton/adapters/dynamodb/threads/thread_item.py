@@ -82,7 +82,10 @@ def _summary_at(stored: bool | int | None) -> int | None:
 
 def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
     """Return the attribute of windows. It is short, because each turn writes the item twice."""
-    return [[each.agent_id, each.session, each.first_ordinal, each.masked_below, each.summary_at] for each in windows]
+    return [
+        [window.agent_id, window.session, window.first_ordinal, window.masked_below, window.summary_at]
+        for window in windows
+    ]
 
 
 def _window(
@@ -95,13 +98,13 @@ def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
     """Return the attribute of the models' usage. It is short, because each turn writes the item twice."""
     return [
         [
-            each.model,
-            each.usage.input_tokens,
-            each.usage.output_tokens,
-            each.usage.cached_input_tokens,
-            *([each.usage.cache_write_tokens] if each.usage.cache_write_tokens else []),
+            usage.model,
+            usage.usage.input_tokens,
+            usage.usage.output_tokens,
+            usage.usage.cached_input_tokens,
+            *([usage.usage.cache_write_tokens] if usage.usage.cache_write_tokens else []),
         ]
-        for each in spent
+        for usage in spent
     ]
 
 
@@ -111,7 +114,7 @@ def _spent(model: str, input_tokens: int, output_tokens: int, cached: int, writt
 
 def segments_as_item(segments: Segments) -> str:
     """Return the attribute of segments. It is short, because each turn writes the item twice."""
-    return " ".join(f"{each.start - each.parent:x},{each.start:x}" for each in segments)
+    return " ".join(f"{segment.start - segment.parent:x},{segment.start:x}" for segment in segments)
 
 
 def segments_from_item(stored: str) -> Segments:

@@ -72,7 +72,7 @@ class DynamoThreadStore(Messages):
         self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
         below = _decode_user_cursor(cursor) if cursor else None
-        found: list[Thread] = []
+        threads: list[Thread] = []
         batch: list[str] = []
         hour = None
         at_once = limit if query is None else SEARCHED_AT_ONCE
@@ -92,20 +92,20 @@ class DynamoThreadStore(Messages):
                 if item["listed_at"] < oldest:
                     continue
                 # The index has only the hour, so whole hours are read and sorted here.
-                if item["listed_at"] != hour and len(batch) + (len(found) if query is None else 0) > at_once:
+                if item["listed_at"] != hour and len(batch) + (len(threads) if query is None else 0) > at_once:
                     loaded = await self._load(scope, batch, below)
-                    found += [thread for thread in loaded if query is None or query.matches(thread)]
+                    threads += [thread for thread in loaded if query is None or query.matches(thread)]
                     looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
                     batch = []
-                    if len(found) > limit:
-                        return _user_page(found, limit)
+                    if len(threads) > limit:
+                        return _user_page(threads, limit)
                     if query is not None and last is not None and looked_at >= MAX_SEARCHED:
-                        return found, _user_cursor(last)
+                        return threads, _user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
         loaded = await self._load(scope, batch, below)
-        found += [thread for thread in loaded if query is None or query.matches(thread)]
-        return _user_page(found, limit)
+        threads += [thread for thread in loaded if query is None or query.matches(thread)]
+        return _user_page(threads, limit)
 
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
@@ -128,7 +128,7 @@ class DynamoThreadStore(Messages):
                 places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
                 loaded = await self._load(scope, list(places), None)
                 found += sorted(
-                    ((places[each.id], each) for each in loaded if query is None or query.matches(each)),
+                    ((places[thread.id], thread) for thread in loaded if query is None or query.matches(thread)),
                     key=lambda each: each[0],
                     reverse=True,
                 )

@@ -104,7 +104,7 @@ def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[Written
             calls.append(call)  # noqa: PERF402 - those before an error count
     # A TypeError is one of values that Python has and JSON has not, such as sets.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
-        is_followed = bool(calls) and not any(each in reader.rest.lower() for each in OPENINGS)
+        is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
         return [] if is_bare or is_followed else _unreadable(text, tools)
     return calls if any(tools.offered_name(call.name) is not None for call in calls) else []
 
@@ -114,12 +114,12 @@ def _unreadable(text: str, tools: OfferedTools) -> list[WrittenCall]:
     start = 0
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
         start = noise.end()
-    found = re.compile(rf"(?:{names})(?![\w-])").match(text, start) or re.search(
+    match = re.compile(rf"(?:{names})(?![\w-])").match(text, start) or re.search(
         rf"{_POSITION}({names})(?![\w-])", text, re.IGNORECASE
     )
-    if found is None:
+    if match is None:
         return []
-    name = next(tool.name for tool in tools.tools if tool.name.lower() == (found[found.lastindex or 0]).lower())
+    name = next(tool.name for tool in tools.tools if tool.name.lower() == (match[match.lastindex or 0]).lower())
     return [WrittenCall(name, text[:MAX_RAW])]
 
 
@@ -223,7 +223,7 @@ class _Reader:
             value, end = _JSON.raw_decode(self._text, self._at)
             self._at = end
             return json.dumps(value, ensure_ascii=False)
-        mended = _STRING.sub(lambda found: json.dumps(found[1] or found[2] or ""), self._text[self._at :])
+        mended = _STRING.sub(lambda match: json.dumps(match[1] or match[2] or ""), self._text[self._at :])
         self._text = _KEY.sub(r'\1"\2":', mended)
         value, self._at = _JSON.raw_decode(self._text)
         if not isinstance(value, dict):
@@ -233,7 +233,7 @@ class _Reader:
     def _parameters(self, name: str, body: str) -> str:
         if body.lstrip().startswith("{"):
             return body.strip()
-        return self._typed(name, [(each["name"], each["value"]) for each in _PARAMETER.finditer(body)])
+        return self._typed(name, [(match["name"], match["value"]) for match in _PARAMETER.finditer(body)])
 
     def _typed(self, name: str, pairs: list[tuple[str, str]]) -> str:
         """Return arguments that were written as text, with the types that the tool's schema gives them."""
@@ -253,11 +253,11 @@ class _Reader:
             if not isinstance(statement, ast.Expr):
                 raise Unreadable
             value = statement.value
-            for each in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
-                if not isinstance(each, ast.Call) or each.args:
+            for elt in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+                if not isinstance(elt, ast.Call) or elt.args:
                     raise Unreadable
-                arguments = {word.arg: ast.literal_eval(word.value) for word in each.keywords if word.arg is not None}
-                yield WrittenCall(ast.unparse(each.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+                arguments = {word.arg: ast.literal_eval(word.value) for word in elt.keywords if word.arg is not None}
+                yield WrittenCall(ast.unparse(elt.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False))
 
 
 def _value_of(text: str, schema: Any) -> Any:

@@ -185,12 +185,12 @@ class ThinkingTags:
         return self._meet(mark.start(), mark[0])
 
     def _think(self) -> bool:
-        found = re.search(re.escape(self._close), self._held, re.IGNORECASE)
-        kept = 0 if found is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
-        end = found.start() if found is not None else len(self._held) - kept
+        match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
+        kept = 0 if match is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
+        end = match.start() if match is not None else len(self._held) - kept
         (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
-        self._held = self._held[found.end() if found is not None else end :]
-        if found is None:
+        self._held = self._held[match.end() if match is not None else end :]
+        if match is None:
             return False
         self._thinking += self._unsure or ()
         self._close, self._unsure, self._has_thought = "", None, True
@@ -208,7 +208,7 @@ class ThinkingTags:
             self._held = stripped  # the blank lines between thinking and answer belong to neither
         lowered = stripped.lower()
         beginnings = WORDS if not self._has_thought else {} if self._answer_close else ANSWERS
-        begun = next((each for each in beginnings if lowered.startswith(each)), "")
+        begun = next((beginning for beginning in beginnings if lowered.startswith(beginning)), "")
         after = stripped[len(begun) :]
         if begun in ANSWERS:
             self._answer_close, self._held = ANSWERS[begun], after

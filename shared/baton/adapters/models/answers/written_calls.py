@@ -85,7 +85,7 @@ class WrittenCalls:
         self.forget()
         if not calls:
             return held, []
-        named = [(self._tools.name_inside(each.name), as_object(each.arguments)) for each in calls if not cut]
+        named = [(self._tools.name_inside(call.name), as_object(call.arguments)) for call in calls if not cut]
         return "", [ToolCall(f"call_{uuid.uuid4().hex[:24]}", *each) for each in named]
 
     def forget(self) -> None:
@@ -137,8 +137,8 @@ class WrittenCalls:
 
     def _find(self) -> _Place | None:
         """Return the first place where a call may begin."""
-        found = _OPENING.search(self._held)
-        places = [_Place(found.start(), len(found[0]), is_sure=True)] if found is not None else []
+        match = _OPENING.search(self._held)
+        places = [_Place(match.start(), len(match[0]), is_sure=True)] if match is not None else []
         if self._reads_bare:
             for line in _BARE.finditer(self._held):
                 if line.start() or not self._said or self._said[-1].endswith("\n"):

@@ -135,7 +135,7 @@ def _find_by_mark(data: bytes) -> FileType | None:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _archive(data)
     if data.startswith(_OLE):
-        return next((found for stream, found in _OLDER if stream.encode("utf-16-le") in data), _IS_OLDER)
+        return next((file_type for stream, file_type in _OLDER if stream.encode("utf-16-le") in data), _IS_OLDER)
     return None
 
 
@@ -145,7 +145,7 @@ def _archive(data: bytes) -> FileType:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = {_NUMBERED.sub("", name.lower()) for name in archive.namelist()}
-            has_macros = any(each.endswith("vbaproject.bin") for each in names)
+            has_macros = any(name.endswith("vbaproject.bin") for name in names)
             for part, (media_type, with_macros, label) in _OFFICE.items():
                 if part in names:
                     return FileType(

@@ -122,8 +122,8 @@ class AnswerBlocks:
         return [part for part in parts if part]
 
     def _call_blocks(self, *, cut: bool) -> list[_Block]:
-        found = [block for _, block in sorted(self._blocks.items()) if block.is_call]
-        return [block for block in found if not cut or _is_whole(_arguments(block))]
+        blocks = [block for _, block in sorted(self._blocks.items()) if block.is_call]
+        return [block for block in blocks if not cut or _is_whole(_arguments(block))]
 
     def _block(self, index: int) -> _Block:
         block = self._blocks.get(index)

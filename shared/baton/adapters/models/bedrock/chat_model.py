@@ -104,7 +104,7 @@ class Converse:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"{HOST}/{settings.model}"
-        pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
+        pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
         laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
         called = [call.name for message in laid for call in message.calls]
         insists = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting

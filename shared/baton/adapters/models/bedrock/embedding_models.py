@@ -97,7 +97,7 @@ def _nova_numbers(answer: Mapping[str, Any]) -> Any:
     found = answer.get("embeddings")
     if not isinstance(found, list):
         return None
-    return [each.get("embedding") if isinstance(each, Mapping) else None for each in found]
+    return [embedding.get("embedding") if isinstance(embedding, Mapping) else None for embedding in found]
 
 
 _ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)

@@ -129,8 +129,8 @@ def _setting(text: str) -> str:
     if "prompt caching" in text:
         return "cache_point"
     for pattern in _FIELD:
-        found = pattern.search(text)
-        if found:
-            names = found[1].split(".")
+        match = pattern.search(text)
+        if match:
+            names = match[1].split(".")
             return next((_SETTINGS[name] for name in names if name in _SETTINGS), names[-1])
     return ""

@@ -70,19 +70,21 @@ class _Rendering:
         """The calls of the last answer that have no result yet: their ids, and those in the request."""
 
     def rendered(self, laid: Sequence[LaidMessage]) -> ConverseMessages:
-        made = self._made
+        messages = self._made
         for message in laid:
             if message.role is Role.SYSTEM:
-                made.system += [{"text": piece} for piece in message.pieces if isinstance(piece, str) and piece.strip()]
-                self._mark(made.system, message)
+                messages.system += [
+                    {"text": piece} for piece in message.pieces if isinstance(piece, str) and piece.strip()
+                ]
+                self._mark(messages.system, message)
             elif self._add(message):
-                self._mark(made.messages[-1]["content"], message)
+                self._mark(messages.messages[-1]["content"], message)
         self._answer_all()
         if self._last_role != "user":
-            self._extend("user", [{"text": GO_ON if made.messages else BEGINNING}])
-        contents = [made.system, *(message["content"] for message in made.messages)]
-        made.has_cache_points = limited(contents, self._profile.max_cache_marks)
-        return made
+            self._extend("user", [{"text": GO_ON if messages.messages else BEGINNING}])
+        contents = [messages.system, *(message["content"] for message in messages.messages)]
+        messages.has_cache_points = limited(contents, self._profile.max_cache_marks)
+        return messages
 
     @property
     def _last_role(self) -> str | None:

@@ -46,7 +46,7 @@ def adapted(
     if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
         return None
     was_guess, form = form.before_guess is not None, form.before_guess or form
-    refusal, whole = (Refusal.of(failure, each) for each in (RequestWords.of(sent.body), RequestWords()))
+    refusal, whole = (Refusal.of(failure, words) for words in (RequestWords.of(sent.body), RequestWords()))
     changed = _change(form, refusal, sent, settings)
     if changed is None and refusal != whole:
         changed = _for_now(form, _change(form, whole, sent, settings))
@@ -80,7 +80,7 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
     """Return the changed form, whose new facts hold for this request only."""
     if changed is None:
         return None
-    names = (each.name for each in fields(ModelProfile))
+    names = (field.name for field in fields(ModelProfile))
     new = {name for name in names if getattr(form.profile, name) != getattr(changed.profile, name)}
     return replace(changed, passing=changed.passing | new)
 
@@ -95,7 +95,9 @@ def _by_api(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: M
             return form.with_facts(further={TOOLS_EFFORT: "none", **profile.further})
     if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
         is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(said)
-        if is_missing or any(each.search(said) for each in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)):
+        if is_missing or any(
+            pattern.search(said) for pattern in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)
+        ):
             return _over(form, Api.CHAT)
     return None
 
@@ -176,7 +178,7 @@ def _by_field(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings:
 def _refuse(form: RequestForm, refusal: Refusal, names: Sequence[str], settings: ModelSettings | None) -> Change:
     """Return the form without fields, or without the values that they have if only these are refused."""
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
-    chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(each, each) for each in names)}
+    chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
     values = {(name, repr(value)) for name, value in chosen.items() if value is not None}
     if is_value and values and not rules.ONLY_DEFAULT.search(refusal.text):
         return form.with_facts(refused_values=form.profile.refused_values | values)

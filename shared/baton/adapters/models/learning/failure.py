@@ -248,13 +248,13 @@ def _is_misconfigured(words: str) -> bool:
 
 def _wait(text: str) -> float | None:
     """Return the seconds that a text says to wait."""
-    found = wordings.WAIT.search(text.lower())
-    if found is None:
+    match = wordings.WAIT.search(text.lower())
+    if match is None:
         return None
-    if found["delay"] is not None:
-        return float(found["delay"])
-    seconds = float(found["seconds"]) / (1000 if found["unit"] == "ms" else 1)
-    return 3600 * float(found["hours"] or 0) + 60 * float(found["minutes"] or 0) + seconds
+    if match["delay"] is not None:
+        return float(match["delay"])
+    seconds = float(match["seconds"]) / (1000 if match["unit"] == "ms" else 1)
+    return 3600 * float(match["hours"] or 0) + 60 * float(match["minutes"] or 0) + seconds
 
 
 def _without(secret: str, text: str) -> str:

@@ -78,8 +78,8 @@ class Refusal:
         """Return where it names a field, -1 for its ``param``."""
         if re.search(rf"(^|\.){_write(name)}($|[.\[])", self.param):
             return -1
-        found = re.search(rf"(?<![\w.]){_write(name)}(?!\w)", self.text)
-        return found.start() if found is not None else len(self.text)
+        match = re.search(rf"(?<![\w.]){_write(name)}(?!\w)", self.text)
+        return match.start() if match is not None else len(self.text)
 
     @property
     def _root(self) -> str:

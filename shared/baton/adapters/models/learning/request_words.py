@@ -58,7 +58,7 @@ class RequestWords:
                 text = re.sub(rf"{before}{written}(?!\w)|(?<!\w){written}(?= ?{_EDGE})", " ", text)
             else:
                 text = re.sub(rf"(?<!\w){written}(?!\w)", " ", text)
-        text = _QUOTED.sub(lambda found: " " if self._hold(found[2]) else found[0], text)
+        text = _QUOTED.sub(lambda match: " " if self._hold(match[2]) else match[0], text)
         return self._without_runs(text)
 
     def _hold(self, quoted: str) -> bool:

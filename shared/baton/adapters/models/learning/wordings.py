@@ -10,7 +10,7 @@ import re
 
 
 def _any(*expressions: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{each})" for each in expressions))
+    return re.compile("|".join(f"(?:{expression})" for expression in expressions))
 
 
 FILTERED = _any(

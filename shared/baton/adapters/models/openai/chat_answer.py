@@ -82,7 +82,7 @@ class ChatAnswer(AnswerSoFar):
         """True once a complete answer has arrived, which needs no reason to stop."""
         self._asked_characters = asked_characters
         self._note_insisting = note_insisting
-        self._fragments = ToolCallFragments([each.name for each in tools.tools])
+        self._fragments = ToolCallFragments([tool.name for tool in tools.tools])
         self._fields = ReplayedFields(profile.replayed_fields)
 
     @property

@@ -46,8 +46,12 @@ def is_error(fields: Mapping[str, Any]) -> bool:
 
 def first_choice(choices: object) -> dict[str, Any] | None:
     """Return the choice that is read; None if there is none. No more than one is asked for."""
-    found = [each for each in (choices if isinstance(choices, list) else [choices]) if isinstance(each, dict) and each]
-    first = next((each for each in found if each.get("index") in (None, 0, "0")), found[0] if found else None)
+    found = [
+        choice
+        for choice in (choices if isinstance(choices, list) else [choices])
+        if isinstance(choice, dict) and choice
+    ]
+    first = next((choice for choice in found if choice.get("index") in (None, 0, "0")), found[0] if found else None)
     if first is None or any(name in first for name in _MESSAGES) or not isinstance(first.get("text"), str):
         return first
     return {**first, "delta": {"content": first["text"]}}  # as in plain completions

@@ -104,14 +104,14 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
     if not isinstance(data, list) or len(data) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     entries = [each if isinstance(each, dict) else {} for each in data]
-    vectors = unit_vectors([_numbers(each.get("embedding")) for each in entries], dimensions)
+    vectors = unit_vectors([_numbers(entry.get("embedding")) for entry in entries], dimensions)
     # Some endpoints leave the places out.
-    given = [each.get("index") for each in entries]
+    given = [entry.get("index") for entry in entries]
     places = [position if place is None else place for position, place in enumerate(given)]
     placed = {place: vector for place, vector in zip(places, vectors, strict=True) if isinstance(place, int)}
     if placed.keys() != set(range(texts)):
         raise NoEmbeddings("The places of the embeddings are not those of the texts.")
-    return [placed[place] for place in range(texts)]
+    return [placed[index] for index in range(texts)]
 
 
 def _numbers(given: object) -> Sequence[float]:

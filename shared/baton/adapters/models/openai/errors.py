@@ -35,15 +35,15 @@ def provider_failure(error: Failure) -> ProviderFailure:
         return ProviderFailure(name, FailureKind.CONNECTION, text=_with_address(error))
     if not isinstance(error, APIError):
         return ProviderFailure(name, FailureKind.PROTOCOL, text=str(error)[:MAX_TEXT])
-    said = ErrorBody.of(error.body)
-    failure = said.failure(name)
-    if len(said.text) <= 2:
+    body = ErrorBody.of(error.body)
+    failure = body.failure(name)
+    if len(body.text) <= 2:
         failure.text = error.message[:MAX_TEXT]
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
         headers_say = retry_after(error.response.headers)
-        failure.retry_after = headers_say if headers_say is not None else said.retry_after
+        failure.retry_after = headers_say if headers_say is not None else body.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
         if error.response.has_redirect_location:
             failure.text = redirected_to(error.response.headers["location"])

@@ -72,7 +72,7 @@ def _exports(path: Path) -> dict[str, tuple[str, str]] | None:
     for statement in ast.parse(path.read_bytes()).body:
         match statement:
             case ast.ImportFrom(level=1, module=str(module), names=names):
-                exports |= {each.asname or each.name: (module, each.name) for each in names}
+                exports |= {name.asname or name.name: (module, name.name) for name in names}
             case ast.ImportFrom(module="__future__") | ast.Expr(value=ast.Constant()):
                 continue
             case ast.Assign(targets=[ast.Name(id="__all__")]):

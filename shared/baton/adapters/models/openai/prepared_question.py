@@ -50,7 +50,7 @@ async def prepare_question(
     Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
     """
     settings, profile = question.settings, form.profile
-    pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
+    pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
     declared = question.tools if not hides_tools and _declares_tools(question, profile) else ()
     calls_as_text = hides_tools or (profile.api is Api.CHAT and profile.tools_with_history and not declared)
     layout = Layout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)

@@ -168,7 +168,7 @@ class OutputItems:
             return item
         index = event.get("output_index")
         indexed = self._by_index.get(index) if isinstance(index, int) else None
-        newest = next((each for each in reversed(self.all) if each.kind is kind), None)
+        newest = next((output_item for output_item in reversed(self.all) if output_item.kind is kind), None)
         for item in (indexed, newest):
             if item is not None and item.kind is kind and not item.is_done and not (identity and item.id):
                 return item

@@ -94,10 +94,10 @@ class ResponsesAnswer(AnswerSoFar):
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
-        left = self._tags.end()
+        separated = self._tags.end()
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
         self._message = messages[-1] if messages else None
-        chunks = self._separated(left) if messages else []
+        chunks = self._separated(separated) if messages else []
         rest, written = self._end_text() if messages else ([], [])
         chunks += rest
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
@@ -157,13 +157,13 @@ class ResponsesAnswer(AnswerSoFar):
         return self._separated(self._tags.take(self._fitting(text)))
 
     def _forget_text(self) -> None:
-        for each in self._items.all:
-            each.said = each.gap = 0
+        for output_item in self._items.all:
+            output_item.said = output_item.gap = 0
 
     def _add_text(self, text: str) -> str:
         item = self._message
         assert item is not None  # noqa: S101 - texts are those of messages
-        if not item.said and any(each.said for each in self._items.all):
+        if not item.said and any(output_item.said for output_item in self._items.all):
             item.gap = len(BETWEEN_MESSAGES)
         text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{text}"
         item.said += len(text)

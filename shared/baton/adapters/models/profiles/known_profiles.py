@@ -81,10 +81,10 @@ class Profiles:
 
     def declared(self, model: str) -> ModelProfile:
         """Return the profile of a model without what was learned."""
-        known = self._declared.get(model)
-        if known is None:
-            known = self._declared[model] = declared_profile(self._host, model, self._overrides)
-        return known
+        profile = self._declared.get(model)
+        if profile is None:
+            profile = self._declared[model] = declared_profile(self._host, model, self._overrides)
+        return profile
 
     def learn(
         self,
@@ -118,7 +118,7 @@ class Profiles:
         added = {name: known[name] | facts[name] for name in ADDED if name in facts and name in known}
         new = {**known, **facts, **added}
         self._learned[model, holder] = new
-        for name in (each for each in facts if new[each] != known.get(each)):
+        for name in (fact for fact in facts if new[fact] != known.get(fact)):
             count(Metric.MODEL_FACTS_LEARNED)
             self._logger.warning(
                 "A fact of the model was learned; declare it in modelProfiles of the settings",
@@ -142,10 +142,10 @@ def _holders(caller: ModelCaller | None) -> tuple[str, ...]:
 def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
     """Return the facts that are new in a profile."""
     facts: Facts = {}
-    for each in fields(ModelProfile):
-        before, now = getattr(since, each.name), getattr(profile, each.name)
+    for field in fields(ModelProfile):
+        before, now = getattr(since, field.name), getattr(profile, field.name)
         if before != now:
-            facts[each.name] = now - before if each.name in ADDED else now
+            facts[field.name] = now - before if field.name in ADDED else now
     return facts
 
 
