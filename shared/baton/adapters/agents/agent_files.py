@@ -64,11 +64,11 @@ class AgentFiles:
             raise AgentFileError(f"{folder}: no agent files (*.yaml, *.py) here; {FOLDER_VARIABLE} names their folder.")
         is_whole = not problems  # otherwise an agent that cannot be read may be the one that is missed
         agents: dict[str, _Read] = {}
-        for each in read:
-            earlier = agents.setdefault(each.definition.id, each)
-            if earlier is not each:
-                what = f"{earlier.file} defines the agent {each.definition.id!r} too: give one of them another id"
-                problems.append(each.source.problem(["id"], what))
+        for one_read in read:
+            earlier = agents.setdefault(one_read.definition.id, one_read)
+            if earlier is not one_read:
+                what = f"{earlier.file} defines the agent {one_read.definition.id!r} too: give one of them another id"
+                problems.append(one_read.source.problem(["id"], what))
         if is_whole:
             problems += [problem for read in read for problem in _reference_problems(read, agents)]
         if problems:
@@ -159,19 +159,19 @@ def _read_modules(folder: Path, problems: list[str]) -> Iterator[_Read]:
 
 def _reference_problems(read: _Read, agents: Mapping[str, _Read]) -> Iterator[str]:
     definition = read.definition
-    known = {agent_id: agent.definition for agent_id, agent in agents.items()}
-    for problem in reference_problems(definition, known):
+    definitions = {agent_id: agent.definition for agent_id, agent in agents.items()}
+    for problem in reference_problems(definition, definitions):
         yield read.source.problem(problem.place, problem.what)
-    asked = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]
+    sub_agents = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]
     # The reason of a handoff says it as well.
-    given = [
+    receivers = [
         (("handoffs", index), handoff.agent) for index, handoff in enumerate(definition.handoffs) if not handoff.reason
     ]
-    for place, agent_id in (*asked, *given):
+    for position, agent_id in (*sub_agents, *receivers):
         if agent_id in agents and not agents[agent_id].is_described:
             reader = f"the model of {definition.id!r}"
             what = f"{agent_id!r} has no description, from which {reader} knows when to turn to it"
-            yield read.source.problem(place, what)
+            yield read.source.problem(position, what)
 
 
 def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:

@@ -64,14 +64,14 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
     if misspelt is not None and site is not None:
         yield site.problem((misspelt[0],), misspelt[1])
         return
-    place = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
+    position = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
     if isinstance(problem, WrongArgument):
-        yield f"{place}: {problem}"
+        yield f"{position}: {problem}"
     elif isinstance(problem, ModuleNotFoundError) and _is_neighbour(path, problem.name or ""):
         neighbour = (problem.name or "").removeprefix("agents").lstrip(".") or "module"
-        yield f"{place}: {problem}. Modules in agents/ import each other with a dot: from .{neighbour} import ..."
+        yield f"{position}: {problem}. Modules in agents/ import each other with a dot: from .{neighbour} import ..."
     else:
-        yield f"{place}: {type(problem).__name__}: {problem}"
+        yield f"{position}: {type(problem).__name__}: {problem}"
 
 
 def _place(problem: BaseException) -> str | None:

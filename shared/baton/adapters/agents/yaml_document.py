@@ -46,6 +46,6 @@ class YamlDocument:
         field = ".".join(str(part) for part in path if part != "[key]") or "(file)"
         return f"{self.path}:{self.line(path)}: {field}"
 
-    def line(self, place: Place) -> int:
-        """Return the line of the value at ``place``, from 1."""
-        return line_of(self._root, place)
+    def line(self, path: Place) -> int:
+        """Return the line of the value at ``path``, from 1."""
+        return line_of(self._root, path)

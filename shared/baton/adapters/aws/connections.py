@@ -51,12 +51,12 @@ class Answer:
 class Connections:
     """Connections to one origin. Event loops and threads may share them."""
 
-    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, kept: int) -> None:
-        """``kept`` connections stay open between requests."""
+    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, most_idle: int) -> None:
+        """``most_idle`` connections stay open between requests."""
         self._url = url
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
-        self._kept = kept
+        self._kept = most_idle
         self._idle: deque[socket.socket] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
@@ -72,8 +72,8 @@ class Connections:
         connection = self._take_open() or await self._connect(seconds)
         may_be_kept = False
         try:
-            left = max(0.0, deadline - loop.time())
-            answer = await _Exchange(connection, request, min(left, self._read_seconds)).answer()
+            remaining = max(0.0, deadline - loop.time())
+            answer = await _Exchange(connection, request, min(remaining, self._read_seconds)).answer()
             may_be_kept = not answer.is_last and len(self._idle) < self._kept
         except TimeoutError as error:
             raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
@@ -209,12 +209,12 @@ class _Exchange:
             self._fail(error if not isinstance(error, ValueError) else HTTPException("the answer is not HTTP"))
 
     def _check_time(self) -> None:
-        left = self._heard_at + self._seconds - self._loop.time()
-        if left <= 0 and not wait_for_read(self._socket, timeout=0):
+        remaining = self._heard_at + self._seconds - self._loop.time()
+        if remaining <= 0 and not wait_for_read(self._socket, timeout=0):
             self._fail(TimeoutError("no answer came in time"))
             return
         # If something can be read, the process stood still and not the server.
-        self._timer = self._loop.call_later(max(0.0, left), self._check_time)
+        self._timer = self._loop.call_later(max(0.0, remaining), self._check_time)
 
     def _fail(self, error: Exception) -> None:
         if not self._ended.done():

@@ -83,7 +83,7 @@ class DirectOperations:
             self._endpoint,
             connect_seconds=config.connect_timeout,
             read_seconds=config.read_timeout,
-            kept=config.max_pool_connections,
+            most_idle=config.max_pool_connections,
         )
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
@@ -95,16 +95,16 @@ class DirectOperations:
         model: OperationModel = self._model.operation_model(operation)
         meta, event = self._client.meta, f"{self._service}.{operation}"
         context: dict[str, Any] = {"client_region": meta.region_name, "client_config": meta.config}
-        given = {"model": model, "context": context}
-        changed = self._events.emit(f"provide-client-params.{event}", params=parameters, **given)
+        details = {"model": model, "context": context}
+        changed = self._events.emit(f"provide-client-params.{event}", params=parameters, **details)
         parameters = first_non_none_response(changed, parameters)
-        self._events.emit(f"before-parameter-build.{event}", params=parameters, **given)
+        self._events.emit(f"before-parameter-build.{event}", params=parameters, **details)
         described = self._describe(model, parameters, context)
         _, answered = self._events.emit_until_response(
-            f"before-call.{event}", params=described, request_signer=None, **given
+            f"before-call.{event}", params=described, request_signer=None, **details
         )
         http, parsed = answered or await self._send_until(deadline, model, described)
-        self._events.emit(f"after-call.{event}", http_response=http, parsed=parsed, **given)
+        self._events.emit(f"after-call.{event}", http_response=http, parsed=parsed, **details)
         if http.status_code >= 300:
             code = parsed.get("Error", {}).get("Code")
             raise self._client.exceptions.from_code(code)(parsed, operation)
@@ -210,18 +210,18 @@ class DirectOperations:
                 answer["ResponseMetadata"] = {"RequestId": request_id, "HTTPStatusCode": 200}
                 return answer
         context = {"operation_name": model.name}
-        given = {
+        answer_parts = {
             "body": http.content,
             "headers": http.headers,
             "status_code": http.status_code,
             "context": context,
         }
         output: Any = model.output_shape
-        parsed: dict[str, Any] = self._parser.parse(given, output)
+        parsed: dict[str, Any] = self._parser.parse(answer_parts, output)
         if http.status_code >= 300 and (code := parsed.get("Error", {}).get("Code")) is not None:
             shape = self._model.shape_for_error_code(code)
             if shape is not None:
-                parsed.update(self._parser.parse(given, shape))
+                parsed.update(self._parser.parse(answer_parts, shape))
         return parsed
 
 

@@ -130,5 +130,5 @@ class S3Documents:
 
 
 def _key(scope: Scope, document: Document, version: int, name: str) -> str:
-    place = name if name in ("", "steps/", ORIGINAL) else f"steps/{name}"
-    return f"{scope.tenant_id}/~documents/{document.agent_id}/{document.id}/{version}/{place}"
+    suffix = name if name in ("", "steps/", ORIGINAL) else f"steps/{name}"
+    return f"{scope.tenant_id}/~documents/{document.agent_id}/{document.id}/{version}/{suffix}"

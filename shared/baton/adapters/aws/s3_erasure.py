@@ -47,7 +47,7 @@ class S3Erasure:
         """Remove the versions below ``prefix``; with ``before``, the older uploads only."""
         removed = 0
         async for page in self._versions(prefix):
-            chosen = page if before is None else [each for each in page if _is_old_upload(each, before)]
+            chosen = page if before is None else [upload for upload in page if _is_old_upload(upload, before)]
             if chosen:
                 await self._remove(chosen)
                 removed += len(chosen)

@@ -94,11 +94,11 @@ class S3Files:
         """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
         key = _known_key(scope, thread_id, file_id)
         try:
-            found = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
+            head = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
         except ClientError as error:
             raise _map_error(error) from error
-        name = unquote(found["Metadata"].get("name", file_id))
-        disposition = content_disposition(name, inline=MediaType.parse(found["ContentType"]).essence in SHOWN_INLINE)
+        name = unquote(head["Metadata"].get("name", file_id))
+        disposition = content_disposition(name, inline=MediaType.parse(head["ContentType"]).essence in SHOWN_INLINE)
         return await self._presign("get_object", Key=key, ResponseContentDisposition=disposition)
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:

@@ -45,10 +45,10 @@ class S3Settings(Generic[T]):
 
         if self._client is None:
             self._client = self._connect()
-        known: Any = {"IfNoneMatch": self._latest[0]} if self._latest is not None else {}
+        condition: Any = {"IfNoneMatch": self._latest[0]} if self._latest is not None else {}
         try:
             with aws.outages():
-                answer = self._client.get_object(Bucket=self._bucket, Key=SETTINGS_KEY, **known)
+                answer = self._client.get_object(Bucket=self._bucket, Key=SETTINGS_KEY, **condition)
                 text = answer["Body"].read(self._max_bytes + 1)
         except ClientError as error:
             code = aws.error_code(error)

@@ -72,9 +72,9 @@ def _attribute(value: Any) -> dict[str, Any]:
         case str():
             return {"S": str(value)}
         case Mapping():
-            return {"M": {name: _attribute(each) for name, each in value.items()}}
+            return {"M": {name: _attribute(member) for name, member in value.items()}}
         case list() | tuple():
-            return {"L": [_attribute(each) for each in value]}
+            return {"L": [_attribute(member) for member in value]}
         case set() | frozenset():
             return _set(value)
     raise TypeError(f"DynamoDB stores no {type(value).__name__}.")
@@ -82,7 +82,7 @@ def _attribute(value: Any) -> dict[str, Any]:
 
 def _set(values: AbstractSet[Any]) -> dict[str, Any]:
     """Return the attribute value of a set, whose members are of one kind: texts, numbers or bytes."""
-    members = [next(iter(_attribute(each).items())) for each in values]
+    members = [next(iter(_attribute(member).items())) for member in values]
     kinds = {kind for kind, _ in members}
     if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
         raise TypeError("DynamoDB stores only sets of texts, of numbers or of bytes, and no empty ones.")
@@ -101,11 +101,11 @@ def _plain(value: Mapping[str, Any]) -> Any:
         case "M":
             return deserialize(content)
         case "L":
-            return [_plain(each) for each in content]
+            return [_plain(member) for member in content]
         case "SS" | "BS":
             return set(content)
         case "NS":
-            return {int(Decimal(each)) for each in content}
+            return {int(Decimal(member)) for member in content}
     raise TypeError(f"DynamoDB has answered with a value of the unknown type {kind}.")
 
 
@@ -156,9 +156,9 @@ def _value(value: dict[str, Any]) -> dict[str, Any]:
         case "B":
             return {"B": b64decode(content)}
         case "BS":
-            return {"BS": [b64decode(each) for each in content]}
+            return {"BS": [b64decode(member) for member in content]}
         case "L":
-            return {"L": [_value(each) for each in content]}
+            return {"L": [_value(member) for member in content]}
         case "M":
             return {"M": _item(content)}
     return value

@@ -80,13 +80,13 @@ class DynamoSources:
 
     async def _due_entries(self, before: datetime) -> list[Item]:
         """Return the keys of what is due, the longest overdue first."""
-        found: list[Item] = []
+        due: list[Item] = []
         async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page=KEYS_PAGE)) as pages:
             async for entries in pages:
-                found += entries
-                if len(found) >= MAX_DUE:
+                due += entries
+                if len(due) >= MAX_DUE:
                     break
-        return sorted(found, key=lambda entry: entry["idle_check_at"])
+        return sorted(due, key=lambda entry: entry["idle_check_at"])
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         pages: list[SourcePage] = []
@@ -115,10 +115,12 @@ class DynamoSources:
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
         """Return the sources in the order of their entries, read consistently, for the index may be behind."""
-        wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
-        items = await self._table.get_many(wanted, consistent=True) if wanted else []
-        found = {(item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items}
-        ordered = (found.get((entry["PK"], entry["SK"])) for entry in entries)
+        item_keys = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
+        items = await self._table.get_many(item_keys, consistent=True) if item_keys else []
+        by_key = {
+            (item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items
+        }
+        ordered = (by_key.get((entry["PK"], entry["SK"])) for entry in entries)
         return [source for source in ordered if source is not None and source.source.check_at <= before]
 
 
@@ -160,8 +162,8 @@ class DynamoDocuments:
         return _document(item) if item is not None else None
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
-        wanted = [agent_keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
-        return {document.id: document for document in await self._load(wanted)}
+        item_keys = [agent_keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
+        return {document.id: document for document in await self._load(item_keys)}
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         changed = replace(document, revision=document.revision + 1)
@@ -185,9 +187,9 @@ class DynamoDocuments:
         listed = [agent_keys.documents(scope, agent_id)]
         entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
         loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries)
-        found = {document.id: document for document in loaded if document.deleted_at is None}
+        by_id = {document.id: document for document in loaded if document.deleted_at is None}
         ids = [agent_keys.document_place(entry)[2] for entry in entries]
-        return [found[document_id] for document_id in ids if document_id in found], next_cursor
+        return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         counted = 0
@@ -220,18 +222,18 @@ class DynamoDocuments:
 
     async def _due(self, entries: Sequence[Item], before: datetime) -> list[tuple[Document, str]]:
         """Read the documents consistently, for the index may be behind."""
-        wanted = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
-        items = await self._table.get_many(wanted, consistent=True) if wanted else []
-        found = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
+        item_keys = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
+        items = await self._table.get_many(item_keys, consistent=True) if item_keys else []
+        documents = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
         return [
             (document, tenant)
-            for document, tenant in found
+            for document, tenant in documents
             if document.check_at is not None and document.check_at <= before
         ]
 
-    async def _load(self, wanted: Iterable[keys.Key]) -> list[Document]:
+    async def _load(self, item_keys: Iterable[keys.Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
-        keyed = list(wanted)
+        keyed = list(item_keys)
         documents: list[Document] = []
         for start in range(0, len(keyed), _AT_ONCE):
             items = await self._table.get_many(keyed[start : start + _AT_ONCE], consistent=True)

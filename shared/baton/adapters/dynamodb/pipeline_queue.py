@@ -38,9 +38,7 @@ class DynamoPipelineQueue:
 
     async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
         """See ``PipelineQueue``."""
-        places = {
-            subject: (place.tenant_id, place.name, to_millis(place.since)) for subject, place in runs.places.items()
-        }
+        places = {subject: (slot.tenant_id, slot.name, to_millis(slot.since)) for subject, slot in runs.places.items()}
         item: Item = {
             **keys.running_runs(pipeline.value),
             "places": json.dumps(places),
@@ -82,20 +80,20 @@ class DynamoPipelineQueue:
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         """See ``PipelineQueue``. It takes a request for each tenant."""
-        found: dict[str, WaitingRun] = {}
+        oldest: dict[str, WaitingRun] = {}
         last, is_second_round = after, not after
-        while len(found) < limit:
+        while len(oldest) < limit:
             waiting = await self._first_after(pipeline, last)
             if waiting is None and not is_second_round:
                 last, is_second_round = "", True
                 continue
-            if waiting is None or waiting.run.tenant_id in found:
+            if waiting is None or waiting.run.tenant_id in oldest:
                 break
             last = waiting.run.tenant_id
-            found[last] = waiting
+            oldest[last] = waiting
             if last == after:  # the round is complete
                 break
-        return list(found.values())
+        return list(oldest.values())
 
     async def _first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
         """Return the first run of the next tenant behind ``tenant_id``."""

@@ -100,8 +100,8 @@ class Table:
 
         ``session`` is the one that made the client; None for the process's own.
         """
-        made = operations(client, session, write=write_request, read=read_answer)
-        return replace(cls.of(client, name), operations=made)
+        direct = operations(client, session, write=write_request, read=read_answer)
+        return replace(cls.of(client, name), operations=direct)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
         answer = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
@@ -263,14 +263,16 @@ class Table:
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
         found: list[Item] = []
-        wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}}
+        unprocessed: dict[str, Any] = {
+            self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}
+        }
         in_vain = 0
         while True:
-            answer = await self._ask("BatchGetItem", RequestItems=wanted)
+            answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
             items = answer["Responses"].get(self.name, [])
             found += [deserialize(item) for item in items]
-            wanted = answer["UnprocessedKeys"]
-            if not wanted:
+            unprocessed = answer["UnprocessedKeys"]
+            if not unprocessed:
                 return found
             in_vain = 0 if items else in_vain + 1
             if in_vain == MAX_IN_VAIN:

@@ -71,7 +71,7 @@ class EmbeddingLimits:
 class _Text:
     """A text at its place among all texts, with the number of its tokens."""
 
-    place: int
+    position: int
     text: str
     tokens: int
 
@@ -158,7 +158,7 @@ class ApiEmbedder(ABC):
             async with places:
                 found = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
                 for text, vector in zip(batch, found, strict=True):
-                    vectors[text.place] = vector
+                    vectors[text.position] = vector
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -143,10 +143,10 @@ class ModelCalls:
 class _Attempt:
     """The current attempt at a call, and the form of its request."""
 
-    def __init__(self, question: Question, known: ModelProfile) -> None:
-        """``known`` is what is known of the model. All attempts begin within the time limit of the question."""
-        self.known = known
-        self.form = RequestForm(known)
+    def __init__(self, question: Question, profile: ModelProfile) -> None:
+        """``profile`` is what is known of the model. All attempts begin within the time limit of the question."""
+        self.profile = profile
+        self.form = RequestForm(profile)
         self.deadline = asyncio.get_running_loop().time() + question.settings.timeout_seconds
         self._question = question
         self.number = 0
@@ -184,7 +184,7 @@ class _Reading:
         self._profiles = profiles
         self._question = question
         self._form = attempt.form
-        self._known = attempt.known
+        self._known = attempt.profile
         self._attempt = attempt
         self._answer = answer
         self._deadline = attempt.deadline

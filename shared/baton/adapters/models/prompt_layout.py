@@ -112,12 +112,12 @@ def _own_parts(parts: ProviderParts | None, layout: Layout, *, is_current: bool)
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None
     names = layout.profile.replayed_fields
-    kept = tuple({"fields": part["withheld"]} if "withheld" in part else part for part in parts.parts)
-    kept = tuple(part for part in kept if "call" in part or "fields" not in part or part["fields"].keys() & names)
+    own = tuple({"fields": part["withheld"]} if "withheld" in part else part for part in parts.parts)
+    own = tuple(part for part in own if "call" in part or "fields" not in part or part["fields"].keys() & names)
     if layout.profile.replay is not Replay.ALWAYS and not is_current:
         # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
-        kept = tuple(part for part in kept if "call" in part or "text" in part)
-    return replace(parts, parts=kept) if any(part.keys() - {"text", "call"} for part in kept) else None
+        own = tuple(part for part in own if "call" in part or "text" in part)
+    return replace(parts, parts=own) if any(part.keys() - {"text", "call"} for part in own) else None
 
 
 def fields_of(parts: ProviderParts) -> dict[str, Any]:
@@ -198,14 +198,14 @@ def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
     ]
 
 
-def _with_one_system(laid: Sequence[LaidMessage], place: SystemPlace) -> list[LaidMessage]:
+def _with_one_system(laid: Sequence[LaidMessage], system_place: SystemPlace) -> list[LaidMessage]:
     """Join the system messages into one, or put them before the user's first text."""
     head = [message for message in laid if message.role is Role.SYSTEM]
     rest = [message for message in laid if message.role is not Role.SYSTEM]
     if not head:
         return rest
     text = "\n\n".join(message.text for message in head)
-    if place is SystemPlace.FIRST:
+    if system_place is SystemPlace.FIRST:
         return [LaidMessage(Role.SYSTEM, (text,), ends_prefix=any(message.ends_prefix for message in head)), *rest]
     return [LaidMessage(Role.USER, (NOTE.format(text=text),)), *rest]
 

@@ -68,7 +68,7 @@ class ProviderModels:
         ``shows_reasons`` adds the endpoint's words to errors for users, for a developer's machine: they may quote
         requests.
         """
-        self._providers = {name: _Client(each) for name, each in make.items()}
+        self._providers = {name: _Client(make_client) for name, make_client in make.items()}
         self._shows_reasons = shows_reasons
 
     def load(self, *models: str) -> None:
@@ -87,9 +87,9 @@ class ProviderModels:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``. After fallbacks too, the error of the model that was asked last is raised."""
-        asked = dict.fromkeys((settings.model, *settings.fallback))
-        left = list(asked)[1:]
-        for model in asked:
+        models = dict.fromkeys((settings.model, *settings.fallback))
+        fallbacks = list(models)[1:]
+        for model in models:
             is_answering = False
             try:
                 provider, name = await self._select(model)
@@ -106,10 +106,10 @@ class ProviderModels:
                 self._explain(failure)
                 raise
             except STANDS_IN as failure:
-                if is_answering or not left:
+                if is_answering or not fallbacks:
                     self._explain(failure)
                     raise
-                self._note(model, failure, left.pop(0))
+                self._note(model, failure, fallbacks.pop(0))
             except ModelError as failure:
                 self._explain(failure)
                 raise
@@ -120,25 +120,25 @@ class ProviderModels:
         """See ``LearningModel``."""
         selected = route(model, self._providers)
         provider = self._providers.get(selected.provider)
-        if provider is None or not isinstance(provider.made, LearningModel):
+        if provider is None or not isinstance(provider.client, LearningModel):
             return {}
-        return provider.made.learned(selected.model)
+        return provider.client.learned(selected.model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         for provider in self._providers.values():
-            if isinstance(provider.made, Closable):
-                await provider.made.aclose()
+            if isinstance(provider.client, Closable):
+                await provider.client.aclose()
 
     async def _select(self, name: str) -> tuple[ChatModel, str]:
         """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none it can use."""
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None:
-            known = ", ".join(sorted(self._providers))
+            names = ", ".join(sorted(self._providers))
             logger.error(
                 "The model's name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)",
-                extra={"model": name, "providers": known},
+                extra={"model": name, "providers": names},
             )
             raise _misconfigured(
                 "its name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)"
@@ -176,17 +176,17 @@ class _Client:
     def __init__(self, make: Callable[[], ChatModel]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self.made: ChatModel | None = None
+        self.client: ChatModel | None = None
 
     def load(self) -> ChatModel:
         """Return the client, and make it if needed. Blocks while its library loads."""
         with self._lock:
-            if self.made is None:
-                self.made = self._make()
-            return self.made
+            if self.client is None:
+                self.client = self._make()
+            return self.client
 
     async def get(self) -> ChatModel:
         """Return the client, and make it in a thread if needed."""
-        if self.made is not None:
-            return self.made
+        if self.client is not None:
+            return self.client
         return await asyncio.to_thread(self.load)

@@ -98,12 +98,12 @@ class PieceCounter:
         ends = list(range(len(piece) + 1))
         ranks = [self._rank(piece[start : start + 2]) for start in range(len(piece) - 1)]
         while ranks and (lowest := min(ranks)) != _ABSENT:
-            place = ranks.index(lowest)
-            del ends[place + 1], ranks[place]
-            if place < len(ranks):
-                ranks[place] = self._rank(piece[ends[place] : ends[place + 2]])
-            if place:
-                ranks[place - 1] = self._rank(piece[ends[place - 1] : ends[place + 1]])
+            index = ranks.index(lowest)
+            del ends[index + 1], ranks[index]
+            if index < len(ranks):
+                ranks[index] = self._rank(piece[ends[index] : ends[index + 2]])
+            if index:
+                ranks[index - 1] = self._rank(piece[ends[index - 1] : ends[index + 1]])
         return len(ends) - 1
 
     def _rank(self, token: bytes) -> int:
@@ -118,14 +118,14 @@ class _Table:
 
     def __init__(self, data: bytes) -> None:
         bits, tokens = _HEAD.unpack_from(data)
-        view, place = memoryview(data), _HEAD.size
+        view, offset = memoryview(data), _HEAD.size
         parts = []
         for size in ((1 << bits) + 1, tokens + 1, tokens):
-            parts.append(view[place : place + 4 * size].cast("I"))
-            place += 4 * size
+            parts.append(view[offset : offset + 4 * size].cast("I"))
+            offset += 4 * size
         self._mask = (1 << bits) - 1
         self._buckets, self._starts, self._ranks = parts
-        self._tokens = data[place:]
+        self._tokens = data[offset:]
 
     def rank(self, token: bytes) -> int:
         """Return the rank of ``token``, ``_ABSENT`` if there is no such token."""
@@ -167,5 +167,5 @@ _cut_ascii = re.compile(_make_ascii_pattern(), re.ASCII).findall
 def _make_cutter() -> Callable[[str], list[str]]:
     import regex  # imported here, because ASCII texts do not need it
 
-    found: Callable[[str], list[str]] = regex.compile(PATTERN).findall
-    return found
+    findall: Callable[[str], list[str]] = regex.compile(PATTERN).findall
+    return findall

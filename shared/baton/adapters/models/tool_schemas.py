@@ -67,7 +67,7 @@ class OfferedTools:
         bare = (recipient[1] if recipient is not None else name.partition("<|")[0]).strip(_AROUND_NAMES)
         short = _SUFFIX.sub("", _PREFIX.sub("", bare))
         offered = {tool.name for tool in self.tools}
-        return next((each for each in (name, bare, short) if each in offered), None)
+        return next((candidate for candidate in (name, bare, short) if candidate in offered), None)
 
 
 def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> OfferedTools:
@@ -129,7 +129,7 @@ class _Flattening:
     """One object schema, made of a schema that refers to others or combines them at its top level."""
 
     root: Mapping[str, Any]
-    left: int = MAX_BRANCHES
+    branches: int = MAX_BRANCHES
     """Branches and references that may still be followed: those that refer to each other would have no end."""
 
     def flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,8 +157,8 @@ class _Flattening:
         return flat
 
     def _may_follow(self) -> bool:
-        self.left -= 1
-        return self.left >= 0
+        self.branches -= 1
+        return self.branches >= 0
 
 
 def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -184,8 +184,8 @@ def normalised_schema(
     walk = _Walk(
         dropped | ({"$defs", "definitions"} if inlines_refs else frozenset()), schema if inlines_refs else None
     )
-    found: dict[str, Any] = walk.schema(schema, 0)
-    return found
+    normalised: dict[str, Any] = walk.schema(schema, 0)
+    return normalised
 
 
 @dataclass(slots=True)
@@ -203,7 +203,7 @@ class _Walk:
         if self.nodes > MAX_NODES or depth > 64:
             return {}
         if isinstance(value, list | tuple):
-            return [self.schema(each, depth + 1) for each in value]
+            return [self.schema(member, depth + 1) for member in value]
         if not isinstance(value, Mapping):
             return value
         ref = value.get("$ref")
@@ -211,12 +211,12 @@ class _Walk:
             target = _target(self.root, ref)
             is_deep = len(self.within) >= MAX_DEPTH or self.within.count(ref) >= MAX_RECURSION
             if target is None or is_deep or self.nodes > MAX_INLINED:
-                return {key: each for key, each in value.items() if key == "description"}
-            rest = {key: each for key, each in value.items() if key != "$ref"}
+                return {key: member for key, member in value.items() if key == "description"}
+            rest = {key: member for key, member in value.items() if key != "$ref"}
             self.within.append(ref)
-            found = self.schema({**target, **rest}, depth + 1)
+            resolved = self.schema({**target, **rest}, depth + 1)
             self.within.pop()
-            return found
+            return resolved
         return {key: self._member(key, value[key], depth) for key in sorted(value) if key not in self.dropped}
 
     def _member(self, key: str, value: Any, depth: int) -> Any:
@@ -233,15 +233,15 @@ def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
     """Return what a reference into the same schema stands for (RFC 6901); None for others."""
     if not isinstance(ref, str) or not ref.startswith("#/"):
         return None
-    found: Any = root
+    target: Any = root
     for step in ref[2:].split("/")[:MAX_DEPTH]:
-        found = _mapping(found).get(unquote(step).replace("~1", "/").replace("~0", "~"))
-    return found if isinstance(found, Mapping) else None
+        target = _mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+    return target if isinstance(target, Mapping) else None
 
 
 def _number(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
-        key: [each for each in value if each is not _NO_NUMBER] if isinstance(value, list) else value
+        key: [member for member in value if member is not _NO_NUMBER] if isinstance(value, list) else value
         for key, value in members
         if value is not _NO_NUMBER
     }

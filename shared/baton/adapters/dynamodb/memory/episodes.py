@@ -60,13 +60,13 @@ class DynamoEpisodes:
         }
         if ref.thread_created_at is not None:
             item["thread_created_at"] = to_millis(ref.thread_created_at)
-        place: Item = {
+        place_item: Item = {
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
             "listing": keys.tenant_episodes.of(lease.scope, ref.id),
             "listed_at": _listed_at(ref),
         }
-        await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place))
+        await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place_item))
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
         item = await self._table.get(keys.episode(scope, thread_id, number))
@@ -89,13 +89,13 @@ class DynamoEpisodes:
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
-        kept = await self._bodies.kept(scope, thread_id, packed)
-        await self._table.put({**keys.redaction(scope, thread_id, ordinal), **kept})
+        body = await self._bodies.kept(scope, thread_id, packed)
+        await self._table.put({**keys.redaction(scope, thread_id, ordinal), **body})
 
     async def redactions(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Mapping[int, str]:
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         if first_ordinal < end_ordinal:
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
@@ -104,8 +104,8 @@ class DynamoEpisodes:
             ):
                 for item in page:
                     body = await self._bodies.read(scope, thread_id, item)
-                    found[keys.redacted_ordinal(item["SK"])] = await off_loop(len(body) * 4, unpack, body)
-        return found
+                    texts[keys.redacted_ordinal(item["SK"])] = await off_loop(len(body) * 4, unpack, body)
+        return texts
 
     async def store(self, scope: Scope, episode: Episode) -> Episode | None:
         values: Item = {
@@ -207,14 +207,14 @@ class DynamoEpisodes:
         for episode in await self._load(batch):
             yield episode
 
-    async def _load(self, wanted: Sequence[dict[str, str]]) -> list[Episode]:
+    async def _load(self, item_keys: Sequence[dict[str, str]]) -> list[Episode]:
         """Return the stored episodes among the records, in their order."""
-        found: dict[tuple[str, str], Item] = {}
-        for start in range(0, len(wanted), _AT_ONCE):
-            for item in await self._table.get_many(list(wanted[start : start + _AT_ONCE])):
-                found[item["PK"], item["SK"]] = item
+        by_key: dict[tuple[str, str], Item] = {}
+        for start in range(0, len(item_keys), _AT_ONCE):
+            for item in await self._table.get_many(list(item_keys[start : start + _AT_ONCE])):
+                by_key[item["PK"], item["SK"]] = item
             await asyncio.sleep(0)
-        items = [found.get((key["PK"], key["SK"])) for key in wanted]
+        items = [by_key.get((key["PK"], key["SK"])) for key in item_keys]
         return [episode for episode in map(_stored, items) if episode is not None]
 
     async def _change(

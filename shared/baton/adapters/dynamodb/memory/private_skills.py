@@ -53,10 +53,10 @@ class DynamoPrivateSkills:
             return procedure
         makers = [*makers, maker][-MAX_MADE_OF:]
         if procedure is not None and procedure.status in IN_USE and procedure.draft == skill.draft:
-            kept = procedure
+            former = procedure
         else:
             version = item["version"] + 1 if item is not None else 1
-            kept = replace(
+            former = replace(
                 skill,
                 tenant_id=scope.tenant_id,
                 created_by=scope.user_id,
@@ -67,8 +67,8 @@ class DynamoPrivateSkills:
                 decided_by=None,
                 decided_at=None,
             )
-        await self._write(scope, item, kept, makers)
-        return kept
+        await self._write(scope, item, former, makers)
+        return former
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
         item = await self._item(scope, agent_id, skill_id)
@@ -119,10 +119,10 @@ class DynamoPrivateSkills:
         procedure_place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
         item, procedure = await self._version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
-            known = await self._procedures.get(scope, agent_id, procedure_place.slug, version=item["shared_as"])
-            if known is None:
+            shared_before = await self._procedures.get(scope, agent_id, procedure_place.slug, version=item["shared_as"])
+            if shared_before is None:
                 raise UnknownProcedure
-            return SharedSkill(known, replaces)
+            return SharedSkill(shared_before, replaces)
         decided = decision.apply(procedure)
         if decided is None:
             raise ProcedureChanged
@@ -133,21 +133,21 @@ class DynamoPrivateSkills:
                 raise TransactionFailed("somebody else has just shared it")
             raise name_taken(approved)
         number = newest.version + 1 if newest is not None else 1
-        made = replace(shared_version(procedure, decision), version=number)
-        noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
+        shared = replace(shared_version(procedure, decision), version=number)
+        noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
-            *writes_of_version(procedure_place, made, approved, None),
+            *writes_of_version(procedure_place, shared, approved, None),
             Write.put(noted, **replaces_revision(item["revision"])),
         )
-        return SharedSkill(made, replaces)
+        return SharedSkill(shared, replaces)
 
     @retry_on_conflict
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
         item, procedure = await self._version(scope, agent_id, skill_id, version)
         # The number stays: an approver who has read a version must never share another one by its number.
-        kept = {name: item[name] for name in ("PK", "SK", "version")}
-        kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
-        await self._table.put(kept, **replaces_revision(item["revision"]))
+        remainder = {name: item[name] for name in ("PK", "SK", "version")}
+        remainder |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
+        await self._table.put(remainder, **replaces_revision(item["revision"]))
         return replace(
             procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
         )

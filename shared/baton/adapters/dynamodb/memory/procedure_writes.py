@@ -42,66 +42,75 @@ def owner_of(agent_id: str, procedure_id: str) -> str:
 
 
 def writes_of_version(
-    place: ProcedurePlace, made: Procedure, approved: Procedure | None, edited: Procedure | None
+    procedure_place: ProcedurePlace, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
 ) -> list[Write]:
     """Return the writes of a new version: itself, its source, what it replaces."""
-    item = _item(place, made)
+    item = _item(procedure_place, new_version)
     writes = [Write.put(item, condition=_IS_NEW)]
-    if made.source is not None:
-        note = agent_keys.procedure_source(place.scope, place.owner, made.source.key)
-        writes.append(Write.put({**note, "slug": made.slug, "version": made.version}, condition=_IS_NEW))
+    if new_version.source is not None:
+        note = agent_keys.procedure_source(procedure_place.scope, procedure_place.owner, new_version.source.key)
+        writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}, condition=_IS_NEW))
         # In the same write as the version: forgetting the thread finds every version that was made of it.
-        there = keys.thread_procedure(place.scope, made.source.thread_id, place.owner, made.slug, made.version)
-        writes.append(Write.put({**there, "procedure_id": made.id}, condition=_IN_ANY_CASE))
-    if made.status is ProcedureStatus.APPROVED:
-        writes += _replacing(place, made, approved)
+        there = keys.thread_procedure(
+            procedure_place.scope,
+            new_version.source.thread_id,
+            procedure_place.owner,
+            new_version.slug,
+            new_version.version,
+        )
+        writes.append(Write.put({**there, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
+    if new_version.status is ProcedureStatus.APPROVED:
+        writes += _replacing(procedure_place, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
-        writes.append(_retirement(place, edited, made.created_by, to_millis(made.created_at)))
+        writes.append(_retirement(procedure_place, edited, new_version.created_by, to_millis(new_version.created_at)))
     return writes
 
 
 def writes_of_forgetting(
-    place: ProcedurePlace, item: Item, found: Procedure, approved: Procedure | None
+    procedure_place: ProcedurePlace, item: Item, procedure: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes that remove a pending version, or the source of another one."""
-    assert found.source is not None  # noqa: S101 - the caller has checked
-    scope, owner = place.scope, place.owner
+    assert procedure.source is not None  # noqa: S101 - the caller has checked
+    scope, owner = procedure_place.scope, procedure_place.owner
     writes = [
-        Write(agent_keys.procedure_source(scope, owner, found.source.key), _IN_ANY_CASE),
-        Write(keys.thread_procedure(scope, found.source.thread_id, owner, found.slug, found.version), _IN_ANY_CASE),
+        Write(agent_keys.procedure_source(scope, owner, procedure.source.key), _IN_ANY_CASE),
+        Write(
+            keys.thread_procedure(scope, procedure.source.thread_id, owner, procedure.slug, procedure.version),
+            _IN_ANY_CASE,
+        ),
     ]
-    key, former = {"PK": item["PK"], "SK": item["SK"]}, {":found": found.status.value}
-    if found.status is ProcedureStatus.PENDING:
+    key, former = {"PK": item["PK"], "SK": item["SK"]}, {":found": procedure.status.value}
+    if procedure.status is ProcedureStatus.PENDING:
         return [Write(key, "procedure_status = :found", values=former), *writes]
-    change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(found, source=None))}
+    change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(procedure, source=None))}
     writes.append(Write(key, "procedure_status = :found", change, {**former, **body}))
-    if approved is not None and approved.version == found.version:
-        copy = agent_keys.approved_procedure(scope, owner, place.slug)
-        writes.append(Write(copy, "version = :version", change, {":version": found.version, **body}))
+    if approved is not None and approved.version == procedure.version:
+        copy = agent_keys.approved_procedure(scope, owner, procedure_place.slug)
+        writes.append(Write(copy, "version = :version", change, {":version": procedure.version, **body}))
     return writes
 
 
 def writes_of_decision(
-    place: ProcedurePlace, found: Procedure, decided: Procedure, approved: Procedure | None
+    procedure_place: ProcedurePlace, procedure: Procedure, decided: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes of a decision."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(place, found, decided), *_replacing(place, decided, approved)]
-    writes = [_change(place, found, decided)]
-    if found.status is ProcedureStatus.APPROVED:
-        copy = agent_keys.approved_procedure(place.scope, place.owner, place.slug)
-        writes.append(Write(copy, "version = :version", values={":version": found.version}))
+        return [_change(procedure_place, procedure, decided), *_replacing(procedure_place, decided, approved)]
+    writes = [_change(procedure_place, procedure, decided)]
+    if procedure.status is ProcedureStatus.APPROVED:
+        copy = agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug)
+        writes.append(Write(copy, "version = :version", values={":version": procedure.version}))
     return writes
 
 
 def writes_of_use(
-    place: ProcedurePlace, version: int, note: keys.Key, *, expires_at: int, went_well: bool
+    procedure_place: ProcedurePlace, version: int, note: keys.Key, *, expires_at: int, went_well: bool
 ) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
     return [
         Write.put({**note, "expires_at": expires_at}, condition=_IS_NEW),
         Write(
-            agent_keys.procedure_uses(place.scope, place.owner, place.slug, version),
+            agent_keys.procedure_uses(procedure_place.scope, procedure_place.owner, procedure_place.slug, version),
             _IN_ANY_CASE,
             "ADD used :one, went_well :well",
             {":one": 1, ":well": int(went_well)},
@@ -109,49 +118,63 @@ def writes_of_use(
     ]
 
 
-def _replacing(place: ProcedurePlace, made: Procedure, approved: Procedure | None) -> list[Write]:
-    """Return the writes that let turns use ``made`` in place of the ``approved`` version."""
-    copy = {**_item(place, made), **agent_keys.approved_procedure(place.scope, place.owner, place.slug)}
+def _replacing(procedure_place: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
+    """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
+    copy = {
+        **_item(procedure_place, new_version),
+        **agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug),
+    }
     copy = {name: value for name, value in copy.items() if name not in ("listing", "listed_at")}
     if approved is None:
         return [Write.put(copy, condition=_IS_NEW)]
     return [
         Write.put(copy, condition="version = :former", values={":former": approved.version}),
-        _retirement(place, approved, made.decided_by or made.created_by, to_millis(made.decided_at or made.created_at)),
+        _retirement(
+            procedure_place,
+            approved,
+            new_version.decided_by or new_version.created_by,
+            to_millis(new_version.decided_at or new_version.created_at),
+        ),
     ]
 
 
-def _retirement(place: ProcedurePlace, former: Procedure, by: str, millis: int) -> Write:
+def _retirement(procedure_place: ProcedurePlace, former: Procedure, by: str, millis: int) -> Write:
     decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=from_millis(millis))
-    return _change(place, former, decided)
+    return _change(procedure_place, former, decided)
 
 
-def _change(place: ProcedurePlace, found: Procedure, decided: Procedure) -> Write:
-    item = _item(place, decided)
+def _change(procedure_place: ProcedurePlace, procedure: Procedure, decided: Procedure) -> Write:
+    item = _item(procedure_place, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if name in item]
     return Write(
         {"PK": item["PK"], "SK": item["SK"]},
         "procedure_status = :found",
         "SET procedure_status = :status, " + ", ".join(f"{name} = :{name}" for name in names),
-        {":found": found.status.value, ":status": decided.status.value, **{f":{name}": item[name] for name in names}},
+        {
+            ":found": procedure.status.value,
+            ":status": decided.status.value,
+            **{f":{name}": item[name] for name in names},
+        },
     )
 
 
-def _item(place: ProcedurePlace, made: Procedure) -> Item:
+def _item(procedure_place: ProcedurePlace, new_version: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
-    listed_at = f"{to_millis(made.decided_at or made.created_at):015d}#{made.agent_id}#{made.id}#{made.version:06d}"
+    listed_at = f"{to_millis(new_version.decided_at or new_version.created_at):015d}#{new_version.agent_id}#{new_version.id}#{new_version.version:06d}"
     item: Item = {
-        **agent_keys.procedure_version(place.scope, place.owner, place.slug, made.version),
-        "body": PROCEDURE.pack(made),
-        "version": made.version,
-        "procedure_status": made.status.value,
-        "listing": agent_keys.procedure_listing(place.scope, place.owner, made.status),
+        **agent_keys.procedure_version(
+            procedure_place.scope, procedure_place.owner, procedure_place.slug, new_version.version
+        ),
+        "body": PROCEDURE.pack(new_version),
+        "version": new_version.version,
+        "procedure_status": new_version.status.value,
+        "listing": agent_keys.procedure_listing(procedure_place.scope, procedure_place.owner, new_version.status),
         "listed_at": listed_at,
     }
-    if made.decided_by is not None and made.decided_at is not None:
-        item |= {"decided_by": made.decided_by, "decided_at": to_millis(made.decided_at)}
-    if made.reason is not None:
-        item["reason"] = made.reason
+    if new_version.decided_by is not None and new_version.decided_at is not None:
+        item |= {"decided_by": new_version.decided_by, "decided_at": to_millis(new_version.decided_at)}
+    if new_version.reason is not None:
+        item["reason"] = new_version.reason
     return item
 
 

@@ -175,9 +175,13 @@ class DynamoProcedures:
 
     @retry_on_conflict
     async def _decide(
-        self, place: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
+        self,
+        procedure_place: ProcedurePlace,
+        version: int,
+        decision: ProcedureDecision,
+        read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        procedure = await self._version(place, version)
+        procedure = await self._version(procedure_place, version)
         if procedure is None:
             raise UnknownProcedure
         if decision.is_taken(procedure):
@@ -185,46 +189,52 @@ class DynamoProcedures:
         decided = decision.apply(procedure)
         if decided is None or read_as not in (None, procedure.status):
             raise ProcedureChanged
-        approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
-        await self._table.transact(*writes_of_decision(place, procedure, decided, approved))
+        approved = await self._approved(procedure_place) if decision.action is ProcedureAction.APPROVE else None
+        await self._table.transact(*writes_of_decision(procedure_place, procedure, decided, approved))
         return decided
 
-    async def _find_same_source(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
+    async def _find_same_source(self, procedure_place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
         """Return the version that was made of the same source."""
         if procedure.source is None:
             return None
-        note = await self._table.get(agent_keys.procedure_source(place.scope, place.owner, procedure.source.key))
+        note = await self._table.get(
+            agent_keys.procedure_source(procedure_place.scope, procedure_place.owner, procedure.source.key)
+        )
         if note is None:
             return None
-        return await self._version(replace(place, slug=note["slug"]), note["version"])
+        return await self._version(replace(procedure_place, slug=note["slug"]), note["version"])
 
-    async def _version(self, place: ProcedurePlace, version: int) -> Procedure | None:
-        item = await self._table.get(agent_keys.procedure_version(place.scope, place.owner, place.slug, version))
-        return procedure_from_item(place.scope, item) if item is not None else None
+    async def _version(self, procedure_place: ProcedurePlace, version: int) -> Procedure | None:
+        item = await self._table.get(
+            agent_keys.procedure_version(procedure_place.scope, procedure_place.owner, procedure_place.slug, version)
+        )
+        return procedure_from_item(procedure_place.scope, item) if item is not None else None
 
-    async def _newest(self, place: ProcedurePlace) -> Procedure | None:
-        prefix = agent_keys.procedure_versions(place.slug)
-        async for page in self._table.query(place.partition, prefix=prefix, newest_first=True, limit=1):
-            return procedure_from_item(place.scope, page[0]) if page else None
+    async def _newest(self, procedure_place: ProcedurePlace) -> Procedure | None:
+        prefix = agent_keys.procedure_versions(procedure_place.slug)
+        async for page in self._table.query(procedure_place.partition, prefix=prefix, newest_first=True, limit=1):
+            return procedure_from_item(procedure_place.scope, page[0]) if page else None
         return None
 
-    async def _approved(self, place: ProcedurePlace) -> Procedure | None:
-        item = await self._table.get(agent_keys.approved_procedure(place.scope, place.owner, place.slug))
-        return procedure_from_item(place.scope, item) if item is not None else None
+    async def _approved(self, procedure_place: ProcedurePlace) -> Procedure | None:
+        item = await self._table.get(
+            agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug)
+        )
+        return procedure_from_item(procedure_place.scope, item) if item is not None else None
 
-    async def _count_uses(self, place: ProcedurePlace, found: Sequence[Procedure]) -> list[Procedure]:
+    async def _count_uses(self, procedure_place: ProcedurePlace, procedures: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
-        wanted = [
+        use_keys = [
             agent_keys.procedure_uses(
-                place.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+                procedure_place.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
             )
-            for procedure in found
+            for procedure in procedures
         ]
-        items = await self._table.get_many(wanted) if wanted else []
+        items = await self._table.get_many(use_keys) if use_keys else []
         counts = {(item["PK"], item["SK"]): (item["used"], item["went_well"]) for item in items}
         return [
             replace(procedure, used=used, went_well=well)
-            for procedure, key in zip(found, wanted, strict=True)
+            for procedure, key in zip(procedures, use_keys, strict=True)
             for used, well in [counts.get((key["PK"], key["SK"]), (0, 0))]
         ]
 
@@ -239,5 +249,6 @@ def _check_is_newest(newest: Procedure | None, version: int) -> None:
 def _same_content(procedure: Procedure, *others: Procedure | None) -> Procedure | None:
     used = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
     return next(
-        (each for each in others if each is not None and each.status in used and each.draft == procedure.draft), None
+        (other for other in others if other is not None and other.status in used and other.draft == procedure.draft),
+        None,
     )

@@ -42,17 +42,19 @@ class DynamoAgentDefinitions:
             "revision": agent_list.revision,
             "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in entries.items()}),
         }
-        kept: Item = {
+        version_item: Item = {
             **agent_keys.agent_version(scope, version.agent_id, version.number),
             "created_by": version.created_by,
             "created_at": to_millis(version.created_at),
         }
         more = {"body": version.values, "comment": version.comment, "restores": version.restores}
-        kept |= {name: pack(value) if name == "body" else value for name, value in more.items() if value is not None}
+        version_item |= {
+            name: pack(value) if name == "body" else value for name, value in more.items() if value is not None
+        }
         try:
             await self._table.transact(
                 Write.put(listed, **replaces_revision(after.revision)),
-                Write.put(kept, condition="attribute_not_exists(PK)"),
+                Write.put(version_item, condition="attribute_not_exists(PK)"),
             )
         except TransactionFailed:
             raise AgentsChanged from None
@@ -63,7 +65,7 @@ class DynamoAgentDefinitions:
         versions: list[AgentVersion] = []
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
-            items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *each)) for each in some))
+            items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *version)) for version in some))
             versions += [_version(item) for item in items if item is not None]
         return versions
 

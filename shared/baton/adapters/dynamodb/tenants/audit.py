@@ -128,6 +128,6 @@ def _record(item: Item) -> AuditRecord:
     )
 
 
-def _page(found: list[AuditRecord], limit: int) -> tuple[Sequence[AuditRecord], str | None]:
-    shown = found[:limit]
-    return shown, encode_text(shown[-1].id) if len(found) > limit else None
+def _page(items: list[AuditRecord], limit: int) -> tuple[Sequence[AuditRecord], str | None]:
+    page = items[:limit]
+    return page, encode_text(page[-1].id) if len(items) > limit else None

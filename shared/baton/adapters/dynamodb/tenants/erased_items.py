@@ -41,8 +41,8 @@ _KINDS = {
 
 def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
     """Return what stays of a thread's item: fence, sequence numbers, tokens, and what lists find it by."""
-    known = item or {}
-    kept = (
+    values = item or {}
+    names = (
         "next_seq",
         "episode",
         "input_tokens",
@@ -58,17 +58,17 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
         "thread_status": TOMBSTONE,
         "listing": keys.user_listing(scope),
         "listed_at": listed_at(clock.now()),
-        **{name: known[name] for name in kept if name in known},
-        "fence": known.get("fence", 0) + 1,
+        **{name: values[name] for name in names if name in values},
+        "fence": values.get("fence", 0) + 1,
         "buried_at": to_millis(clock.now()),
     }
 
 
 def clean_audit_record(item: Item, fence: int) -> Item:
     """Return an audit record without content. A zombie's handoff, which is one, is behind its fence."""
-    kept = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
+    names = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
     return {
-        **{name: item[name] for name in kept if name in item},
+        **{name: item[name] for name in names if name in item},
         "detail": json.dumps(without_content(json.loads(item.get("detail", "{}")))),
         "fence": fence,
         "cleaned": True,

@@ -55,7 +55,7 @@ class DynamoErasure:
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.UPLOAD):
             ids = [item["SK"].removeprefix(keys.UPLOAD) for item in page]
-            yield await self._traces(scope, [keys.partition(scope, each) for each in ids], scope.user_id)
+            yield await self._traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], scope.user_id)
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             yield await self._traces(scope, [item["PK"] for item in page], scope.user_id)
 
@@ -64,7 +64,7 @@ class DynamoErasure:
         for listing in keys.tenant_listings(scope):
             async for page in self._table.query(listing, last=last, index=LISTING):
                 ids = [item["PK"].removeprefix("~THREAD#") for item in page]
-                yield await self._traces(scope, [keys.partition(scope, each) for each in ids], None)
+                yield await self._traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], None)
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         traces: list[ThreadTrace] = []
@@ -130,9 +130,9 @@ class DynamoErasure:
     async def unlink(self, scope: Scope, thread_id: str) -> int:
         changed = 0
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
-            wanted = [{"PK": key, "SK": "THREAD"} for key in dict.fromkeys(item["PK"] for item in page)]
-            for start in range(0, len(wanted), 100):
-                for item in await self._table.get_many(wanted[start : start + 100], consistent=True):
+            thread_keys = [{"PK": key, "SK": "THREAD"} for key in dict.fromkeys(item["PK"] for item in page)]
+            for start in range(0, len(thread_keys), 100):
+                for item in await self._table.get_many(thread_keys[start : start + 100], consistent=True):
                     changed += await self._unlink(item, thread_id)
         return changed
 
@@ -167,8 +167,8 @@ class DynamoErasure:
         counts: Counter[str] = Counter()
         for listing in keys.audit_listings(scope):
             async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
-                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
-                items = await self._table.get_many(found) if found else []
+                record_keys = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                items = await self._table.get_many(record_keys) if record_keys else []
                 # A handoff's record holds the handoff, which a conversation in use still needs.
                 old = [{"PK": item["PK"], "SK": item["SK"]} for item in items if "ordinal" not in item]
                 await gather_each(old, self._table.delete, at_once=AT_ONCE)
@@ -181,9 +181,9 @@ class DynamoErasure:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
-                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
-                places = await self._table.get_many(found, consistent=True) if found else []
-                yield [_episode_trace(place) for place in places if place["listed_at"] < last]
+                episode_keys = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                places = await self._table.get_many(episode_keys, consistent=True) if episode_keys else []
+                yield [_episode_trace(place_item) for place_item in places if place_item["listed_at"] < last]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         with contextlib.suppress(ConditionFailed):  # its session has ended again
@@ -204,15 +204,17 @@ class DynamoErasure:
     async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
         """Read the thread items of partitions; one without is listed all the same, as the user's."""
         prefix = f"{scope.tenant_id}#"
-        wanted = [key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"]
-        found: dict[str, Item] = {}
-        for start in range(0, len(wanted), 100):
-            batch = [{"PK": key, "SK": "THREAD"} for key in wanted[start : start + 100]]
-            found |= {item["PK"]: item for item in await self._table.get_many(batch, consistent=True)}
+        own_partitions = [
+            key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"
+        ]
+        thread_items: dict[str, Item] = {}
+        for start in range(0, len(own_partitions), 100):
+            batch = [{"PK": key, "SK": "THREAD"} for key in own_partitions[start : start + 100]]
+            thread_items |= {item["PK"]: item for item in await self._table.get_many(batch, consistent=True)}
         traces = [
-            _trace(found[key]) if key in found else ThreadTrace(key.removeprefix(prefix))
-            for key in wanted
-            if key in found or user_id is not None
+            _trace(thread_items[key]) if key in thread_items else ThreadTrace(key.removeprefix(prefix))
+            for key in own_partitions
+            if key in thread_items or user_id is not None
         ]
         return [trace for trace in traces if user_id is None or trace.user_id in (None, user_id)]
 
@@ -288,9 +290,9 @@ def _trace(item: Item) -> ThreadTrace:
     )
 
 
-def _episode_trace(place: Item) -> EpisodeTrace:
-    _, thread_id, number = place["SK"].split("#")
-    return EpisodeTrace(thread_id, int(number), place["user_id"])
+def _episode_trace(item: Item) -> EpisodeTrace:
+    _, thread_id, number = item["SK"].split("#")
+    return EpisodeTrace(thread_id, int(number), item["user_id"])
 
 
 def _unchanged(item: Item | None) -> tuple[str, Item]:

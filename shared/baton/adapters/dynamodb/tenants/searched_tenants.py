@@ -22,13 +22,13 @@ class DynamoSearchedTenants:
 
     async def all(self) -> Mapping[str, Sequence[str]]:
         """See ``SearchedTenants``."""
-        found: dict[str, set[str]] = {}
+        agents_of: dict[str, set[str]] = {}
         name, partition_key, _ = LISTING
         async with aclosing(self._table.scan(name, partition_key)) as pages:
             async for listings in pages:
                 for listing in set(listings):
-                    place = agent_keys.documents_place(listing)
-                    tenant_id = place[0] if place is not None else keys.tenant_of_episodes(listing)
+                    owner = agent_keys.documents_place(listing)
+                    tenant_id = owner[0] if owner is not None else keys.tenant_of_episodes(listing)
                     if tenant_id is not None:
-                        found.setdefault(tenant_id, set()).update(place[1:] if place is not None else ())
-        return {tenant_id: sorted(found[tenant_id]) for tenant_id in sorted(found)}
+                        agents_of.setdefault(tenant_id, set()).update(owner[1:] if owner is not None else ())
+        return {tenant_id: sorted(agents_of[tenant_id]) for tenant_id in sorted(agents_of)}

@@ -56,18 +56,18 @@ class DynamoActivityCounts:
         return False
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
-        found = await self._read(scope, thread_ids, consistent=False)
+        uses = await self._read(scope, thread_ids, consistent=False)
         # A new thread may not be visible without consistency.
-        missing = [thread_id for thread_id in thread_ids if thread_id not in found]
-        return {**found, **await self._read(scope, missing, consistent=True)}
+        missing = [thread_id for thread_id in thread_ids if thread_id not in uses]
+        return {**uses, **await self._read(scope, missing, consistent=True)}
 
     async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
-        wanted, found = list(thread_ids), dict[str, ThreadUse]()
-        for start in range(0, len(wanted), READ_AT_ONCE):
-            named = [keys.thread(scope, thread_id) for thread_id in wanted[start : start + READ_AT_ONCE]]
+        unread, uses = list(thread_ids), dict[str, ThreadUse]()
+        for start in range(0, len(unread), READ_AT_ONCE):
+            named = [keys.thread(scope, thread_id) for thread_id in unread[start : start + READ_AT_ONCE]]
             for item in await self._table.get_many(named, consistent=consistent):
-                found[item["PK"].removeprefix(keys.partition(scope, ""))] = _use(item)
-        return found
+                uses[item["PK"].removeprefix(keys.partition(scope, ""))] = _use(item)
+        return uses
 
     def _item(self, read: Activity, changed: Activity) -> Item:
         return {
@@ -79,8 +79,8 @@ class DynamoActivityCounts:
             "tokens": changed.tokens,
             "tokens_of": dict(changed.tokens_of),
             "places": {
-                name: [each.user, each.until, each.run, each.fence, each.tokens]
-                for name, each in changed.places.items()
+                name: [slot.user, slot.until, slot.run, slot.fence, slot.tokens]
+                for name, slot in changed.places.items()
             },
             "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
         }

@@ -44,8 +44,12 @@ class DynamoContextRecords:
         packed = await self._bodies.read(scope, thread_id, item)
         body: dict[str, Any] = await off_loop(len(packed), unpack, packed)
         digests = item.get("prompts", [])
-        found = await gather_all(*(self._table.get(keys.system_prompt(scope, digest)) for digest in digests))
-        prompts = {digest: unpack(each["body"]) for digest, each in zip(digests, found, strict=True) if each}
+        prompt_items = await gather_all(*(self._table.get(keys.system_prompt(scope, digest)) for digest in digests))
+        prompts = {
+            digest: unpack(prompt_item["body"])
+            for digest, prompt_item in zip(digests, prompt_items, strict=True)
+            if prompt_item
+        }
         return ContextRecord(body, prompts)
 
     async def _put_prompt(self, scope: Scope, digest: str, prompt: str) -> None:

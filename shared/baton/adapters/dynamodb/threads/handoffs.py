@@ -130,16 +130,16 @@ class DynamoHandoffs:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
         before = keys.AUDIT + decode_text(cursor) if cursor else f"{keys.AUDIT}~"
-        found: list[Item] = []
+        items: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True
         ):
-            found += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
-            if len(found) > limit:
+            items += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
+            if len(items) > limit:
                 break
-        shown = found[:limit]
+        shown = items[:limit]
         requests = await gather_all(*(self._request(scope, thread_id, item) for item in shown))
-        more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(found) > limit else None
+        more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(items) > limit else None
         return requests, more
 
     async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
@@ -155,6 +155,6 @@ class DynamoHandoffs:
         )
 
 
-def _sortable_id(thread_id: str, place: HandoffPlace) -> str:
+def _sortable_id(thread_id: str, handoff_place: HandoffPlace) -> str:
     # The number orders the handoffs of one run, which have the same time.
-    return f"{place.started:015d}#{place.number:02d}-{handoff_id(thread_id, place.ordinal, place.number)}"
+    return f"{handoff_place.started:015d}#{handoff_place.number:02d}-{handoff_id(thread_id, handoff_place.ordinal, handoff_place.number)}"

@@ -22,8 +22,8 @@ BEFORE = "before_fence"
 
 def mark_before(lease: Lease, message: StoredMessage) -> Item:
     """Return the attribute that connects the first message of a lease with the message before it."""
-    known = lease.thread.messages_fence
-    return {BEFORE: known} if known is not None and message.ordinal == lease.thread.next_ordinal else {}
+    fence = lease.thread.messages_fence
+    return {BEFORE: fence} if fence is not None and message.ordinal == lease.thread.next_ordinal else {}
 
 
 def may_be_checked(thread: Thread) -> bool:
@@ -57,5 +57,5 @@ def ends_plainly(messages: Sequence[StoredMessage], items: Sequence[Item]) -> bo
     end of a run without an answer. ``items`` are those of the messages.
     """
     places = range(len(items) - 1, -1, -1)
-    opening = next((place for place in places if BEFORE in items[place] or ordinal_of(items[place]) == 0), None)
+    opening = next((index for index in places if BEFORE in items[index] or ordinal_of(items[index]) == 0), None)
     return opening is not None and opening < len(items) - 1 and messages[opening].role is Role.USER

@@ -57,8 +57,8 @@ class DynamoIdleThreads:
     async def _load(self, entries: list[Item]) -> list[DueThread]:
         """Read the threads consistently. The index may be behind, and may list a moving thread twice."""
         found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
-        wanted = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
-        items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
+        item_keys = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
+        items = {item["PK"]: item for item in await self._table.get_many(item_keys, consistent=True)}
         stored = await self._with_last_episode(items.values())
         now = self._clock.now()
         threads = []
@@ -83,8 +83,8 @@ class DynamoIdleThreads:
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
         """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
-        wanted = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
-        episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
+        episode_keys = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
+        episodes = await self._table.get_many(episode_keys, consistent=True) if episode_keys else []
         return {episode["PK"] for episode in episodes if is_settled(episode)}
 
 

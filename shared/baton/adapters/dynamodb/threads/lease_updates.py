@@ -231,9 +231,9 @@ def _ending_values(lease: Lease, last_seq: int) -> Item:
     return {":fence": lease.fence, ":owner": pack_id(lease.owner), ":next": last_seq + 1, ":last": last_seq}
 
 
-def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:
+def _session_values(lease: Lease, episode: EpisodeRef, now: datetime) -> dict[str, Any]:
     return {
-        ":episode": ended.number + 1,
+        ":episode": episode.number + 1,
         ":shard": keys.idle_shards.of(lease.thread_id),
         ":check": to_millis(now) + CLOSING_MS,
     }

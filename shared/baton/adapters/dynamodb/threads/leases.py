@@ -223,12 +223,12 @@ class Leases:
         The list is in the order of hours, so that most turns do not pay for it. Failures are ignored: the thread is
         moved with its first activity of another hour.
         """
-        place = f"{tenant_listed_at(now)}#{thread_id}"
+        sort = f"{tenant_listed_at(now)}#{thread_id}"
         with contextlib.suppress(ConditionFailed, StoreUnavailable):
             await self._table.change(
                 keys.owner(thread_id),
                 "SET listing = :listing, listed_at = :place",
-                {":listing": keys.tenant_listings.of(scope, thread_id), ":place": place, ":tenant": scope.tenant_id},
+                {":listing": keys.tenant_listings.of(scope, thread_id), ":place": sort, ":tenant": scope.tenant_id},
                 condition="tenant_id = :tenant AND (attribute_not_exists(listed_at) OR listed_at < :place)",
             )
 

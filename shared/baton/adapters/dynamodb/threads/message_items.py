@@ -68,7 +68,7 @@ def _known(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any])
     return {"threadId": thread_id, "runId": run_id, "messageId": message_id, "usage": [shown]}
 
 
-def _compact_tail(tail: Sequence[Event], known: Mapping[str, Any]) -> list[Any]:
+def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
     """Return a run's last events in a shorter form.
 
     Those with text of the message, which follow one another, stand together as a list: the beginning of the first
@@ -80,7 +80,7 @@ def _compact_tail(tail: Sequence[Event], known: Mapping[str, Any]) -> list[Any]:
     for event in tail:
         if event.keys() == {"type", "messageId", "span"} and (event["type"], event["messageId"]) == (
             _CONTENT,
-            known["messageId"],
+            facts["messageId"],
         ):
             first, last = event["span"]
             if first != end:
@@ -89,21 +89,21 @@ def _compact_tail(tail: Sequence[Event], known: Mapping[str, Any]) -> list[Any]:
             end = last
         else:
             compact.append(
-                {name: _OWN if name in known and known[name] == value else value for name, value in event.items()}
+                {name: _OWN if name in facts and facts[name] == value else value for name, value in event.items()}
             )
             end = -1
     return compact
 
 
-def _whole_tail(compact: Sequence[Any], known: Mapping[str, Any]) -> list[Event]:
+def _whole_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]:
     """Return what ``_compact_tail`` was given. Events that were stored whole stay as they are."""
     tail: list[Event] = []
     for entry in compact:
         if isinstance(entry, list):
-            tail += _content_events(entry, known["messageId"])
+            tail += _content_events(entry, facts["messageId"])
         elif isinstance(entry, dict):
             tail.append(
-                {name: known[name] if name in known and value == _OWN else value for name, value in entry.items()}
+                {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
             )
         else:
             tail.append(entry)  # damaged, which the message's declaration finds

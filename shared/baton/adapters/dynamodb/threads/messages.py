@@ -177,7 +177,7 @@ class Messages(Leases):
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
     ) -> Sequence[StoredMessage]:
         last = (below if below is not None else 10**12) - 1
-        found: list[Item] = []
+        items: list[Item] = []
         if last < first_ordinal:
             return ()
         async for page in self._table.query(
@@ -187,11 +187,11 @@ class Messages(Leases):
             limit=8,
         ):
             for item in page:
-                is_next = not found or ordinal_of(item) == ordinal_of(found[-1]) + 1
-                if not is_next or (found and unpack_id(item["run_id"]) != unpack_id(found[0]["run_id"])):
-                    return _one_run(await self._messages(scope, thread_id, found))
-                found.append(item)
-        return _one_run(await self._messages(scope, thread_id, found))
+                is_next = not items or ordinal_of(item) == ordinal_of(items[-1]) + 1
+                if not is_next or (items and unpack_id(item["run_id"]) != unpack_id(items[0]["run_id"])):
+                    return _one_run(await self._messages(scope, thread_id, items))
+                items.append(item)
+        return _one_run(await self._messages(scope, thread_id, items))
 
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         with contextlib.suppress(ConditionFailed):
@@ -242,11 +242,11 @@ def _path_below(thread: Thread, before: int | None) -> MessagePath:
 def _spans(path: MessagePath) -> list[MessagePath]:
     """Return the path in parts that are read by one query each: what lies between near ranges is read too."""
     spans: list[list[tuple[int, int]]] = []
-    for each in path.ranges:
-        if spans and each[0] - spans[-1][-1][1] <= MAX_SKIPPED:
-            spans[-1].append(each)
+    for span in path.ranges:
+        if spans and span[0] - spans[-1][-1][1] <= MAX_SKIPPED:
+            spans[-1].append(span)
         else:
-            spans.append([each])
+            spans.append([span])
     return [MessagePath(tuple(ranges)) for ranges in spans]
 
 

@@ -58,9 +58,9 @@ class RecentHistories:
         """Take the thread's item as its lease found it, and forget the messages of another state."""
         history = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
         with self._lock:
-            known = self._known.get(_key(scope, thread_id))
-            if known is not None and _state_of(known) == _state_of(history):
-                history = replace(known, written={})
+            former = self._known.get(_key(scope, thread_id))
+            if former is not None and _state_of(former) == _state_of(history):
+                history = replace(former, written={})
             self._keep(_key(scope, thread_id), history)
 
     def has(self, scope: Scope, thread_id: str) -> bool:

@@ -119,8 +119,8 @@ class DynamoRunRecords:
             **await self._bodies.kept(scope, thread_id, head),
             **await self._bodies.kept(scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))),
         }
-        place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
-        await gather_all(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))
+        place_item: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
+        await gather_all(put_fenced(self._table, lease, place_item), put_fenced(self._table, lease, item))
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -138,10 +138,10 @@ class DynamoRunRecords:
         return tasks, next_cursor if len(tasks) == len(items) else _cursor(items[len(tasks) - 1])
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
-        place = await self._table.get(keys.task_place(scope, thread_id, task_id))
-        if place is None:
+        place_item = await self._table.get(keys.task_place(scope, thread_id, task_id))
+        if place_item is None:
             return None
-        item = await self._table.get(keys.task(scope, thread_id, place["first_ordinal"], task_id))
+        item = await self._table.get(keys.task(scope, thread_id, place_item["first_ordinal"], task_id))
         if item is None:
             return None
         body, messages = await gather_all(
@@ -200,15 +200,15 @@ class DynamoRunRecords:
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
         """Return the items of calls of runs that begin in the range, in order."""
-        found: list[Item] = []
+        items: list[Item] = []
         if first_ordinal < end_ordinal:
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
                 first=keys.call.sort(first_ordinal),
                 last=keys.call.sort(end_ordinal),  # a prefix of keys, and not a key itself
             ):
-                found += page
-        return sorted(found, key=_place)
+                items += page
+        return sorted(items, key=_place)
 
     async def _until_full(
         self, scope: Scope, thread_id: str, items: Sequence[Item]
@@ -238,7 +238,7 @@ class DynamoRunRecords:
         Raises ``InvalidRequest``.
         """
         below = _decode(cursor) if cursor else None
-        found: list[Item] = []
+        items: list[Item] = []
         run: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
@@ -249,14 +249,14 @@ class DynamoRunRecords:
         ):
             for item in page:
                 if run and _place(item)[0] != _place(run[0])[0]:
-                    found += _newest_below(run, below)
+                    items += _newest_below(run, below)
                     run = []
-                    if len(found) > limit:
-                        return _page(found, limit)
-                    if found and sum(map(_stored_size, found)) >= PAGE_SIZE:
-                        return found, _cursor(found[-1])
+                    if len(items) > limit:
+                        return _page(items, limit)
+                    if items and sum(map(_stored_size, items)) >= PAGE_SIZE:
+                        return items, _cursor(items[-1])
                 run.append(item)
-        return _page([*found, *_newest_below(run, below)], limit)
+        return _page([*items, *_newest_below(run, below)], limit)
 
     async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
@@ -283,11 +283,11 @@ def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
     return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
 
 
-def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
-    shown = found[:limit]
-    if len(found) <= limit:
-        return shown, None
-    return shown, _cursor(shown[-1])
+def _page(items: list[Item], limit: int) -> tuple[list[Item], str | None]:
+    page = items[:limit]
+    if len(items) <= limit:
+        return page, None
+    return page, _cursor(page[-1])
 
 
 def _stored_size(item: Item) -> int:
@@ -308,8 +308,10 @@ def _cursor_below(ordinal: int) -> str:
 
 def _call_size(call: ToolCallRecord) -> int:
     """Return roughly how many characters it has."""
-    given = len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
-    return given + len(call.output or "") + len(call.error_message or "")
+    input_size = (
+        len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
+    )
+    return input_size + len(call.output or "") + len(call.error_message or "")
 
 
 def _decode(cursor: str) -> _Place:

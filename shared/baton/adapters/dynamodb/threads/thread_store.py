@@ -29,14 +29,16 @@ class DynamoThreadStore(Messages):
 
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
         item = await self._table.get(keys.thread(scope, thread_id))
-        begun = item if item is not None and "user_id" in item else None
-        may_read = begun is not None and (begun["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL))
-        if begun is None or not may_read or begun["thread_status"] == "deleted":
+        thread_item = item if item is not None and "user_id" in item else None
+        may_read = thread_item is not None and (
+            thread_item["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
+        )
+        if thread_item is None or not may_read or thread_item["thread_status"] == "deleted":
             # Read for every refusal, so that the response time does not show whether another tenant has the thread.
             owner = await self._table.get(keys.owner(thread_id))
-            is_foreign = not may_read if begun is not None else owner is not None
+            is_foreign = not may_read if thread_item is not None else owner is not None
             raise ThreadUnavailable(is_unused=not is_foreign)
-        return thread_from_item(thread_id, begun, self._clock.now())
+        return thread_from_item(thread_id, thread_item, self._clock.now())
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         item, owner = await gather_all(
@@ -119,7 +121,7 @@ class DynamoThreadStore(Messages):
             oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
         before = min(ends, default=None)
         at_once = limit + 1 if query is None or query.is_of_time_only else SEARCHED_AT_ONCE
-        found: list[tuple[str, Thread]] = []
+        listed: list[tuple[str, Thread]] = []
         looked_at, at = 0, None
         async with aclosing(
             newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
@@ -127,20 +129,20 @@ class DynamoThreadStore(Messages):
             async for batch in batches(entries, at_once, oldest):
                 places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
                 loaded = await self._load(scope, list(places), None)
-                found += sorted(
+                listed += sorted(
                     ((places[thread.id], thread) for thread in loaded if query is None or query.matches(thread)),
-                    key=lambda each: each[0],
+                    key=lambda entry: entry[0],
                     reverse=True,
                 )
                 looked_at, at = looked_at + len(batch), batch[-1]["listed_at"]
                 if query is None:
                     more = len(batch) > limit
-                    return _tenant_page(found, encode_text(batch[limit - 1]["listed_at"]) if more else None)
-                if len(found) > limit:
-                    return _tenant_page(found[:limit], encode_text(found[limit - 1][0]))
+                    return _tenant_page(listed, encode_text(batch[limit - 1]["listed_at"]) if more else None)
+                if len(listed) > limit:
+                    return _tenant_page(listed[:limit], encode_text(listed[limit - 1][0]))
                 if looked_at >= MAX_SEARCHED:
-                    return _tenant_page(found, encode_text(at))
-        return _tenant_page(found, None)
+                    return _tenant_page(listed, encode_text(at))
+        return _tenant_page(listed, None)
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """Return the threads after the cursor, newest activity first."""
@@ -164,20 +166,20 @@ def _listed_thread(entry: Item) -> str:
     return thread_id
 
 
-def _tenant_page(found: list[tuple[str, Thread]], cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+def _tenant_page(listed: list[tuple[str, Thread]], cursor: str | None) -> tuple[Sequence[Thread], str | None]:
     """Return the threads of a page by their last activity, which the index has by the hour only."""
-    return sorted((thread for _, thread in found), key=_age, reverse=True), cursor
+    return sorted((thread for _, thread in listed), key=_age, reverse=True), cursor
 
 
 def _age(thread: Thread) -> tuple[int, str]:
     return to_millis(thread.last_activity_at), thread.id
 
 
-def _user_page(found: list[Thread], limit: int) -> tuple[Sequence[Thread], str | None]:
-    shown = found[:limit]
-    if len(found) <= limit:
-        return shown, None
-    return shown, _user_cursor(shown[-1])
+def _user_page(threads: list[Thread], limit: int) -> tuple[Sequence[Thread], str | None]:
+    page = threads[:limit]
+    if len(threads) <= limit:
+        return page, None
+    return page, _user_cursor(page[-1])
 
 
 def _user_cursor(last: Thread) -> str:

@@ -88,15 +88,15 @@ class AnswerSoFar(ABC):
             self.cut()
         return fitting
 
-    def _separated(self, found: Separated) -> list[ModelChunk]:
+    def _separated(self, separated: Separated) -> list[ModelChunk]:
         """Return what clients get of text in which tags were looked for."""
         chunks: list[ModelChunk] = []
-        if found.takes_back:
+        if separated.takes_back:
             self._forget_text()
             self._written.forget()
             chunks.append(TextTakenBack())
-        chunks += self._shown_thinking(found.thinking)
-        return [*chunks, *self._said(self._written.take(found.text))]
+        chunks += self._shown_thinking(separated.thinking)
+        return [*chunks, *self._said(self._written.take(separated.text))]
 
     def _end_text(self) -> tuple[list[ModelChunk], list[ToolCall]]:
         """Return the rest of the text, and the calls that were written in it, at the end of the answer."""

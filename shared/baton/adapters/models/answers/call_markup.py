@@ -166,8 +166,8 @@ class _Reader:
             return
         if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
             value = value["tool_calls"]
-        for each in value if isinstance(value, list) else [value]:
-            yield self._call(each)
+        for member in value if isinstance(value, list) else [value]:
+            yield self._call(member)
 
     def _call(self, value: Any) -> WrittenCall:
         if not isinstance(value, dict):

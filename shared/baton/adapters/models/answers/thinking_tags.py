@@ -186,8 +186,8 @@ class ThinkingTags:
 
     def _think(self) -> bool:
         match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
-        kept = 0 if match is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
-        end = match.start() if match is not None else len(self._held) - kept
+        tail = 0 if match is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
+        end = match.start() if match is not None else len(self._held) - tail
         (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
         self._held = self._held[match.end() if match is not None else end :]
         if match is None:
@@ -217,16 +217,16 @@ class ThinkingTags:
             if after and (begun != "analysis" or after[0].isupper()):
                 self._open, self._close, self._unsure, self._held = stripped[: len(begun)], WORDS[begun], [], after
             return bool(after)
-        may_go_on = any(each.startswith(lowered) and each != lowered for each in (*_MARKS, *beginnings))
+        may_go_on = any(mark.startswith(lowered) and mark != lowered for mark in (*_MARKS, *beginnings))
         return bool(stripped) and not may_go_on
 
-    def _meet(self, place: int, mark: str) -> bool:
-        """Take a mark at ``place`` of the held text. Returns False if more text is needed."""
-        before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:place]]), mark.lower()
-        after, self._undecided = self._held[place + len(mark) :], ""
+    def _meet(self, position: int, mark: str) -> bool:
+        """Take a mark at ``position`` of the held text. Returns False if more text is needed."""
+        before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:position]]), mark.lower()
+        after, self._undecided = self._held[position + len(mark) :], ""
         if tag in ANSWERS.values():
             if tag == self._answer_close and not after.strip():
-                self._say(place)
+                self._say(position)
                 self._undecided = mark
                 return False
         elif is_quoted(before):
@@ -234,29 +234,29 @@ class ThinkingTags:
         elif tag in _CLOSINGS:
             ends = self._ends_thinking(before, after)
             if ends is None:
-                self._say(place)
+                self._say(position)
                 self._undecided = mark
                 return False
             if ends:
                 self._marks += 1
-                self._take_back(place)
+                self._take_back(position)
                 self._held = self._held[len(mark) :]
                 return True
         elif not before.strip() or (stands_apart(before) and (tag in SURE_TAGS or tag in TOKENS)):
             self._marks += 1
-            self._open_thought(place, mark)
+            self._open_thought(position, mark)
             return True
         self._marks += 1
-        self._say(place + len(mark))
+        self._say(position + len(mark))
         return True
 
-    def _open_thought(self, place: int, mark: str) -> None:
-        if self._has_said_words or self._held[:place].strip():
-            self._say(place)
+    def _open_thought(self, position: int, mark: str) -> None:
+        if self._has_said_words or self._held[:position].strip():
+            self._say(position)
             self._held = self._held[len(mark) :]
             self._unsure = []
         else:
-            self._held = self._held[place + len(mark) :]
+            self._held = self._held[position + len(mark) :]
             self._waits_for_close, self._waiting = False, []
         if mark.lower() not in TOKENS:
             self._open, self._close = mark, TAGS[mark.lower()]
@@ -275,11 +275,11 @@ class ThinkingTags:
             return True
         return False if after.strip() else None
 
-    def _take_back(self, place: int) -> None:
-        """Take all text up to ``place`` of the held text as thinking."""
+    def _take_back(self, position: int) -> None:
+        """Take all text up to ``position`` of the held text as thinking."""
         self._takes_back |= bool(self._said)  # clients have seen it
-        self._thinking += [*self._answer, *self._waiting, self._held[:place]]
-        self._held = self._held[place:]
+        self._thinking += [*self._answer, *self._waiting, self._held[:position]]
+        self._held = self._held[position:]
         self._said, self._waiting, self._answer, self._has_said_words = [], [], [], False
         self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
 

@@ -86,7 +86,7 @@ class WrittenCalls:
         if not calls:
             return held, []
         named = [(self._tools.name_inside(call.name), as_object(call.arguments)) for call in calls if not cut]
-        return "", [ToolCall(f"call_{uuid.uuid4().hex[:24]}", *each) for each in named]
+        return "", [ToolCall(f"call_{uuid.uuid4().hex[:24]}", *name_and_input) for name_and_input in named]
 
     def forget(self) -> None:
         """Forget all text so far, which was none of the answer."""
@@ -96,21 +96,21 @@ class WrittenCalls:
         """Read the held text up to its next mark. Returns False if more text is needed."""
         if self._open is not None:
             return self._decide(self._open)
-        place = self._find() if self._marks < MAX_MARKS else None
-        if place is None:
+        span = self._find() if self._marks < MAX_MARKS else None
+        if span is None:
             self._pass_on(self._free_length() if self._marks < MAX_MARKS else len(self._held))
             return False
-        before = self._held[: place.start]
+        before = self._held[: span.start]
         start = len(before.rstrip("\n"))
-        place = place._replace(length=place.length + place.start - start)
-        if not place.is_sure:
+        span = span._replace(length=span.length + span.start - start)
+        if not span.is_sure:
             self._pass_on(start)
             return False
-        self._open = place
+        self._open = span
         is_spoken_of = is_quoted("".join(self._said) + before)
         self._pass_on(start)
         if is_spoken_of:
-            self._skip(place)
+            self._skip(span)
         return True
 
     def _free_length(self) -> int:
@@ -142,21 +142,21 @@ class WrittenCalls:
         if self._reads_bare:
             for line in _BARE.finditer(self._held):
                 if line.start() or not self._said or self._said[-1].endswith("\n"):
-                    begun = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
-                    if begun is not None:
-                        places.append(_Place(line.start(), 0, is_sure=begun, is_bare=True))
+                    is_bare = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
+                    if is_bare is not None:
+                        places.append(_Place(line.start(), 0, is_sure=is_bare, is_bare=True))
                         break
         return min(places, default=None)
 
-    def _begins_bare(self, text: str, place: int) -> bool | None:
+    def _begins_bare(self, text: str, position: int) -> bool | None:
         """Return whether a line begins a call without a mark; None if it does not, False if more of it is needed."""
         line = _BLANKS.sub("", text)
-        forms = ("functions.{}:", *(("[{}(",) if not self._said and not place else ()))
+        forms = ("functions.{}:", *(("[{}(",) if not self._said and not position else ()))
         names = [form.format(tool.name) for tool in self._tools.tools for form in forms]
-        beginnings = [*((each, line.lower()) for each in BARE), *((name, line) for name in names)]
-        if any(begun.startswith(each) for each, begun in beginnings):
+        beginnings = [*((mark, line.lower()) for mark in BARE), *((name, line) for name in names)]
+        if any(start.startswith(mark) for mark, start in beginnings):
             return True
-        return False if any(each.startswith(begun) for each, begun in beginnings) else None
+        return False if any(mark.startswith(start) for mark, start in beginnings) else None
 
     def _pass_on(self, length: int) -> None:
         """Take the beginning of the held text as the answer's."""

@@ -19,7 +19,7 @@ LEAST_CHARACTERS = 500
 """A longer text is named if there is less room than this for its beginning."""
 _CHARACTERS_A_TOKEN = 4
 _ENDINGS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", "image/jpeg": ".jpg"} | {
-    f"image/{each}": f".{each}" for each in ("png", "gif", "webp")
+    f"image/{suffix}": f".{suffix}" for suffix in ("png", "gif", "webp")
 }
 
 
@@ -52,12 +52,12 @@ class AttachedFile:
     """Empty for a text, which is in ``type``."""
 
     @classmethod
-    def of(cls, part: ImagePart | DocumentPart, data: bytes, found: FileType) -> AttachedFile:
+    def of(cls, part: ImagePart | DocumentPart, data: bytes, file_type: FileType) -> AttachedFile:
         """Return the file of a part. Some endpoints read its type from its name, so a name gets an ending."""
         name = part_name(part) or part.type
         if "." not in name:
-            name += _ENDINGS.get(found.mime_type, "")
-        return cls(name, len(data), found, b"" if found.kind is FileKind.TEXT else data)
+            name += _ENDINGS.get(file_type.mime_type, "")
+        return cls(name, len(data), file_type, b"" if file_type.kind is FileKind.TEXT else data)
 
     @property
     def word(self) -> str:
@@ -73,18 +73,18 @@ class AttachedFile:
         kind = MediaKind.IMAGE if self.type.kind is FileKind.IMAGE else MediaKind.DOCUMENT
         return Media(kind, self.name, self.type.mime_type, self.data)
 
-    def image_refusal(self, profile: ModelProfile, given: Sequence[Media]) -> str | None:
-        """Return why the model does not get this image beside what it is ``given`` of the message already."""
+    def image_refusal(self, profile: ModelProfile, sent: Sequence[Media]) -> str | None:
+        """Return why the model does not get this image beside what it is ``sent`` of the message already."""
         if profile.max_image_bytes is not None and self.size > profile.max_image_bytes:
             return f"it reads images of at most {profile.max_image_bytes} bytes"
-        return _image_refusal(profile, given)
+        return _image_refusal(profile, sent)
 
-    def is_document_for(self, profile: ModelProfile, given: Sequence[Media]) -> bool:
-        """Return whether the model reads this document itself beside what it is ``given`` of the message already."""
+    def is_document_for(self, profile: ModelProfile, sent: Sequence[Media]) -> bool:
+        """Return whether the model reads this document itself beside what it is ``sent`` of the message already."""
         return (
             self.type.mime_type in profile.documents
             and (profile.max_document_bytes is None or self.size <= profile.max_document_bytes)
-            and not _is_full(MediaKind.DOCUMENT, profile.max_documents, given)
+            and not _is_full(MediaKind.DOCUMENT, profile.max_documents, sent)
         )
 
     def framed(self, text: str, room: TextRoom, *, characters: int | None = None, pages: int | None = None) -> str:
@@ -107,13 +107,13 @@ class AttachedFile:
         )
 
 
-def linked(part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, given: Sequence[Media]) -> Piece:
+def linked(part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, sent: Sequence[Media]) -> Piece:
     """Return an attachment at an address."""
     name = part_name(part)
     if isinstance(part, DocumentPart):
         # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.
         return f"[Document{f' {name}' if name else ''} at {source.value}]"
-    refusal = _image_refusal(profile, given)
+    refusal = _image_refusal(profile, sent)
     if refusal is None and not profile.image_urls:
         refusal = "it reads no images by their address"
     if refusal is not None:
@@ -126,13 +126,13 @@ def not_given(word: str, name: str, reason: str) -> str:
     return f"[The {word} {name} was not given to the model, because {reason}.]"
 
 
-def _image_refusal(profile: ModelProfile, given: Sequence[Media]) -> str | None:
+def _image_refusal(profile: ModelProfile, sent: Sequence[Media]) -> str | None:
     if not profile.images:
         return "it reads no images"
-    if _is_full(MediaKind.IMAGE, profile.max_images, given):
+    if _is_full(MediaKind.IMAGE, profile.max_images, sent):
         return f"it reads only {profile.max_images} images of a message"
     return None
 
 
-def _is_full(kind: MediaKind, most: int | None, given: Sequence[Media]) -> bool:
-    return most is not None and sum(media.kind is kind for media in given) >= most
+def _is_full(kind: MediaKind, most: int | None, sent: Sequence[Media]) -> bool:
+    return most is not None and sum(media.kind is kind for media in sent) >= most

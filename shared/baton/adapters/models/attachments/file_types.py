@@ -106,24 +106,24 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     ``announced`` is a media type, perhaps a wrong one. Like ``name``, it decides only the kind of a text.
     """
     media_type = MediaType.parse(announced)
-    found = _find_by_mark(data)
-    if found is _DAMAGED and not {media_type.essence, type_by_name(name or "")} & {DOCX, PPTX, XLSX}:
-        found = _ARCHIVE
-    is_late_pdf = found is None and _PDF_MARK in data[:_PDF_WITHIN]
+    by_mark = _find_by_mark(data)
+    if by_mark is _DAMAGED and not {media_type.essence, type_by_name(name or "")} & {DOCX, PPTX, XLSX}:
+        by_mark = _ARCHIVE
+    is_late_pdf = by_mark is None and _PDF_MARK in data[:_PDF_WITHIN]
     if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
         return _IS_PDF  # though all of it may be ASCII
-    if found is None:
-        found = _text(data, media_type, name or "")
-    if found is None and is_late_pdf:
-        found = _IS_PDF
-    return found or _OTHER
+    if by_mark is None:
+        by_mark = _text(data, media_type, name or "")
+    if by_mark is None and is_late_pdf:
+        by_mark = _IS_PDF
+    return by_mark or _OTHER
 
 
 def _find_by_mark(data: bytes) -> FileType | None:
     """Return the type that the first bytes of a file show."""
-    for mark, found in _MARKS:
+    for mark, marked_type in _MARKS:
         if data.startswith(mark):
-            return found
+            return marked_type
     if data[:64].lstrip(_SPACE).startswith(_PDF_MARK):
         return _IS_PDF
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
@@ -162,13 +162,13 @@ def _archive(data: bytes) -> FileType:
 
 
 def _text(data: bytes, media_type: MediaType, name: str) -> FileType | None:
-    said = [each for each in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(each)]
-    found = said[0] if said else HTML if is_page(data) else TEXT
+    claims = [essence for essence in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(essence)]
+    media = claims[0] if claims else HTML if is_page(data) else TEXT
     # Without a type, a text may be one that declares its encoding.
-    text = decode_text(data, MediaType(found if said or found == HTML else "", media_type.charset))
+    text = decode_text(data, MediaType(media if claims or media == HTML else "", media_type.charset))
     sample = text[:_SAMPLE]
     controls = len(_CONTROLS.findall(sample))
     # A file that should be text is text with some bytes that are damaged.
-    if controls > (max(2, len(sample) // 20) if said else len(sample) // 100):
+    if controls > (max(2, len(sample) // 20) if claims else len(sample) // 100):
         return None
-    return FileType(FileKind.TEXT, found, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))
+    return FileType(FileKind.TEXT, media, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))

@@ -110,8 +110,8 @@ class Attachments:
             return not_given(part.type, name or "that was sent", "its base64 is damaged")
         if not data:
             return not_given(part.type, name or "that was sent", "it is empty")
-        found = await off_loop(len(data) * GUESSING, file_type, data, name, source.mime_type)
-        return AttachedFile.of(part, data, found)
+        kind = await off_loop(len(data) * GUESSING, file_type, data, name, source.mime_type)
+        return AttachedFile.of(part, data, kind)
 
     def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
         if isinstance(file, str) or file.type.kind is FileKind.OTHER:
@@ -124,19 +124,19 @@ class Attachments:
     async def _pieces(self, content: Content, profile: ModelProfile, room: TextRoom) -> tuple[Piece, ...]:
         if isinstance(content, str):
             return (content,) if content.strip() else ()
-        given: list[Media] = []
+        sent: list[Media] = []
         pieces: list[Piece] = []
         for part in content:
-            piece = part.text if isinstance(part, TextPart) else await self._piece(part, profile, given, room)
+            piece = part.text if isinstance(part, TextPart) else await self._piece(part, profile, sent, room)
             if isinstance(piece, Media):
-                given.append(piece)
+                sent.append(piece)
             if isinstance(piece, Media) or piece.strip():
                 pieces.append(piece)
         return tuple(pieces)
 
-    async def _piece(self, part: _Attached, profile: ModelProfile, given: Sequence[Media], room: TextRoom) -> Piece:
+    async def _piece(self, part: _Attached, profile: ModelProfile, sent: Sequence[Media], room: TextRoom) -> Piece:
         if isinstance(part.source, UrlSource):
-            return linked(part, part.source, profile, given)
+            return linked(part, part.source, profile, sent)
         key = _key(part)
         file = self._read[key]
         if isinstance(file, str):
@@ -144,9 +144,9 @@ class Attachments:
         if file.type.kind is FileKind.TEXT:
             return file.framed(file.type.text, room, characters=file.type.characters)
         if file.type.kind is FileKind.IMAGE:
-            refusal = file.image_refusal(profile, given)
+            refusal = file.image_refusal(profile, sent)
             return file.media() if refusal is None else file.not_given(refusal)
-        if file.is_document_for(profile, given):
+        if file.is_document_for(profile, sent):
             return file.media()
         if key not in self._texts:
             self._texts[key] = await self._text(file)

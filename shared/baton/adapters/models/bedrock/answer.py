@@ -146,9 +146,9 @@ class ConverseAnswer(AnswerSoFar):
         if isinstance(reasoning, Mapping):
             thinking = self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
         if isinstance(text, str):
-            ended = self._end_of_text() if index != self._tagged else []
+            chunks = self._end_of_text() if index != self._tagged else []
             self._tagged = self._text_block = index
-            return [*thinking, *ended, *self._separated(self._tags.take(self._fitting(text)))]
+            return [*thinking, *chunks, *self._separated(self._tags.take(self._fitting(text)))]
         return thinking
 
     def _end_of_text(self) -> list[ModelChunk]:

@@ -47,12 +47,12 @@ def output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _strict(schema: Any) -> Any:
     """Return the schema with closed objects, and without patterns that look around or back."""
     if isinstance(schema, list):
-        return [_strict(each) for each in schema]
+        return [_strict(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: value if key in ("enum", "const", "default") else _strict(value) for key, value in schema.items()}
-    if made.get("type") == "object" or isinstance(made.get("properties"), dict):
-        made["additionalProperties"] = False
-    if isinstance(made.get("pattern"), str) and _LOOKS_AROUND.search(made["pattern"]):
-        del made["pattern"]
-    return made
+    strict = {key: value if key in ("enum", "const", "default") else _strict(value) for key, value in schema.items()}
+    if strict.get("type") == "object" or isinstance(strict.get("properties"), dict):
+        strict["additionalProperties"] = False
+    if isinstance(strict.get("pattern"), str) and _LOOKS_AROUND.search(strict["pattern"]):
+        del strict["pattern"]
+    return strict

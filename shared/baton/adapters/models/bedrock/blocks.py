@@ -27,7 +27,7 @@ class TooManyBlocks(Exception):
 class _Block:
     """A block of one kind: the kind of its first piece."""
 
-    said: int = 0
+    length: int = 0
     """Characters of text that have been shown."""
     reasoning: list[str] = field(default_factory=list)
     signature: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class AnswerBlocks:
     def begin_call(self, index: int, call: Mapping[str, Any]) -> None:
         """Begin a call with its id and name. Raises ``TooManyBlocks``."""
         newest = self._blocks.get(self._calls.get(index, index))
-        if newest is not None and (newest.name or newest.said):
+        if newest is not None and (newest.name or newest.length):
             self._calls[index] = max(self._blocks) + 1
         block = self._block(self._calls.get(index, index))
         block.is_call = True
@@ -72,9 +72,9 @@ class AnswerBlocks:
     def add_reasoning(self, index: int, piece: Mapping[str, Any]) -> str:
         """Add a piece of reasoning, and return its text. Raises ``TooManyBlocks``."""
         block = self._block(index)
-        for kept, name in ((block.reasoning, "text"), (block.signature, "signature")):
+        for pieces, name in ((block.reasoning, "text"), (block.signature, "signature")):
             if isinstance(piece.get(name), str):
-                kept.append(piece[name])
+                pieces.append(piece[name])
                 self.size += utf8_size(piece[name])
         if isinstance(piece.get("redactedContent"), str):
             block.redacted.append(piece["redactedContent"])
@@ -83,12 +83,12 @@ class AnswerBlocks:
 
     def note_text(self, index: int, length: int) -> None:
         """Note that a block has shown this many more characters. Raises ``TooManyBlocks``."""
-        self._block(index).said += length
+        self._block(index).length += length
 
     def forget_text(self) -> None:
         """Note that all text so far was none of the answer."""
         for block in self._blocks.values():
-            block.said = 0
+            block.length = 0
 
     def calls(self, tools: OfferedTools, *, cut: bool) -> list[ToolCall]:
         """Return the calls, without those whose arguments were ``cut`` off.
@@ -115,8 +115,8 @@ class AnswerBlocks:
             if block.is_call:
                 parts += [{"call": calls}] if with_calls else []
                 calls += 1
-            elif block.said:
-                parts.append({"text": block.said})
+            elif block.length:
+                parts.append({"text": block.length})
             elif block.reasoning or block.signature or block.redacted:
                 parts.append(kept_reasoning(_reasoning(block), profile) or {})
         return [part for part in parts if part]

@@ -54,13 +54,13 @@ class BedrockEmbedder(ApiEmbedder):
         ``family`` is the id of a known model, for names that do not imply it. Raises ``ValueError`` for a model that is
         not known.
         """
-        found = embedding_model(family or model)
-        if found is None:
+        known_model = embedding_model(family or model)
+        if known_model is None:
             raise ValueError(
                 f"{model!r} is no known embedding model of Amazon Bedrock. Known are Amazon's Titan and Nova,"
                 " and Cohere's Embed"
             )
-        self._family: EmbeddingModel = found
+        self._family: EmbeddingModel = known_model
         self._connection = connection
         super().__init__(
             name or model,
@@ -107,9 +107,9 @@ class BedrockEmbedder(ApiEmbedder):
         return await off_loop(size, vectors_of, answer, self._family, len(texts), self._dimensions)
 
     def _wrong_dimensions(self) -> WrongEmbeddings:
-        known = " or ".join(map(str, self._family.dimensions))
+        dimensions = " or ".join(map(str, self._family.dimensions))
         return WrongEmbeddings(
-            f"{self._model} gives vectors of {known} numbers, and BATON_EMBEDDING_DIMENSIONS is {self._dimensions}. "
+            f"{self._model} gives vectors of {dimensions} numbers, and BATON_EMBEDDING_DIMENSIONS is {self._dimensions}. "
             "Ask the operator to change one of the two, and to rebuild the search index."
         )
 

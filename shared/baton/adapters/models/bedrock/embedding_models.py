@@ -37,18 +37,18 @@ class EmbeddingModel:
 
 def embedding_model(name: str) -> EmbeddingModel | None:
     """Return the family of a model, by its id, inference profile or ARN; None for a model that is none of them."""
-    known = without_place(name)
-    return next((family for beginning, family in _FAMILIES.items() if known.startswith(beginning)), None)
+    bare_name = without_place(name)
+    return next((family for beginning, family in _FAMILIES.items() if bare_name.startswith(beginning)), None)
 
 
 def vectors_of(answer: object, model: EmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
     """Return the vectors of an answer, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(answer, Mapping):
         raise NoEmbeddings("The answer is no object.")
-    found = model.numbers(answer)
-    if not isinstance(found, list) or len(found) != texts:
+    numbers = model.numbers(answer)
+    if not isinstance(numbers, list) or len(numbers) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
-    return unit_vectors([each if isinstance(each, list) else () for each in found], dimensions)
+    return unit_vectors([vector if isinstance(vector, list) else () for vector in numbers], dimensions)
 
 
 def _titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
@@ -78,8 +78,10 @@ def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: 
 
 
 def _cohere_numbers(answer: Mapping[str, Any]) -> Any:
-    found = answer.get("embeddings")
-    return found.get("float") if isinstance(found, Mapping) else found  # an object if types were asked for
+    embeddings = answer.get("embeddings")
+    return (
+        embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
+    )  # an object if types were asked for
 
 
 def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
@@ -94,10 +96,10 @@ def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int)
 
 
 def _nova_numbers(answer: Mapping[str, Any]) -> Any:
-    found = answer.get("embeddings")
-    if not isinstance(found, list):
+    embeddings = answer.get("embeddings")
+    if not isinstance(embeddings, list):
         return None
-    return [embedding.get("embedding") if isinstance(embedding, Mapping) else None for embedding in found]
+    return [embedding.get("embedding") if isinstance(embedding, Mapping) else None for embedding in embeddings]
 
 
 _ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)

@@ -95,19 +95,19 @@ def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
     return events
 
 
-def _of_block(place: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+def _of_block(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
     events: list[StreamEvent] = []
     deltas: list[dict[str, Any]] = []
     call, reasoning = _mapping(block.get("toolUse")), _mapping(block.get("reasoningContent"))
     if call:
-        events.append(StreamEvent("contentBlockStart", {**place, "start": {"toolUse": call}}))
+        events.append(StreamEvent("contentBlockStart", {**index, "start": {"toolUse": call}}))
     elif reasoning:
         thinking = {**_mapping(reasoning.get("reasoningText")), **reasoning}
         deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]
     elif "text" in block:
         deltas.append({"text": block["text"]})
-    events += [StreamEvent("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]
-    return [*events, StreamEvent("contentBlockStop", place)]
+    events += [StreamEvent("contentBlockDelta", {**index, "delta": delta}) for delta in deltas]
+    return [*events, StreamEvent("contentBlockStop", index)]
 
 
 _REASONING = ("text", "signature", "redactedContent")

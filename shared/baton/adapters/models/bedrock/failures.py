@@ -112,7 +112,7 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     words = failure.words
     if _AGREEMENT in words:
         failure.status, failure.is_final = 503, True
-    elif status == 400 and any(each in words for each in _ACCOUNT):
+    elif status == 400 and any(phrase in words for phrase in _ACCOUNT):
         failure.status = 403
     return failure
 

@@ -128,14 +128,14 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    place = 2
-    while data[place] == 0xFF:
-        marker = data[place + 1]
+    offset = 2
+    while data[offset] == 0xFF:
+        marker = data[offset + 1]
         if marker == 0xFF:  # padding
-            place += 1
+            offset += 1
             continue
         if marker in _JPEG_FRAMES:
-            height, width = struct.unpack_from("!HH", data, place + 5)
+            height, width = struct.unpack_from("!HH", data, offset + 5)
             return width, height
-        place += 2 + int(struct.unpack_from("!H", data, place + 2)[0])
+        offset += 2 + int(struct.unpack_from("!H", data, offset + 2)[0])
     return None

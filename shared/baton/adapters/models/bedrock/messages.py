@@ -33,7 +33,7 @@ def limited(contents: Sequence[list[Block]], most: int) -> bool:
     points = [(content, block) for content in contents for block in content if "cachePoint" in block]
     half = most // 2
     for content, block in points[half : len(points) - (most - half)] if len(points) > most else ():
-        content[:] = [each for each in content if each is not block]
+        content[:] = [other for other in content if other is not block]
     return bool(points) and most > 0
 
 

@@ -19,17 +19,17 @@ def answer_blocks(message: LaidMessage, tools: OfferedTools) -> list[Block]:
     """Return the blocks of an answer: reasoning, text and calls in the order in which the model gave them."""
     text, calls = message.text, dict(enumerate(_call(call, tools) for call in message.calls))
     blocks: list[Block] = []
-    said = 0
+    position = 0
     for part in message.parts.parts if message.parts is not None else ():
         if REASONING in part:
             blocks.append({REASONING: part[REASONING]})
         elif isinstance(length := part.get("text"), int):
-            blocks += _text(text[said : said + length])
-            said += length
+            blocks += _text(text[position : position + length])
+            position += length
         elif part.get("call") in calls:
             blocks.append(calls.pop(part["call"]))
     first_call = next((at for at, block in enumerate(blocks) if "toolUse" in block), len(blocks))
-    blocks[first_call:first_call] = _text(text[said:])  # nothing but calls may follow a call
+    blocks[first_call:first_call] = _text(text[position:])  # nothing but calls may follow a call
     return [*blocks, *calls.values()]
 
 

@@ -122,14 +122,14 @@ def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _draft(settings: ModelSettings, tools: OfferedTools, profile: ModelProfile) -> _Draft:
     most = profile.default_max_output
-    asked = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
-    thinking = thinking_of(settings, profile, asked)
-    draft = _Draft(settings, profile, tools, thinking or Thinking(), asked, [])
-    if asked is None and settings.max_output_tokens is not None:
+    max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
+    thinking = thinking_of(settings, profile, max_tokens)
+    draft = _Draft(settings, profile, tools, thinking or Thinking(), max_tokens, [])
+    if max_tokens is None and settings.max_output_tokens is not None:
         draft.drops("max_output_tokens")
     if thinking is None:
         draft.drops("reasoning_effort")
-    if asked is None and most is not None:
+    if max_tokens is None and most is not None:
         # What Bedrock assumes for Anthropic's models is less than they can say, and thinking counts against it.
         draft.max_output = max(most, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else most
     return draft

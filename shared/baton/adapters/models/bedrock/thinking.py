@@ -47,24 +47,24 @@ def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int 
     return Thinking({"reasoning_effort": effort})
 
 
-def _adaptive(asked: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
+def _adaptive(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
     off = profile.further.get("thinking_off", "disabled")
-    if asked == "none" and off != "never":
+    if effort == "none" and off != "never":
         return Thinking({"thinking": {"type": off}})
-    if asked is None and not shows:
+    if effort is None and not shows:
         return Thinking()
     thinking: dict[str, Any] = {"type": "adaptive"}
     if shows and "display" in profile.further:
         thinking["display"] = profile.further["display"]
-    if asked is None:
+    if effort is None:
         return Thinking({"thinking": thinking})
-    return Thinking({"thinking": thinking, "output_config": {"effort": _nearest(asked, profile)}})
+    return Thinking({"thinking": thinking, "output_config": {"effort": _nearest(effort, profile)}})
 
 
-def _budget(asked: str | None, max_output: int | None) -> Thinking | None:
-    if asked in (None, "none"):
+def _budget(effort: str | None, max_output: int | None) -> Thinking | None:
+    if effort in (None, "none"):
         return Thinking()
-    budget = BUDGETS.get(asked or "", BUDGETS["medium"])
+    budget = BUDGETS.get(effort or "", BUDGETS["medium"])
     if max_output is not None:
         budget = min(budget, max_output // 2)
     if budget < BUDGETS["minimal"]:
@@ -72,11 +72,11 @@ def _budget(asked: str | None, max_output: int | None) -> Thinking | None:
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget}}, budget)
 
 
-def _nearest(asked: str, profile: ModelProfile) -> str:
+def _nearest(effort: str, profile: ModelProfile) -> str:
     """Return the level of the model that is nearest to the one asked for, the higher one of two."""
-    known = profile.further.get("efforts", "").split(",")
-    if asked in known or asked not in LEVELS or known == [""]:
-        return asked
-    place = LEVELS.index(asked)
-    levels = [level for level in known if level in LEVELS and (level != "none" or asked == "none")]
+    efforts = profile.further.get("efforts", "").split(",")
+    if effort in efforts or effort not in LEVELS or efforts == [""]:
+        return effort
+    place = LEVELS.index(effort)
+    levels = [level for level in efforts if level in LEVELS and (level != "none" or effort == "none")]
     return min(levels, key=lambda level: (abs(LEVELS.index(level) - place), -LEVELS.index(level)))

@@ -86,17 +86,17 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
 
 
 def _by_api(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    profile, said = form.profile, refusal.words
-    if profile.api is Api.CHAT and ("v1/responses" in said or rules.OTHER_ROUTE.search(said)):
+    profile, words = form.profile, refusal.words
+    if profile.api is Api.CHAT and ("v1/responses" in words or rules.OTHER_ROUTE.search(words)):
         if Api.RESPONSES not in form.refused_apis:
             return _over(form, Api.RESPONSES)
-        if rules.NO_EFFORT.search(said):
+        if rules.NO_EFFORT.search(words):
             # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
             return form.with_facts(further={TOOLS_EFFORT: "none", **profile.further})
     if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
-        is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(said)
+        is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(words)
         if is_missing or any(
-            pattern.search(said) for pattern in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)
+            pattern.search(words) for pattern in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)
         ):
             return _over(form, Api.CHAT)
     return None
@@ -109,26 +109,26 @@ def _over(form: RequestForm, api: Api) -> RequestForm:
 
 def _by_parts(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Send a field of the endpoint's own answers back, or what it refuses of them no longer."""
-    profile, said = form.profile, refusal.words
+    profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
     known = (*profile.replayed_fields, *sent.withheld, *_THINKING)
     named = [name for name in known if any(map(refusal.refers_to, _names(name, sent.withheld.get(name))))]
     refused = [name for name in named if name in profile.replayed_fields and sent.has_parts]
-    if refused and rules.COMPLAINT.search(said) and "signature" not in said:
-        kept = tuple(name for name in profile.replayed_fields if name not in refused)
-        changed = replace(profile, replayed_fields=kept, required_field=None)
+    if refused and rules.COMPLAINT.search(words) and "signature" not in words:
+        remaining = tuple(name for name in profile.replayed_fields if name not in refused)
+        changed = replace(profile, replayed_fields=remaining, required_field=None)
         return replace(form, profile=changed, refused_parts=form.refused_parts.union(refused))
-    is_lacking = rules.ABSENCE.search(said) is not None
-    lacking = [each for each in named if is_lacking or (each in sent.withheld and each not in refused)]
-    if not lacking and rules.LACKING.search(said) and not any(map(refusal.names, sent.fields)):
+    is_lacking = rules.ABSENCE.search(words) is not None
+    lacking = [name for name in named if is_lacking or (name in sent.withheld and name not in refused)]
+    if not lacking and rules.LACKING.search(words) and not any(map(refusal.names, sent.fields)):
         lacking = list(sent.withheld)
-    lacking = [each for each in lacking if each not in form.refused_parts]
+    lacking = [name for name in lacking if name not in form.refused_parts]
     if lacking and (changed_form := _with_replayed(form, sent, lacking)) is not None:
         return changed_form
-    if rules.UNSIGNED.search(said) and not profile.calls_need_parts:
+    if rules.UNSIGNED.search(words) and not profile.calls_need_parts:
         return form.with_facts(calls_need_parts=True)
-    if sent.has_parts and form.sends_parts and rules.LOST_PARTS.search(said):
+    if sent.has_parts and form.sends_parts and rules.LOST_PARTS.search(words):
         return replace(form, sends_parts=False)
     return None
 
@@ -152,22 +152,22 @@ def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) 
 
 
 def _by_field(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    profile, said = form.profile, refusal.words
+    profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
-    if limits and rules.LIMIT_TOO_LARGE.search(said):
+    if limits and rules.LIMIT_TOO_LARGE.search(words):
         return _refuse(form, refusal, limits, settings)
-    if "max_completion_tokens" in said and profile.limit_field in limits:
+    if "max_completion_tokens" in words and profile.limit_field in limits:
         other = next(name for name in _LIMITS if name != profile.limit_field)
         is_named = profile.limit_field == "max_tokens" or refusal.names("max_completion_tokens")
         if is_named and other not in form.refused_limits:
             refused = form.refused_limits | {profile.limit_field}
             return replace(form, profile=replace(profile, limit_field=other), refused_limits=refused)
-    if sent.has_schema and profile.answer_form is not AnswerForm.PROMPT and rules.ANSWER_FORM.search(said):
-        is_object = profile.answer_form is AnswerForm.OBJECT or "json_object" in said
+    if sent.has_schema and profile.answer_form is not AnswerForm.PROMPT and rules.ANSWER_FORM.search(words):
+        is_object = profile.answer_form is AnswerForm.OBJECT or "json_object" in words
         return form.with_facts(answer_form=AnswerForm.PROMPT if is_object else AnswerForm.OBJECT)
-    left = [name for name in sent.fields if name != "tools" and name not in profile.dropped]
-    names = [name for name in left if refusal.names(name)]
-    if not names and "reasoning_effort" in left and rules.EFFORT_REFUSED.search(said):
+    candidates = [name for name in sent.fields if name != "tools" and name not in profile.dropped]
+    names = [name for name in candidates if refusal.names(name)]
+    if not names and "reasoning_effort" in candidates and rules.EFFORT_REFUSED.search(words):
         names = ["reasoning_effort"]
     if names:
         # Further fields may be named as the cause or as the remedy. The longest name holds the words of others.
@@ -188,7 +188,7 @@ def _refuse(form: RequestForm, refusal: Refusal, names: Sequence[str], settings:
 def _by_rule(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Apply the first row of the table that has something new to say."""
     for rule in RULES:
-        is_known = all(getattr(form.profile, name) == value for name, value in rule.known.items())
+        is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
         if not is_known or not rule.is_met(sent) or not refusal.is_about(rule.topic):
             continue
         if rule.words.search(refusal.words) and (changed := form.with_facts(**_merged(form.profile, rule.facts))):
@@ -206,8 +206,8 @@ def _by_keyword(form: RequestForm, refusal: Refusal) -> Change:
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
-    found = {word for word in new if re.search(_keyword(word), refusal.words)}
-    return form.with_facts(dropped_keywords=form.profile.dropped_keywords | found)
+    refused = {word for word in new if re.search(_keyword(word), refusal.words)}
+    return form.with_facts(dropped_keywords=form.profile.dropped_keywords | refused)
 
 
 def _keyword(word: str) -> str:
@@ -216,14 +216,14 @@ def _keyword(word: str) -> str:
 
 
 def _by_media(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    said = refusal.words
-    if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(said):
+    words = refusal.words
+    if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):
         return None
-    names_images, names_files = bool(rules.IMAGES_ONLY.search(said)), bool(rules.FILES_ONLY.search(said))
+    names_images, names_files = bool(rules.IMAGES_ONLY.search(words)), bool(rules.FILES_ONLY.search(words))
     kinds = set(sent.media_kinds)
     if names_images != names_files:
         kinds &= {MediaKind.IMAGE if names_images else MediaKind.DOCUMENT}
-    passes = rules.BAD_MEDIA.search(said) is not None
+    passes = rules.BAD_MEDIA.search(words) is not None
     return _without_media(form, kinds, passes=passes) or _without_media(form, sent.media_kinds, passes=passes)
 
 

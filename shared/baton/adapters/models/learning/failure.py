@@ -128,14 +128,14 @@ class ProviderFailure(Exception):
 
     def described(self, secret: str) -> dict[str, object]:
         """Return the log fields, without ``secret``."""
-        found: dict[str, object] = {"failure": self.name}
+        fields: dict[str, object] = {"failure": self.name}
         if self.kind is FailureKind.ANSWER:
-            code, kind = (_without(secret, each)[:MAX_LOGGED] or None for each in (self.code, self.type))
-            found |= {"provider_code": code, "provider_type": kind}
+            code, kind = (_without(secret, text)[:MAX_LOGGED] or None for text in (self.code, self.type))
+            fields |= {"provider_code": code, "provider_type": kind}
         if self.status is not None:
-            found |= {"http_status": self.status, "provider_request_id": self.request_id}
+            fields |= {"http_status": self.status, "provider_request_id": self.request_id}
         # Before it is cut: a part of a key is a secret too.
-        return found | {"text": _without(secret, self.text)[:MAX_LOGGED]}
+        return fields | {"text": _without(secret, self.text)[:MAX_LOGGED]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class ErrorBody:
         """Read a body of any provider: ``{"error": {...}}``, a list of such, ``{"detail": [...]}`` or a text."""
         for _ in range(MAX_NESTING):
             if isinstance(body, list):
-                body = next((each for each in body if each), "")
+                body = next((entry for entry in body if entry), "")
             elif isinstance(body, Mapping) and body.get("error") and not isinstance(body["error"], bool):
                 body = body["error"]
             else:
@@ -186,14 +186,14 @@ class ErrorBody:
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
         texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
-        place = ".".join(str(each) for each in located.get("loc", ()) if each != "body")
+        location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
         # Gateways put what the provider said in there.
         texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
         text = " ".join(map(_text, texts))
         return cls(
             code=_text(body.get("code")),
             type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
-            param=_text(body.get("param")) or place,
+            param=_text(body.get("param")) or location,
             text=text[:MAX_TEXT],
             status=next(filter(None, (_status(body.get(name)) for name in _STATUSES)), None),
             retry_after=_wait(text),
@@ -286,12 +286,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     seconds = _number(headers.get("retry-after-ms"))
     if seconds is not None:
         return seconds / 1000
-    given = headers.get("retry-after")
-    seconds = _number(given)
-    if seconds is not None or given is None:
+    header = headers.get("retry-after")
+    seconds = _number(header)
+    if seconds is not None or header is None:
         return seconds
     try:
-        return max(0.0, (parsedate_to_datetime(given).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(header).astimezone(UTC) - datetime.now(UTC)).total_seconds())
     except (ValueError, OverflowError):  # no date, or one beyond the last year
         return None
 

@@ -51,7 +51,9 @@ class RequestWords:
 
     def cut_out_of(self, text: str) -> str:
         """Return ``text``, which is in lower case, without what it quotes of the request."""
-        for quoted in sorted((each for each in self.texts if len(each) > 1 and each in text), key=len, reverse=True):
+        for quoted in sorted(
+            (text_ for text_ in self.texts if len(text_) > 1 and text_ in text), key=len, reverse=True
+        ):
             written = re.escape(quoted)
             if _WORD.fullmatch(quoted):
                 before = rf"(?:(?<={_EDGE})|(?<={_EDGE} ))"
@@ -81,22 +83,22 @@ class RequestWords:
 
 def _texts(body: Any) -> Iterable[str]:
     """Yield the texts in a request, and the names in its schemas besides the vocabulary of JSON Schema."""
-    left: list[tuple[Any, _Place]] = [(body, _Place.REQUEST)]
-    while left:
-        value, place = left.pop()
+    remaining: list[tuple[Any, _Place]] = [(body, _Place.REQUEST)]
+    while remaining:
+        value, role = remaining.pop()
         if isinstance(value, str) and not value.startswith("data:"):
             yield value.lower()
         elif isinstance(value, Mapping):
             for name, member in value.items():
-                if place is _Place.REQUEST:
-                    left += [] if name in _OF_THE_API else [(member, _IN_REQUEST.get(name, place))]
-                elif place is _Place.NAMES or name not in _VOCABULARY:
+                if role is _Place.REQUEST:
+                    remaining += [] if name in _OF_THE_API else [(member, _IN_REQUEST.get(name, role))]
+                elif role is _Place.NAMES or name not in _VOCABULARY:
                     yield str(name).lower()
-                    left.append((member, _Place.SCHEMA))
+                    remaining.append((member, _Place.SCHEMA))
                 elif name != "type":
-                    left.append((member, _Place.NAMES if name in _NAMING else place))
+                    remaining.append((member, _Place.NAMES if name in _NAMING else role))
         elif isinstance(value, list | tuple):
-            left += [(each, place) for each in value]
+            remaining += [(member, role) for member in value]
 
 
 def content_size(sent: SentFeatures) -> int:

@@ -33,7 +33,7 @@ class RefusalRule:
     topic: Topic
     words: re.Pattern[str]
     facts: Mapping[str, Any]
-    known: Mapping[str, Any] = field(default_factory=dict)
+    condition: Mapping[str, Any] = field(default_factory=dict)
     """Facts that the profile must have already, because the words may also ask for these."""
     is_met: Callable[[SentFeatures], bool] = lambda sent: True
     """Whether the request holds what the facts are about."""

@@ -209,8 +209,8 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         """Return the failure of a body that is neither JSON nor an event stream, such as a page of a proxy."""
         kind = self._response.headers.get("content-type", "no content type")
         text = line[:MAX_TEXT].decode("utf-8", "replace").strip() or "nothing"
-        said = f"The endpoint sent status {self._response.status_code} and {kind} instead of an answer: {text}"
-        return ProviderFailure("NoAnswer", FailureKind.PROTOCOL, text=said[:MAX_TEXT])
+        message = f"The endpoint sent status {self._response.status_code} and {kind} instead of an answer: {text}"
+        return ProviderFailure("NoAnswer", FailureKind.PROTOCOL, text=message[:MAX_TEXT])
 
 
 def _error_text(text: str) -> Any:

@@ -46,12 +46,12 @@ def is_error(fields: Mapping[str, Any]) -> bool:
 
 def first_choice(choices: object) -> dict[str, Any] | None:
     """Return the choice that is read; None if there is none. No more than one is asked for."""
-    found = [
+    filled = [
         choice
         for choice in (choices if isinstance(choices, list) else [choices])
         if isinstance(choice, dict) and choice
     ]
-    first = next((choice for choice in found if choice.get("index") in (None, 0, "0")), found[0] if found else None)
+    first = next((choice for choice in filled if choice.get("index") in (None, 0, "0")), filled[0] if filled else None)
     if first is None or any(name in first for name in _MESSAGES) or not isinstance(first.get("text"), str):
         return first
     return {**first, "delta": {"content": first["text"]}}  # as in plain completions
@@ -70,7 +70,7 @@ def texts_and_thinking(delta: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
     Raises ``ContentFiltered`` for a part that refuses.
     """
-    thinking: list[str] = next((found for name in _SHOWN_FIELDS if (found := _thoughts(delta.get(name)))), [])
+    thinking: list[str] = next((thoughts for name in _SHOWN_FIELDS if (thoughts := _thoughts(delta.get(name)))), [])
     texts: list[str] = []
     content = delta.get("content")
     for part in content if isinstance(content, list) else [content]:
@@ -100,5 +100,5 @@ def _thoughts(value: object, depth: int = 0) -> list[str]:
     if depth > _NESTING:
         return []
     if isinstance(value, dict):
-        return next((found for name in _THOUGHTS if (found := _thoughts(value.get(name), depth + 1))), [])
-    return [text for each in value for text in _thoughts(each, depth + 1)] if isinstance(value, list) else []
+        return next((thoughts for name in _THOUGHTS if (thoughts := _thoughts(value.get(name), depth + 1))), [])
+    return [text for entry in value for text in _thoughts(entry, depth + 1)] if isinstance(value, list) else []

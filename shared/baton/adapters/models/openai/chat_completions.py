@@ -105,12 +105,14 @@ class ChatCompletions:
 def _withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:
     """Return the fields that this model has sent in more of its answers than the messages send back."""
     answers = [prompt.provider_parts for prompt in prompts if prompt.provider_parts is not None]
-    found: dict[str, list[Any]] = {}
+    withheld: dict[str, list[Any]] = {}
     for fields in (fields_of(parts) for parts in answers if parts.origin == origin):
         for name, value in fields.items():
-            found.setdefault(name, []).append(value)
+            withheld.setdefault(name, []).append(value)
     return {
-        name: values[0] for name, values in found.items() if len(values) > sum(name in message for message in messages)
+        name: values[0]
+        for name, values in withheld.items()
+        if len(values) > sum(name in message for message in messages)
     }
 
 

@@ -103,19 +103,19 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
     """
     if not isinstance(data, list) or len(data) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
-    entries = [each if isinstance(each, dict) else {} for each in data]
+    entries = [entry if isinstance(entry, dict) else {} for entry in data]
     vectors = unit_vectors([_numbers(entry.get("embedding")) for entry in entries], dimensions)
     # Some endpoints leave the places out.
-    given = [entry.get("index") for entry in entries]
-    places = [position if place is None else place for position, place in enumerate(given)]
-    placed = {place: vector for place, vector in zip(places, vectors, strict=True) if isinstance(place, int)}
+    indexes = [entry.get("index") for entry in entries]
+    places = [position if index is None else index for position, index in enumerate(indexes)]
+    placed = {index: vector for index, vector in zip(places, vectors, strict=True) if isinstance(index, int)}
     if placed.keys() != set(range(texts)):
         raise NoEmbeddings("The places of the embeddings are not those of the texts.")
     return [placed[index] for index in range(texts)]
 
 
-def _numbers(given: object) -> Sequence[float]:
-    return _decode(given) if isinstance(given, str) else given if isinstance(given, list) else ()
+def _numbers(embedding: object) -> Sequence[float]:
+    return _decode(embedding) if isinstance(embedding, str) else embedding if isinstance(embedding, list) else ()
 
 
 def _decode(text: str) -> Sequence[float]:

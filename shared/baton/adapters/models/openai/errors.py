@@ -61,8 +61,8 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
 def redirected_to(location: str) -> str:
     """Return what operators can do about an endpoint that redirects, without what an address may hold of secrets."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
-    place = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
-    return f"The endpoint redirects to {place}, which is not followed: set the address of the endpoint itself."
+    address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
+    return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."
 
 
 def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:
@@ -75,5 +75,5 @@ def with_status(failure: ProviderFailure) -> ProviderFailure:
     """Return a failure with the status that the code of an error in a stream stands for."""
     if failure.kind is FailureKind.ANSWER and failure.status is None:
         code = failure.code.lower()
-        failure.status = _STATUSES.get(code) or (400 if any(each in code for each in _REFUSED) else None)
+        failure.status = _STATUSES.get(code) or (400 if any(word in code for word in _REFUSED) else None)
     return failure

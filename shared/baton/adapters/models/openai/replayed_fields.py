@@ -70,8 +70,8 @@ class ReplayedFields:
         """All fields as one message has them, without empty ones."""
         texts = {name: encodable("".join(pieces)) for name, pieces in self._texts.items()}
         lists = {name: entries.joined for name, entries in self._lists.items()}
-        found = {**texts, **lists, **self._others}
-        return {name: value for name, value in found.items() if value}
+        fields = {**texts, **lists, **self._others}
+        return {name: value for name, value in fields.items() if value}
 
 
 class _Entries:
@@ -96,15 +96,15 @@ class _Entries:
         return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
 
     def _take(self, entry: Mapping[str, Any]) -> int:
-        place, size = self._find_continued_place(entry), 0
-        if place is None:
+        position, size = self._find_continued_place(entry), 0
+        if position is None:
             if len(self._entries) >= MAX_ENTRIES:
                 return 0
-            place = len(self._entries)
+            position = len(self._entries)
             self._entries.append({})
             self._pieces.append({})
-            self._places[_kind(entry)] = place
-        whole, pieces = self._entries[place], self._pieces[place]
+            self._places[_kind(entry)] = position
+        whole, pieces = self._entries[position], self._pieces[position]
         for key, value in entry.items():
             if key in _JOINED and isinstance(value, str) and (key in pieces or key not in whole):
                 pieces.setdefault(key, []).append(value)
@@ -118,11 +118,11 @@ class _Entries:
 
     def _find_continued_place(self, entry: Mapping[str, Any]) -> int | None:
         """Return the place of the entry that this one continues."""
-        place = self._places.get(_kind(entry))
-        if place is None or entry.get("index") is not None:
-            return place
-        is_whole = any(self._pieces[place].get("signature", ())) or self._entries[place].get("signature")
-        return None if is_whole or entry.get("type") == "redacted_thinking" or "id" in entry else place
+        position = self._places.get(_kind(entry))
+        if position is None or entry.get("index") is not None:
+            return position
+        is_whole = any(self._pieces[position].get("signature", ())) or self._entries[position].get("signature")
+        return None if is_whole or entry.get("type") == "redacted_thinking" or "id" in entry else position
 
 
 def _kind(entry: Mapping[str, Any]) -> tuple[str, str]:

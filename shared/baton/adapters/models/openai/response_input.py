@@ -67,14 +67,17 @@ def _replay(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
         return []
     has_reasoning = any("item" in part for part in parts)
     items: list[Wire] = []
-    place = 0
+    position = 0
     for part in parts:
         if "item" in part:
             items.append(part["item"])
         elif "call" in part:
             items.append(_call(message.calls[part["call"]], tools) | (_fields(part, "id") if has_reasoning else {}))
         else:
-            text, place = message.text[place + part.get("gap", 0) : place + part["text"]], place + part["text"]
+            text, position = (
+                message.text[position + part.get("gap", 0) : position + part["text"]],
+                position + part["text"],
+            )
             items += [_message_item(text, part, has_id=has_reasoning)] if text else []
     return items
 

@@ -31,9 +31,9 @@ class OutputItem:
     id: str = ""
     phase: str | None = None
     """The kind of a message: ``commentary`` or ``final_answer``."""
-    heard: int = 0
+    arrived_length: int = 0
     """Characters of a message that have arrived."""
-    said: int = 0
+    length: int = 0
     """Characters of the answer's text that are this message, the gap before it included."""
     gap: int = 0
     """Characters before the message that separate it from an earlier one."""
@@ -125,7 +125,7 @@ class OutputItems:
 
         Raises ``ModelUnavailable`` if a call has no name.
         """
-        found: list[tuple[OutputItem, ToolCall]] = []
+        calls: list[tuple[OutputItem, ToolCall]] = []
         taken: set[str] = set()
         for item in self.calls:
             if cut and not (item.is_done and item.is_whole):
@@ -137,8 +137,8 @@ class OutputItems:
             if not identity or identity in taken:
                 identity = f"call_{uuid.uuid4().hex[:24]}"
             taken.add(identity)
-            found.append((item, ToolCall(identity, item.name, item.arguments)))
-        return found
+            calls.append((item, ToolCall(identity, item.name, item.arguments)))
+        return calls
 
     def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
         if len(self.all) >= MAX_CALLS:

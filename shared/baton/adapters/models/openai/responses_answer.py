@@ -120,7 +120,7 @@ class ResponsesAnswer(AnswerSoFar):
                 return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
             case "response.output_text.done" if isinstance(text := event.get("text"), str):
                 item = self._items.of(event, ItemKind.MESSAGE)
-                return [] if item.heard else self._text(item, text)
+                return [] if item.arrived_length else self._text(item, text)
             case "response.output_item.added":
                 self._items.announced(event)
             case "response.output_item.done":
@@ -152,21 +152,21 @@ class ResponsesAnswer(AnswerSoFar):
     def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
         if not isinstance(text, str) or not text:
             return []
-        item.heard += len(text)
+        item.arrived_length += len(text)
         self._message = item
         return self._separated(self._tags.take(self._fitting(text)))
 
     def _forget_text(self) -> None:
         for output_item in self._items.all:
-            output_item.said = output_item.gap = 0
+            output_item.length = output_item.gap = 0
 
     def _add_text(self, text: str) -> str:
         item = self._message
         assert item is not None  # noqa: S101 - texts are those of messages
-        if not item.said and any(output_item.said for output_item in self._items.all):
+        if not item.length and any(output_item.length for output_item in self._items.all):
             item.gap = len(BETWEEN_MESSAGES)
-        text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{text}"
-        item.said += len(text)
+        text = f"{BETWEEN_MESSAGES if item.gap and not item.length else ''}{text}"
+        item.length += len(text)
         return text
 
     def _thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
@@ -188,7 +188,7 @@ class ResponsesAnswer(AnswerSoFar):
             # Only here is the encrypted content complete.
             item.whole = {name: value for name, value in whole.items() if value is not None}
         else:
-            return self._text(item, _message_text(whole)[item.heard :])
+            return self._text(item, _message_text(whole)[item.arrived_length :])
         return []
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
@@ -213,7 +213,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     def _left_out(self, output: object) -> list[ModelChunk]:
         """Return the text and take the calls of a complete answer, where no events had them."""
-        has_text, has_calls = any(item.heard for item in self._items.all), bool(self._items.calls)
+        has_text, has_calls = any(item.arrived_length for item in self._items.all), bool(self._items.calls)
         chunks: list[ModelChunk] = []
         for whole in output if isinstance(output, list) else ():
             kind = whole.get("type") if isinstance(whole, dict) else None
@@ -226,16 +226,18 @@ class ResponsesAnswer(AnswerSoFar):
         items = self._items.all
         reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
         is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)
-        keeps = is_complete and all(each.get("encrypted_content") or each.get("content") for each in reasoning)
+        keeps = is_complete and all(value.get("encrypted_content") or value.get("content") for value in reasoning)
         parts: list[dict[str, Any]] = []
         for item in items:
             if item.kind is ItemKind.REASONING:
                 parts += [{"item": item.whole}] if keeps else []
                 continue
             named: dict[str, Any] = {"id": item.id} if keeps and reasoning and item.id else {}
-            if item.kind is ItemKind.MESSAGE and item.said:
+            if item.kind is ItemKind.MESSAGE and item.length:
                 further = {"gap": item.gap, "phase": item.phase}
-                parts.append({"text": item.said, **named, **{name: each for name, each in further.items() if each}})
+                parts.append(
+                    {"text": item.length, **named, **{name: value for name, value in further.items() if value}}
+                )
             elif item in calls:
                 parts.append({"call": calls.index(item), **named})
         return parts

@@ -169,7 +169,7 @@ class ToolCallFragments:
             return bool(draft.name)
         if not draft.name or draft.name in self._names:
             return False
-        return any(each.startswith(draft.name + name) for each in self._names)
+        return any(known_name.startswith(draft.name + name) for known_name in self._names)
 
     def _begins_another(self, draft: _Draft, identity: str, name: str, arguments: object) -> bool:
         """Return whether a fragment with a name opens a new call, though its index is that of ``draft``."""

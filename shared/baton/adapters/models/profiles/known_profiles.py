@@ -108,17 +108,17 @@ class Profiles:
         if caller is None or is_users:
             return
         for name, value in facts.items():
-            for each in value if name in ADDED else (value,):
-                first = self._witnesses.setdefault((model, name, str(each)), caller.tenant_id)
+            for value_part in value if name in ADDED else (value,):
+                first = self._witnesses.setdefault((model, name, str(value_part)), caller.tenant_id)
                 if first != caller.tenant_id and name not in NEVER_SHARED:
-                    self._keep(model, "", {name: frozenset({each}) if name in ADDED else each})
+                    self._keep(model, "", {name: frozenset({value_part}) if name in ADDED else value_part})
 
     def _keep(self, model: str, holder: str, facts: Facts) -> None:
-        known = self._learned.get((model, holder), {})
-        added = {name: known[name] | facts[name] for name in ADDED if name in facts and name in known}
-        new = {**known, **facts, **added}
+        facts_before = self._learned.get((model, holder), {})
+        added = {name: facts_before[name] | facts[name] for name in ADDED if name in facts and name in facts_before}
+        new = {**facts_before, **facts, **added}
         self._learned[model, holder] = new
-        for name in (fact for fact in facts if new[fact] != known.get(fact)):
+        for name in (fact for fact in facts if new[fact] != facts_before.get(fact)):
             count(Metric.MODEL_FACTS_LEARNED)
             self._logger.warning(
                 "A fact of the model was learned; declare it in modelProfiles of the settings",
@@ -154,10 +154,10 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
     from baton.adapters.models.profiles.profile_table import TABLE
 
     own = _overriding(model, overrides or {})
-    known = normalised(family_of(model, overrides or {}) or model)
+    normal_name = normalised(family_of(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
-        if fnmatchcase(host, rule.host) and fnmatchcase(known, rule.model):
+        if fnmatchcase(host, rule.host) and fnmatchcase(normal_name, rule.model):
             profile = with_facts(profile, rule.facts)
     for facts in own:
         profile = with_facts(profile, facts)
@@ -194,24 +194,24 @@ def context_lengths(
     """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
 
     def length(model: str) -> int | None:
-        asked = route(model, providers)
-        provider = providers.get(asked.provider)
+        route_ = route(model, providers)
+        provider = providers.get(route_.provider)
         is_bedrock = provider is not None and provider.kind is ProviderKind.BEDROCK
         host = BEDROCK_HOST if is_bedrock else host_of(provider.base_url if provider is not None else None)
-        profile = declared_profile(host, asked.model, overrides)
+        profile = declared_profile(host, route_.model, overrides)
         return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
 
     return length
 
 
-def learned_facts(declared: ModelProfile, known: ModelProfile) -> dict[str, JsonValue]:
+def learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
     """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
 
-    Declaring them gives the model the profile ``known``, except for facts that cannot be declared, which are left out.
+    Declaring them gives the model the profile ``learned``, except for facts that cannot be declared, which are left out.
     """
     facts: dict[str, JsonValue] = {}
     for field in fields(ModelProfile):
-        before, now = getattr(declared, field.name), getattr(known, field.name)
+        before, now = getattr(declared, field.name), getattr(learned, field.name)
         if before != now and field.name not in UNDECLARED:
             facts[to_camel(field.name)] = _json(now - before if field.name in ADDED else now)
     return facts
@@ -219,9 +219,9 @@ def learned_facts(declared: ModelProfile, known: ModelProfile) -> dict[str, Json
 
 def _json(value: Any) -> JsonValue:
     if isinstance(value, frozenset | tuple):
-        return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+        return [str(member) for member in (sorted(value) if isinstance(value, frozenset) else value)]
     if isinstance(value, Mapping):
-        return {str(name): str(each) for name, each in value.items()}
+        return {str(name): str(member) for name, member in value.items()}
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value)  # the words of enumerations are text

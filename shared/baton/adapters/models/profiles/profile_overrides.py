@@ -27,27 +27,27 @@ def profile_overrides(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     Raises ``ValueError`` that names the setting and the place of an unknown fact or a wrong value.
     """
     types = get_type_hints(ModelProfile)
-    known = {field.name: field.name for field in fields(ModelProfile) if field.name not in UNDECLARED}
-    known |= {to_camel(name): name for name in known}
-    return {pattern: _facts(pattern, facts, known, types) for pattern, facts in written.items()}
+    names = {field.name: field.name for field in fields(ModelProfile) if field.name not in UNDECLARED}
+    names |= {to_camel(name): name for name in names}
+    return {pattern: _facts(pattern, facts, names, types) for pattern, facts in written.items()}
 
 
-def _facts(pattern: str, written: Any, known: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(pattern: str, written: Any, names: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(written, Mapping):
         raise ValueError(f"{SETTING}: {pattern}: must be an object with facts about these models")
     facts: dict[str, Any] = {}
     for name, value in written.items():
-        place = f"{SETTING}: {pattern}.{name}"
-        field = known.get(name)
+        setting = f"{SETTING}: {pattern}.{name}"
+        field = names.get(name)
         if field is None:
-            there_are = ", ".join(sorted({to_camel(each) for each in known.values()}))
-            raise ValueError(f"{place}: there is no such fact; there are {there_are}")
+            there_are = ", ".join(sorted({to_camel(field_name) for field_name in names.values()}))
+            raise ValueError(f"{setting}: there is no such fact; there are {there_are}")
         if field in facts:
-            raise ValueError(f"{place}: is given twice")
+            raise ValueError(f"{setting}: is given twice")
         try:
             facts[field] = _check(field, value, types[field])
         except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+            raise ValueError(f"{setting}: {error}") from None
     return facts
 
 
