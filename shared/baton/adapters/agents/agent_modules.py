@@ -28,7 +28,7 @@ def read_modules(folder: Path) -> list[Agent]:
 
     Raises ``AgentModuleError`` with the problems of all modules.
     """
-    found: dict[int, Agent] = {}
+    by_id: dict[int, Agent] = {}
     problems: list[str] = []
     with fresh_package(folder):
         for path in module_files(folder):
@@ -40,10 +40,10 @@ def read_modules(folder: Path) -> list[Agent]:
             if not agents:
                 what = "no agent is a variable of this module; a file name that begins with _ marks one without agents"
                 problems.append(f"{path}:1: {what}")
-            found |= {id(agent): agent for agent in agents}
+            by_id |= {id(agent): agent for agent in agents}
         if problems:
             raise AgentModuleError("\n".join(dict.fromkeys(problems)))
-    return list(found.values())
+    return list(by_id.values())
 
 
 def _describe(path: Path, problem: BaseException) -> Iterator[str]:

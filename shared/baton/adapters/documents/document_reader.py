@@ -118,9 +118,9 @@ class ChildProcessReader:
         """See ``DocumentReader``. A caller that is cancelled ends the process."""
         deadline = time.monotonic() + seconds
         key = await asyncio.get_running_loop().run_in_executor(None, _key, body, name, form)
-        kept = self._outcomes.get(key)
-        if kept is not None and time.monotonic() < kept.until:
-            return kept.text
+        former = self._outcomes.get(key)
+        if former is not None and time.monotonic() < former.until:
+            return former.text
         try:
             with _failures("read", len(body), Metric.ATTACHMENTS_UNREAD):
                 text = await self._processes.read(body, name, form, seconds=deadline - time.monotonic())

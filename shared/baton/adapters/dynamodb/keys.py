@@ -114,7 +114,7 @@ system_prompt = ListedKey(_prompts, "PROMPT#")
 forget_request = ListedKey(forgetting, "REQUEST#")
 """A request to forget."""
 forgotten_thread = ListedKey(forgetting, "THREAD#")
-"""What is remembered of a forgotten thread."""
+"""The record of a forgotten thread."""
 
 
 def thread(scope: Scope, thread_id: str) -> Key:

@@ -262,7 +262,7 @@ class Table:
         Unprocessed keys (the table throttles, or the answer would exceed 16 MB) are requested again with back-off.
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
-        found: list[Item] = []
+        complete_items: list[Item] = []
         unprocessed: dict[str, Any] = {
             self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}
         }
@@ -270,10 +270,10 @@ class Table:
         while True:
             answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
             items = answer["Responses"].get(self.name, [])
-            found += [deserialize(item) for item in items]
+            complete_items += [deserialize(item) for item in items]
             unprocessed = answer["UnprocessedKeys"]
             if not unprocessed:
-                return found
+                return complete_items
             in_vain = 0 if items else in_vain + 1
             if in_vain == MAX_IN_VAIN:
                 raise StoreUnavailable

@@ -156,8 +156,8 @@ class ApiEmbedder(ABC):
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
-                found = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
-                for text, vector in zip(batch, found, strict=True):
+                numbers = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
+                for text, vector in zip(batch, numbers, strict=True):
                     vectors[text.position] = vector
 
         try:
@@ -181,8 +181,8 @@ class ApiEmbedder(ABC):
         return batches
 
     def _cut(self, texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[_Text]:
-        for index, given in enumerate(texts):
-            text = embeddable(given)[: limits.text_characters].strip()
+        for index, whole_text in enumerate(texts):
+            text = embeddable(whole_text)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
             while tokens > limits.text_tokens:
                 text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
@@ -225,12 +225,12 @@ class ApiEmbedder(ABC):
         vectors: list[Vector] = []
         while len(vectors) < len(texts):
             async with pace.turn():
-                found: list[Vector] = []
-                while not found:  # the same turn, with fewer texts
+                paced_vectors: list[Vector] = []
+                while not paced_vectors:  # the same turn, with fewer texts
                     await pace.pause()
                     some = texts[len(vectors) : len(vectors) + pace.texts]
-                    found = await self._attempts(some, purpose, None, pace)
-            vectors += found
+                    paced_vectors = await self._attempts(some, purpose, None, pace)
+            vectors += paced_vectors
         return vectors
 
     async def _attempts(

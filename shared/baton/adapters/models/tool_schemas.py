@@ -139,8 +139,8 @@ class _Flattening:
         """
         target = _target(self.root, schema.get("$ref"))
         if target is not None and self._may_follow():
-            found = self.flat({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
-            return {**{key: schema[key] for key in ("$defs", "definitions") if key in schema}, **found}
+            flattened = self.flat({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
+            return {**{key: schema[key] for key in ("$defs", "definitions") if key in schema}, **flattened}
         flat = {key: value for key, value in schema.items() if key != "$ref" and key not in _COMBINED}
         properties: dict[str, Any] = {}
         required: list[Any] = []

@@ -116,18 +116,18 @@ class DynamoPrivateSkills:
         *,
         replaces: int | None,
     ) -> SharedSkill:
-        procedure_place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        home = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
         item, procedure = await self._version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
-            shared_before = await self._procedures.get(scope, agent_id, procedure_place.slug, version=item["shared_as"])
+            shared_before = await self._procedures.get(scope, agent_id, home.slug, version=item["shared_as"])
             if shared_before is None:
                 raise UnknownProcedure
             return SharedSkill(shared_before, replaces)
         decided = decision.apply(procedure)
         if decided is None:
             raise ProcedureChanged
-        newest = await self._procedures.get(scope, agent_id, procedure_place.slug)
-        approved = await self._procedures.get_approved(scope, agent_id, procedure_place.slug)
+        newest = await self._procedures.get(scope, agent_id, home.slug)
+        approved = await self._procedures.get_approved(scope, agent_id, home.slug)
         if replaces != (approved.version if approved is not None else None):
             if await self._item(scope, agent_id, skill_id) != item:
                 raise TransactionFailed("somebody else has just shared it")
@@ -136,7 +136,7 @@ class DynamoPrivateSkills:
         shared = replace(shared_version(procedure, decision), version=number)
         noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
-            *writes_of_version(procedure_place, shared, approved, None),
+            *writes_of_version(home, shared, approved, None),
             Write.put(noted, **replaces_revision(item["revision"])),
         )
         return SharedSkill(shared, replaces)

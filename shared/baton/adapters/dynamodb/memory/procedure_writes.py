@@ -42,36 +42,36 @@ def owner_of(agent_id: str, procedure_id: str) -> str:
 
 
 def writes_of_version(
-    procedure_place: ProcedurePlace, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
+    home: ProcedurePlace, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
 ) -> list[Write]:
     """Return the writes of a new version: itself, its source, what it replaces."""
-    item = _item(procedure_place, new_version)
+    item = _item(home, new_version)
     writes = [Write.put(item, condition=_IS_NEW)]
     if new_version.source is not None:
-        note = agent_keys.procedure_source(procedure_place.scope, procedure_place.owner, new_version.source.key)
+        note = agent_keys.procedure_source(home.scope, home.owner, new_version.source.key)
         writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}, condition=_IS_NEW))
         # In the same write as the version: forgetting the thread finds every version that was made of it.
         there = keys.thread_procedure(
-            procedure_place.scope,
+            home.scope,
             new_version.source.thread_id,
-            procedure_place.owner,
+            home.owner,
             new_version.slug,
             new_version.version,
         )
         writes.append(Write.put({**there, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
     if new_version.status is ProcedureStatus.APPROVED:
-        writes += _replacing(procedure_place, new_version, approved)
+        writes += _replacing(home, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
-        writes.append(_retirement(procedure_place, edited, new_version.created_by, to_millis(new_version.created_at)))
+        writes.append(_retirement(home, edited, new_version.created_by, to_millis(new_version.created_at)))
     return writes
 
 
 def writes_of_forgetting(
-    procedure_place: ProcedurePlace, item: Item, procedure: Procedure, approved: Procedure | None
+    home: ProcedurePlace, item: Item, procedure: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes that remove a pending version, or the source of another one."""
     assert procedure.source is not None  # noqa: S101 - the caller has checked
-    scope, owner = procedure_place.scope, procedure_place.owner
+    scope, owner = home.scope, home.owner
     writes = [
         Write(agent_keys.procedure_source(scope, owner, procedure.source.key), _IN_ANY_CASE),
         Write(
@@ -85,32 +85,32 @@ def writes_of_forgetting(
     change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(procedure, source=None))}
     writes.append(Write(key, "procedure_status = :found", change, {**former, **body}))
     if approved is not None and approved.version == procedure.version:
-        copy = agent_keys.approved_procedure(scope, owner, procedure_place.slug)
+        copy = agent_keys.approved_procedure(scope, owner, home.slug)
         writes.append(Write(copy, "version = :version", change, {":version": procedure.version, **body}))
     return writes
 
 
 def writes_of_decision(
-    procedure_place: ProcedurePlace, procedure: Procedure, decided: Procedure, approved: Procedure | None
+    home: ProcedurePlace, procedure: Procedure, decided: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes of a decision."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(procedure_place, procedure, decided), *_replacing(procedure_place, decided, approved)]
-    writes = [_change(procedure_place, procedure, decided)]
+        return [_change(home, procedure, decided), *_replacing(home, decided, approved)]
+    writes = [_change(home, procedure, decided)]
     if procedure.status is ProcedureStatus.APPROVED:
-        copy = agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug)
+        copy = agent_keys.approved_procedure(home.scope, home.owner, home.slug)
         writes.append(Write(copy, "version = :version", values={":version": procedure.version}))
     return writes
 
 
 def writes_of_use(
-    procedure_place: ProcedurePlace, version: int, note: keys.Key, *, expires_at: int, went_well: bool
+    home: ProcedurePlace, version: int, note: keys.Key, *, expires_at: int, went_well: bool
 ) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
     return [
         Write.put({**note, "expires_at": expires_at}, condition=_IS_NEW),
         Write(
-            agent_keys.procedure_uses(procedure_place.scope, procedure_place.owner, procedure_place.slug, version),
+            agent_keys.procedure_uses(home.scope, home.owner, home.slug, version),
             _IN_ANY_CASE,
             "ADD used :one, went_well :well",
             {":one": 1, ":well": int(went_well)},
@@ -118,11 +118,11 @@ def writes_of_use(
     ]
 
 
-def _replacing(procedure_place: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
+def _replacing(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
     copy = {
-        **_item(procedure_place, new_version),
-        **agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug),
+        **_item(home, new_version),
+        **agent_keys.approved_procedure(home.scope, home.owner, home.slug),
     }
     copy = {name: value for name, value in copy.items() if name not in ("listing", "listed_at")}
     if approved is None:
@@ -130,7 +130,7 @@ def _replacing(procedure_place: ProcedurePlace, new_version: Procedure, approved
     return [
         Write.put(copy, condition="version = :former", values={":former": approved.version}),
         _retirement(
-            procedure_place,
+            home,
             approved,
             new_version.decided_by or new_version.created_by,
             to_millis(new_version.decided_at or new_version.created_at),
@@ -138,13 +138,13 @@ def _replacing(procedure_place: ProcedurePlace, new_version: Procedure, approved
     ]
 
 
-def _retirement(procedure_place: ProcedurePlace, former: Procedure, by: str, millis: int) -> Write:
+def _retirement(home: ProcedurePlace, former: Procedure, by: str, millis: int) -> Write:
     decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=from_millis(millis))
-    return _change(procedure_place, former, decided)
+    return _change(home, former, decided)
 
 
-def _change(procedure_place: ProcedurePlace, procedure: Procedure, decided: Procedure) -> Write:
-    item = _item(procedure_place, decided)
+def _change(home: ProcedurePlace, procedure: Procedure, decided: Procedure) -> Write:
+    item = _item(home, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if name in item]
     return Write(
         {"PK": item["PK"], "SK": item["SK"]},
@@ -158,23 +158,22 @@ def _change(procedure_place: ProcedurePlace, procedure: Procedure, decided: Proc
     )
 
 
-def _item(procedure_place: ProcedurePlace, new_version: Procedure) -> Item:
+def _item(home: ProcedurePlace, procedure: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
-    listed_at = f"{to_millis(new_version.decided_at or new_version.created_at):015d}#{new_version.agent_id}#{new_version.id}#{new_version.version:06d}"
+    millis = to_millis(procedure.decided_at or procedure.created_at)
+    listed_at = f"{millis:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"
     item: Item = {
-        **agent_keys.procedure_version(
-            procedure_place.scope, procedure_place.owner, procedure_place.slug, new_version.version
-        ),
-        "body": PROCEDURE.pack(new_version),
-        "version": new_version.version,
-        "procedure_status": new_version.status.value,
-        "listing": agent_keys.procedure_listing(procedure_place.scope, procedure_place.owner, new_version.status),
+        **agent_keys.procedure_version(home.scope, home.owner, home.slug, procedure.version),
+        "body": PROCEDURE.pack(procedure),
+        "version": procedure.version,
+        "procedure_status": procedure.status.value,
+        "listing": agent_keys.procedure_listing(home.scope, home.owner, procedure.status),
         "listed_at": listed_at,
     }
-    if new_version.decided_by is not None and new_version.decided_at is not None:
-        item |= {"decided_by": new_version.decided_by, "decided_at": to_millis(new_version.decided_at)}
-    if new_version.reason is not None:
-        item["reason"] = new_version.reason
+    if procedure.decided_by is not None and procedure.decided_at is not None:
+        item |= {"decided_by": procedure.decided_by, "decided_at": to_millis(procedure.decided_at)}
+    if procedure.reason is not None:
+        item["reason"] = procedure.reason
     return item
 
 

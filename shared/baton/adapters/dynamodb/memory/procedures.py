@@ -51,11 +51,11 @@ class DynamoProcedures:
     @retry_on_conflict  # with another writer, or with this one after a lost response
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
-        procedure_place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
-        same_source = await self._find_same_source(procedure_place, procedure)
+        home = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
+        same_source = await self._find_same_source(home, procedure)
         if same_source is not None:
             return same_source
-        newest, approved = await self._newest(procedure_place), await self._approved(procedure_place)
+        newest, approved = await self._newest(home), await self._approved(home)
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
                 return newest
@@ -65,37 +65,33 @@ class DynamoProcedures:
             return same
         number = newest.version + 1 if newest is not None else 1
         next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
-        await self._table.transact(*writes_of_version(procedure_place, next_one, None, newest if edited_from else None))
+        await self._table.transact(*writes_of_version(home, next_one, None, newest if edited_from else None))
         return next_one
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        procedure = (
-            await self._newest(procedure_place) if version is None else await self._version(procedure_place, version)
-        )
-        return (await self._count_uses(procedure_place, [procedure]))[0] if procedure is not None else None
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        procedure = await self._newest(home) if version is None else await self._version(home, version)
+        return (await self._count_uses(home, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        procedure = await self._approved(procedure_place)
-        return (await self._count_uses(procedure_place, [procedure]))[0] if procedure is not None else None
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        procedure = await self._approved(home)
+        return (await self._count_uses(home, [procedure]))[0] if procedure is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        prefix = agent_keys.procedure_versions(procedure_place.slug)
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        prefix = agent_keys.procedure_versions(home.slug)
         last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
         procedures: list[Procedure] = []
-        async for page in self._table.query(
-            procedure_place.partition, first=prefix, last=last, newest_first=True, limit=limit
-        ):
+        async for page in self._table.query(home.partition, first=prefix, last=last, newest_first=True, limit=limit):
             procedures += [procedure_from_item(scope, item) for item in page]
             if len(procedures) >= limit:
                 break
-        return await self._count_uses(procedure_place, procedures[:limit])
+        return await self._count_uses(home, procedures[:limit])
 
     async def decide(
         self,
@@ -107,10 +103,8 @@ class DynamoProcedures:
         *,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        return (
-            await self._count_uses(procedure_place, [await self._decide(procedure_place, version, decision, read_as)])
-        )[0]
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        return (await self._count_uses(home, [await self._decide(home, version, decision, read_as)]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -149,39 +143,35 @@ class DynamoProcedures:
 
     @retry_on_conflict
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        item = await self._table.get(
-            agent_keys.procedure_version(scope, procedure_place.owner, procedure_place.slug, version)
-        )
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        item = await self._table.get(agent_keys.procedure_version(scope, home.owner, home.slug, version))
         procedure = procedure_from_item(scope, item) if item is not None else None
         if item is None or procedure is None or procedure.source is None:
             return
-        await self._table.transact(
-            *writes_of_forgetting(procedure_place, item, procedure, await self._approved(procedure_place))
-        )
+        await self._table.transact(*writes_of_forgetting(home, item, procedure, await self._approved(home)))
 
     @retry_on_conflict
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        procedure_place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        note = agent_keys.procedure_use(scope, procedure_place.owner, procedure_place.slug, run_id)
+        home = ProcedurePlace.of(scope, agent_id, procedure_id)
+        note = agent_keys.procedure_use(scope, home.owner, home.slug, run_id)
         if await self._table.get(note) is not None:
             return False
         expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
-        use = writes_of_use(procedure_place, version, note, expires_at=expires_at, went_well=went_well)
+        use = writes_of_use(home, version, note, expires_at=expires_at, went_well=went_well)
         await self._table.transact(*use)
         return True
 
     @retry_on_conflict
     async def _decide(
         self,
-        procedure_place: ProcedurePlace,
+        home: ProcedurePlace,
         version: int,
         decision: ProcedureDecision,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        procedure = await self._version(procedure_place, version)
+        procedure = await self._version(home, version)
         if procedure is None:
             raise UnknownProcedure
         if decision.is_taken(procedure):
@@ -189,44 +179,38 @@ class DynamoProcedures:
         decided = decision.apply(procedure)
         if decided is None or read_as not in (None, procedure.status):
             raise ProcedureChanged
-        approved = await self._approved(procedure_place) if decision.action is ProcedureAction.APPROVE else None
-        await self._table.transact(*writes_of_decision(procedure_place, procedure, decided, approved))
+        approved = await self._approved(home) if decision.action is ProcedureAction.APPROVE else None
+        await self._table.transact(*writes_of_decision(home, procedure, decided, approved))
         return decided
 
-    async def _find_same_source(self, procedure_place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
+    async def _find_same_source(self, home: ProcedurePlace, procedure: Procedure) -> Procedure | None:
         """Return the version that was made of the same source."""
         if procedure.source is None:
             return None
-        note = await self._table.get(
-            agent_keys.procedure_source(procedure_place.scope, procedure_place.owner, procedure.source.key)
-        )
+        note = await self._table.get(agent_keys.procedure_source(home.scope, home.owner, procedure.source.key))
         if note is None:
             return None
-        return await self._version(replace(procedure_place, slug=note["slug"]), note["version"])
+        return await self._version(replace(home, slug=note["slug"]), note["version"])
 
-    async def _version(self, procedure_place: ProcedurePlace, version: int) -> Procedure | None:
-        item = await self._table.get(
-            agent_keys.procedure_version(procedure_place.scope, procedure_place.owner, procedure_place.slug, version)
-        )
-        return procedure_from_item(procedure_place.scope, item) if item is not None else None
+    async def _version(self, home: ProcedurePlace, version: int) -> Procedure | None:
+        item = await self._table.get(agent_keys.procedure_version(home.scope, home.owner, home.slug, version))
+        return procedure_from_item(home.scope, item) if item is not None else None
 
-    async def _newest(self, procedure_place: ProcedurePlace) -> Procedure | None:
-        prefix = agent_keys.procedure_versions(procedure_place.slug)
-        async for page in self._table.query(procedure_place.partition, prefix=prefix, newest_first=True, limit=1):
-            return procedure_from_item(procedure_place.scope, page[0]) if page else None
+    async def _newest(self, home: ProcedurePlace) -> Procedure | None:
+        prefix = agent_keys.procedure_versions(home.slug)
+        async for page in self._table.query(home.partition, prefix=prefix, newest_first=True, limit=1):
+            return procedure_from_item(home.scope, page[0]) if page else None
         return None
 
-    async def _approved(self, procedure_place: ProcedurePlace) -> Procedure | None:
-        item = await self._table.get(
-            agent_keys.approved_procedure(procedure_place.scope, procedure_place.owner, procedure_place.slug)
-        )
-        return procedure_from_item(procedure_place.scope, item) if item is not None else None
+    async def _approved(self, home: ProcedurePlace) -> Procedure | None:
+        item = await self._table.get(agent_keys.approved_procedure(home.scope, home.owner, home.slug))
+        return procedure_from_item(home.scope, item) if item is not None else None
 
-    async def _count_uses(self, procedure_place: ProcedurePlace, procedures: Sequence[Procedure]) -> list[Procedure]:
+    async def _count_uses(self, home: ProcedurePlace, procedures: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
         use_keys = [
             agent_keys.procedure_uses(
-                procedure_place.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+                home.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
             )
             for procedure in procedures
         ]

@@ -137,9 +137,9 @@ class DynamoHandoffs:
             items += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
             if len(items) > limit:
                 break
-        shown = items[:limit]
-        requests = await gather_all(*(self._request(scope, thread_id, item) for item in shown))
-        more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(items) > limit else None
+        page_items = items[:limit]
+        requests = await gather_all(*(self._request(scope, thread_id, item) for item in page_items))
+        more = encode_text(page_items[-1]["SK"].removeprefix(keys.AUDIT)) if len(items) > limit else None
         return requests, more
 
     async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
@@ -155,6 +155,6 @@ class DynamoHandoffs:
         )
 
 
-def _sortable_id(thread_id: str, handoff_place: HandoffPlace) -> str:
+def _sortable_id(thread_id: str, handoff: HandoffPlace) -> str:
     # The number orders the handoffs of one run, which have the same time.
-    return f"{handoff_place.started:015d}#{handoff_place.number:02d}-{handoff_id(thread_id, handoff_place.ordinal, handoff_place.number)}"
+    return f"{handoff.started:015d}#{handoff.number:02d}-{handoff_id(thread_id, handoff.ordinal, handoff.number)}"

@@ -63,9 +63,9 @@ def _known(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any])
     if not isinstance(usage, dict):
         return {"threadId": thread_id, "runId": run_id, "messageId": message_id}
     sent, answered, cached = (usage.get(f"{kind}_tokens", 0) for kind in ("input", "output", "cached_input"))
-    shown = {"inputTokens": sent, "outputTokens": answered, "totalTokens": sent + answered}
-    shown |= ({"model": model} if model is not None else {}) | ({"cachedInputTokens": cached} if cached else {})
-    return {"threadId": thread_id, "runId": run_id, "messageId": message_id, "usage": [shown]}
+    counts = {"inputTokens": sent, "outputTokens": answered, "totalTokens": sent + answered}
+    counts |= ({"model": model} if model is not None else {}) | ({"cachedInputTokens": cached} if cached else {})
+    return {"threadId": thread_id, "runId": run_id, "messageId": message_id, "usage": [counts]}
 
 
 def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:

@@ -208,14 +208,14 @@ class ThinkingTags:
             self._held = stripped  # the blank lines between thinking and answer belong to neither
         lowered = stripped.lower()
         beginnings = WORDS if not self._has_thought else {} if self._answer_close else ANSWERS
-        begun = next((beginning for beginning in beginnings if lowered.startswith(beginning)), "")
-        after = stripped[len(begun) :]
-        if begun in ANSWERS:
-            self._answer_close, self._held = ANSWERS[begun], after
+        opening = next((beginning for beginning in beginnings if lowered.startswith(beginning)), "")
+        after = stripped[len(opening) :]
+        if opening in ANSWERS:
+            self._answer_close, self._held = ANSWERS[opening], after
             return self._begin()
-        if begun:
-            if after and (begun != "analysis" or after[0].isupper()):
-                self._open, self._close, self._unsure, self._held = stripped[: len(begun)], WORDS[begun], [], after
+        if opening:
+            if after and (opening != "analysis" or after[0].isupper()):
+                self._open, self._close, self._unsure, self._held = stripped[: len(opening)], WORDS[opening], [], after
             return bool(after)
         may_go_on = any(mark.startswith(lowered) and mark != lowered for mark in (*_MARKS, *beginnings))
         return bool(stripped) and not may_go_on

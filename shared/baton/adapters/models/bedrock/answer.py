@@ -193,9 +193,9 @@ def _usage(reported: object) -> Usage | None:
     """Return the tokens; those of the cache are not part of what the service calls input."""
     if not isinstance(reported, Mapping):
         return None
-    asked, said = _count(reported, "inputTokens"), _count(reported, "outputTokens")
+    sent, answered = _count(reported, "inputTokens"), _count(reported, "outputTokens")
     read, written = _count(reported, "cacheReadInputTokens"), _count(reported, "cacheWriteInputTokens")
-    return Usage(asked + read + written, said, read, written)
+    return Usage(sent + read + written, answered, read, written)
 
 
 def _count(reported: Mapping[str, Any], name: str) -> int:

@@ -109,8 +109,8 @@ class BedrockEmbedder(ApiEmbedder):
     def _wrong_dimensions(self) -> WrongEmbeddings:
         dimensions = " or ".join(map(str, self._family.dimensions))
         return WrongEmbeddings(
-            f"{self._model} gives vectors of {dimensions} numbers, and BATON_EMBEDDING_DIMENSIONS is {self._dimensions}. "
-            "Ask the operator to change one of the two, and to rebuild the search index."
+            f"{self._model} gives vectors of {dimensions} numbers, and BATON_EMBEDDING_DIMENSIONS is "
+            f"{self._dimensions}. Ask the operator to change one of the two, and to rebuild the search index."
         )
 
     async def aclose(self) -> None:

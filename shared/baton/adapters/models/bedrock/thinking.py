@@ -27,16 +27,16 @@ class Thinking:
 
 def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int | None) -> Thinking | None:
     """Return what a request says; None if the model takes no word of the effort that the agent asks for."""
-    asked = settings.reasoning_effort
+    asked_effort = settings.reasoning_effort
     if "reasoning_effort" in profile.dropped or profile.effort is EffortForm.NONE:
-        return None if asked else Thinking()
+        return None if asked_effort else Thinking()
     if profile.effort is EffortForm.ADAPTIVE:
-        return _adaptive(asked, profile, shows=settings.shows_reasoning)
+        return _adaptive(asked_effort, profile, shows=settings.shows_reasoning)
     if profile.effort is EffortForm.BUDGET:
-        return _budget(asked or ("low" if settings.shows_reasoning else None), max_output)
-    if asked is None:
+        return _budget(asked_effort or ("low" if settings.shows_reasoning else None), max_output)
+    if asked_effort is None:
         return Thinking()
-    effort = _nearest(asked, profile)
+    effort = _nearest(asked_effort, profile)
     if profile.effort is EffortForm.REASONING:
         return Thinking({"reasoning": {"effort": effort}})
     if profile.effort is EffortForm.REASONING_CONFIG:
@@ -77,6 +77,6 @@ def _nearest(effort: str, profile: ModelProfile) -> str:
     efforts = profile.further.get("efforts", "").split(",")
     if effort in efforts or effort not in LEVELS or efforts == [""]:
         return effort
-    place = LEVELS.index(effort)
+    rank = LEVELS.index(effort)
     levels = [level for level in efforts if level in LEVELS and (level != "none" or effort == "none")]
-    return min(levels, key=lambda level: (abs(LEVELS.index(level) - place), -LEVELS.index(level)))
+    return min(levels, key=lambda level: (abs(LEVELS.index(level) - rank), -LEVELS.index(level)))

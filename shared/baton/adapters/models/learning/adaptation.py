@@ -112,8 +112,8 @@ def _by_parts(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings:
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
-    known = (*profile.replayed_fields, *sent.withheld, *_THINKING)
-    named = [name for name in known if any(map(refusal.refers_to, _names(name, sent.withheld.get(name))))]
+    replayable = (*profile.replayed_fields, *sent.withheld, *_THINKING)
+    named = [name for name in replayable if any(map(refusal.refers_to, _names(name, sent.withheld.get(name))))]
     refused = [name for name in named if name in profile.replayed_fields and sent.has_parts]
     if refused and rules.COMPLAINT.search(words) and "signature" not in words:
         remaining = tuple(name for name in profile.replayed_fields if name not in refused)

@@ -222,14 +222,14 @@ class ChatAnswer(AnswerSoFar):
 
     def _take_usage(self, usage: object) -> None:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
-        read, said = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        if isinstance(usage, dict) and read is not None and said is not None:
+        sent, answered = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        if isinstance(usage, dict) and sent is not None and answered is not None:
             details, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
             cached = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
             self._usage = Usage(
-                read,
-                said,
-                min(read, cached),
+                sent,
+                answered,
+                min(sent, cached),
                 _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
                 _count(written, "reasoning_tokens") or 0,
             )

@@ -65,9 +65,9 @@ def redirected_to(location: str) -> str:
     return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."
 
 
-def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:
+def streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
     """Return the failure of an error event, or of a response's ``error``."""
-    body = ErrorBody.of({name: value for name, value in said.items() if (name, value) != ("type", "error")})
+    body = ErrorBody.of({name: value for name, value in error_body.items() if (name, value) != ("type", "error")})
     return with_status(body.failure(IN_STREAM))
 
 

@@ -103,8 +103,8 @@ class ResponsesAnswer(AnswerSoFar):
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.guessed()
         reason = self._found_reason()
-        found = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
-        calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in found]
+        item_calls = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
+        calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in item_calls]
         if self._settings.tool_choice == "none":
             calls, written = [], []
         if (calls or written) and reason is FinishReason.STOP:
@@ -193,8 +193,8 @@ class ResponsesAnswer(AnswerSoFar):
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
         """Take the event that ends the answer."""
-        said = response.get("status")
-        status = said if said in ("completed", "failed", "incomplete", "cancelled") else status
+        response_status = response.get("status")
+        status = response_status if response_status in ("completed", "failed", "incomplete", "cancelled") else status
         if status in ("failed", "cancelled"):
             error = response.get("error")
             text = error if isinstance(error, str) and error else f"The response is {status}."
@@ -260,14 +260,14 @@ def _message_text(whole: Mapping[str, Any]) -> str:
 
 
 def _usage(counts: Mapping[str, Any]) -> Usage | None:
-    asked, said = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    if asked is None or said is None:
+    sent, answered = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
+    if sent is None or answered is None:
         return None
     read, written = _mapping(counts.get("input_tokens_details")), _mapping(counts.get("output_tokens_details"))
     return Usage(
-        asked,
-        said,
-        min(asked, token_count(read.get("cached_tokens")) or 0),
+        sent,
+        answered,
+        min(sent, token_count(read.get("cached_tokens")) or 0),
         token_count(read.get("cache_write_tokens")) or 0,
         token_count(written.get("reasoning_tokens")) or 0,
     )

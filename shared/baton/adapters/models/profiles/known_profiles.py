@@ -207,7 +207,7 @@ def context_lengths(
 def learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
     """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
 
-    Declaring them gives the model the profile ``learned``, except for facts that cannot be declared, which are left out.
+    Declaring them gives the model the profile ``learned``, but for facts that cannot be declared. Those are left out.
     """
     facts: dict[str, JsonValue] = {}
     for field in fields(ModelProfile):
