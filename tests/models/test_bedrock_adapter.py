@@ -15,7 +15,7 @@ from botocore.credentials import Credentials
 from baton.adapters.models.bedrock.chat_model import BedrockChatModel
 from baton.adapters.models.bedrock.connection import BedrockConnection
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
-from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Content, Role
@@ -309,7 +309,7 @@ async def test_filters_are_reported_as_such(make: Make, text: str) -> None:
 
 
 async def test_a_guardrail_stops_an_answer_before_a_word_of_it(make: Make) -> None:
-    talk = Talk(make(guardrail=Guardrail("gr1abc", "1")), CLAUDE)
+    talk = Talk(make(guardrail=BedrockGuardrail("gr1abc", "1")), CLAUDE)
     talk.prompts.append(Prompt(Role.USER, "filter this"))
     chunks: list[ModelChunk] = []
     with pytest.raises(ContentFiltered):

@@ -65,9 +65,9 @@ async def test_a_filtered_question_or_answer_is_reported_as_such(
 
 
 async def test_what_a_guardrail_says_is_no_answer(stand_ins: StandIns) -> None:
-    from baton.adapters.models.bedrock.request import Guardrail
+    from baton.adapters.models.bedrock.request import BedrockGuardrail
 
-    async with adapter(stand_ins, CONVERSE[3], guardrail=Guardrail("abc1", "1")) as model:
+    async with adapter(stand_ins, CONVERSE[3], guardrail=BedrockGuardrail("abc1", "1")) as model:
         talk = Talk(model, CONVERSE[3])
         talk.prompts.append(Prompt(Role.USER, "filter this"))
         chunks = []

@@ -37,7 +37,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Cached(Generic[T]):
+class CachedValue(Generic[T]):
     """The result of ``read``, cached for all threads of this process. Only one thread reads at a time.
 
     A value is used for 300 s (``LIFESPAN``). Requests for a newer one call ``read`` at most every 30 s (``COOLDOWN``),

@@ -47,7 +47,7 @@ def _profile() -> Session | None:
     return parts.profile_session(settings.profile, settings.config_file, settings.credentials_file)
 
 
-def guardrail(provider: parts.Provider) -> parts.Guardrail | None:
+def guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
     """Return the guardrail of a provider, or that of the deployment.
 
     Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
@@ -62,7 +62,7 @@ def guardrail(provider: parts.Provider) -> parts.Guardrail | None:
             "BATON_BEDROCK_GUARDRAIL is in another region"
         )
     identifier, _, version = name.rpartition(":")
-    return parts.Guardrail(identifier, version)
+    return parts.BedrockGuardrail(identifier, version)
 
 
 def embedder(

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from baton.adapters.models.bedrock.chat_model import BedrockChatModel
     from baton.adapters.models.bedrock.connection import BedrockConnection, NoSession, profile_session
     from baton.adapters.models.bedrock.embedder import BedrockEmbedder
-    from baton.adapters.models.bedrock.request import Guardrail
+    from baton.adapters.models.bedrock.request import BedrockGuardrail
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.adapters.models.openai import OpenAIChatModel
     from baton.adapters.models.openai.aws_signing import AwsSigning

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
-from baton.adapters.models.prompt_layout import Layout, lay_out, plain_text
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out, plain_text
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.runs.tool_call import ToolCall
@@ -276,7 +276,7 @@ PROFILES = [
 
 def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role, str]]:
     pieces = [(plain_text(prompt.content),) for prompt in prompts]
-    return [(message.role, message.text) for message in lay_out(prompts, pieces, Layout(profile, ""))]
+    return [(message.role, message.text) for message in lay_out(prompts, pieces, PromptLayout(profile, ""))]
 
 
 @pytest.mark.parametrize("expected", JOURNEYS.values(), ids=JOURNEYS)

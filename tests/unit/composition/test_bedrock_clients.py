@@ -10,7 +10,7 @@ from botocore.session import Session
 
 from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
-from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.adapters.models.bedrock.signing import NoCredentials
 from baton.composition.bedrock import aws_session, connection, guardrail, region_of
 from baton.composition.ports import Ports
@@ -91,18 +91,18 @@ def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pyt
 def test_a_guardrail_has_its_id_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guardrail(BEDROCK) is None
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
-    assert guardrail(BEDROCK) == Guardrail("gr1abc", "3")
+    assert guardrail(BEDROCK) == BedrockGuardrail("gr1abc", "3")
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", f"{ARN}:DRAFT")
-    assert guardrail(BEDROCK) == Guardrail(ARN, "DRAFT")
+    assert guardrail(BEDROCK) == BedrockGuardrail(ARN, "DRAFT")
 
 
 def test_no_provider_in_another_region_escapes_the_guardrail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
     with pytest.raises(ValueError, match="us-west-2 has no `guardrail`"):
         guardrail(ELSEWHERE)
-    assert guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == Guardrail("gr2", "1")
+    assert guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == BedrockGuardrail("gr2", "1")
     monkeypatch.setenv("BATON_BEDROCK_REGION", "us-west-2")
-    assert guardrail(ELSEWHERE) == Guardrail("gr1abc", "3")
+    assert guardrail(ELSEWHERE) == BedrockGuardrail("gr1abc", "3")
 
 
 def test_embeddings_come_from_the_provider_that_the_models_name_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.cached_value import Cached
+from baton.adapters.cached_value import CachedValue
 from baton.domain.errors import NotFound, StoreUnavailable
 from tests.unit.identity.signing import Monotonic
 
@@ -34,11 +34,11 @@ def source() -> Source:
 
 
 @pytest.fixture
-def cached(source: Source, time: Monotonic) -> Cached[int]:
-    return Cached(source, monotonic=time)
+def cached(source: Source, time: Monotonic) -> CachedValue[int]:
+    return CachedValue(source, monotonic=time)
 
 
-def test_a_value_serves_five_minutes(cached: Cached[int], time: Monotonic) -> None:
+def test_a_value_serves_five_minutes(cached: CachedValue[int], time: Monotonic) -> None:
     assert cached.get() == 1
     time.pass_(299)
     assert cached.get() == 1
@@ -46,7 +46,7 @@ def test_a_value_serves_five_minutes(cached: Cached[int], time: Monotonic) -> No
     assert cached.get() == 2
 
 
-def test_a_fresh_value_is_read_every_thirty_seconds_at_most(cached: Cached[int], time: Monotonic) -> None:
+def test_a_fresh_value_is_read_every_thirty_seconds_at_most(cached: CachedValue[int], time: Monotonic) -> None:
     assert cached.renewed() == 1
     time.pass_(29)
     assert cached.renewed() == 1
@@ -55,7 +55,7 @@ def test_a_fresh_value_is_read_every_thirty_seconds_at_most(cached: Cached[int],
     assert cached.get() == 2
 
 
-def test_an_outage_leaves_the_last_value_for_an_hour(cached: Cached[int], source: Source, time: Monotonic) -> None:
+def test_an_outage_leaves_the_last_value_for_an_hour(cached: CachedValue[int], source: Source, time: Monotonic) -> None:
     assert cached.get() == 1
     source.error = StoreUnavailable
     time.pass_(3599)
@@ -67,7 +67,7 @@ def test_an_outage_leaves_the_last_value_for_an_hour(cached: Cached[int], source
 
 
 def test_a_failing_source_is_read_every_five_seconds_at_most(
-    cached: Cached[int], source: Source, time: Monotonic
+    cached: CachedValue[int], source: Source, time: Monotonic
 ) -> None:
     source.error = NotFound
     for _ in range(10):
@@ -79,9 +79,9 @@ def test_a_failing_source_is_read_every_five_seconds_at_most(
     assert cached.get() == 3
 
 
-def test_a_bug_is_not_an_outage(cached: Cached[int], time: Monotonic) -> None:
+def test_a_bug_is_not_an_outage(cached: CachedValue[int], time: Monotonic) -> None:
     def broken() -> int:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        Cached(broken, monotonic=time).get()
+        CachedValue(broken, monotonic=time).get()

@@ -21,7 +21,7 @@ class AgentFileError(Exception):
     """The agent files cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
 
 
-class Source(Protocol):
+class AgentSource(Protocol):
     """The text that declares an agent."""
 
     def problem(self, path: Sequence[str | int], what: str, /) -> str:
@@ -35,7 +35,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    source: Source
+    source: AgentSource
     file: str
     definition: AgentDefinition
     is_described: bool = True
@@ -49,7 +49,7 @@ class AgentFiles:
         """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _default(definitions, default_main)
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, AgentSource] = {}
 
     def take(self, newer: AgentFiles) -> None:
         """Use the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""

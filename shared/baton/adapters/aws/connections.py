@@ -37,7 +37,7 @@ _NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWant
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The answer to a request."""
 
     status: int
@@ -48,7 +48,7 @@ class Answer:
     """True if the server closes the connection after it."""
 
 
-class Connections:
+class OriginConnections:
     """Connections to one origin. Event loops and threads may share them."""
 
     def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, most_idle: int) -> None:
@@ -60,7 +60,7 @@ class Connections:
         self._idle: deque[socket.socket] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
-    async def send(self, request: bytes, *, seconds: float) -> Answer:
+    async def send(self, request: bytes, *, seconds: float) -> HttpAnswer:
         """Send a request and return its answer, of which a part must arrive every ``seconds``, including while
         connecting.
 
@@ -161,10 +161,10 @@ class _Exchange:
         self._unsent = memoryview(request)
         self._seconds = seconds
         self._reading = _Reading()
-        self._ended: asyncio.Future[Answer] = self._loop.create_future()
+        self._ended: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._has_writer = False
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> HttpAnswer:
         """Send the request and return the answer. Raises ``OSError`` and ``HTTPException``."""
         loop, descriptor = self._loop, self._socket.fileno()
         loop.add_reader(descriptor, self._read)
@@ -232,7 +232,7 @@ class _Reading:
         self._body_at = 0
         self._chunks: list[bytes] = []
 
-    def take(self, piece: bytes) -> Answer | None:
+    def take(self, piece: bytes) -> HttpAnswer | None:
         """Add a piece, and return the answer if it is whole now. Raises ``HTTPException`` and ``ValueError``."""
         self._bytes += piece
         while self._status is None or self._status < 200:  # others announce another answer
@@ -262,7 +262,7 @@ class _Reading:
             self._headers[name.lower()] = value.strip()
         return True
 
-    def _read_chunks(self) -> Answer | None:
+    def _read_chunks(self) -> HttpAnswer | None:
         while True:
             line_end = self._bytes.find(b"\r\n", self._body_at)
             if line_end < 0:
@@ -276,7 +276,7 @@ class _Reading:
             self._chunks.append(bytes(self._bytes[start : start + size]))
             self._body_at = start + size + 2
 
-    def _make_answer(self, body: bytes, end: int) -> Answer:
+    def _make_answer(self, body: bytes, end: int) -> HttpAnswer:
         assert self._status is not None  # noqa: S101 - the head was read
         closes = self._version == "HTTP/1.0" or self._headers.get("connection", "").lower() == "close"
-        return Answer(self._status, self._headers, body, is_last=closes or len(self._bytes) > end)
+        return HttpAnswer(self._status, self._headers, body, is_last=closes or len(self._bytes) > end)

@@ -25,10 +25,10 @@ from botocore.serialize import create_serializer
 from botocore.utils import get_environ_proxies
 
 from baton.adapters.aws import blocking_calls as aws
-from baton.adapters.aws.connections import Connections
+from baton.adapters.aws.connections import OriginConnections
 from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.adapters.aws.session import CredentialSource, own_session
-from baton.adapters.aws.signature import Signature
+from baton.adapters.aws.signature import AwsSignature
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.errors import StoreUnavailable
 
@@ -75,11 +75,11 @@ class DirectOperations:
         self._service = self._model.service_id.hyphenize()
         self._credentials = credentials
         self._endpoint = meta.endpoint_url.rstrip("/")
-        self._signature = Signature(meta.region_name, self._model.signing_name, self._endpoint)
+        self._signature = AwsSignature(meta.region_name, self._model.signing_name, self._endpoint)
         self._serializer = create_serializer(self._model.resolved_protocol)
         self._parser = create_parser(self._model.resolved_protocol)
         self._write, self._read = write, read
-        self._connections = Connections(
+        self._connections = OriginConnections(
             self._endpoint,
             connect_seconds=config.connect_timeout,
             read_seconds=config.read_timeout,

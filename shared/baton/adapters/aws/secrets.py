@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from baton.adapters.cached_value import Cached
+from baton.adapters.cached_value import CachedValue
 from baton.domain.errors import InternalError, NotFound
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CachedSecrets(ABC, Generic[C]):
         self._monotonic = monotonic
         self._client: C | None = None
         self._lock = threading.Lock()
-        self._cached: LRUCache[str, Cached[str]] = LRUCache(MAX_SECRETS)
+        self._cached: LRUCache[str, CachedValue[str]] = LRUCache(MAX_SECRETS)
 
     def get(self, name: str) -> str:
         """Return the value, at most 300 s old."""
@@ -46,11 +46,11 @@ class CachedSecrets(ABC, Generic[C]):
         """Return the value, at most 30 s old."""
         return self._of(name).renewed()
 
-    def _of(self, name: str) -> Cached[str]:
+    def _of(self, name: str) -> CachedValue[str]:
         with self._lock:
             cached = self._cached.get(name)
             if cached is None:
-                cached = self._cached[name] = Cached(partial(self._read, name), monotonic=self._monotonic)
+                cached = self._cached[name] = CachedValue(partial(self._read, name), monotonic=self._monotonic)
             return cached
 
     @abstractmethod

@@ -21,7 +21,7 @@ _UNSIGNED = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trac
 """Headers that servers in between may change."""
 
 
-class Signature:
+class AwsSignature:
     """A signer of requests to one service in one region."""
 
     def __init__(self, region: str, service: str, endpoint: str) -> None:

@@ -13,7 +13,7 @@ from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSetting
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelQuestion:
     """A question to a model."""
 
     settings: ModelSettings
@@ -72,12 +72,12 @@ class OpenedAnswer(Protocol):
 class ModelApi(Protocol):
     """One API of models."""
 
-    async def open(self, question: Question, form: RequestForm) -> OpenedAnswer:
-        """Send the request and return its answer. Raises ``Refused`` and ``ProviderFailure``, and may time out."""
+    async def open(self, question: ModelQuestion, form: RequestForm) -> OpenedAnswer:
+        """Send the request and return its answer. Raises ``RefusedQuestion``, ``ProviderFailure`` and time-outs."""
         ...
 
 
-class Refused(Exception):
+class RefusedQuestion(Exception):
     """An endpoint refused a request that held ``sent``."""
 
     def __init__(self, failure: ProviderFailure, sent: SentFeatures) -> None:

@@ -15,7 +15,7 @@ from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen, 
 from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted, content_size
 from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
+from baton.adapters.models.model_api import ModelApi, ModelQuestion, OpenedAnswer, RefusedQuestion
 from baton.adapters.models.profiles.known_profiles import Profiles, learned_facts
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
 from baton.concurrency.tasks import off_loop
@@ -65,7 +65,7 @@ class ModelCalls:
         self._backoff = backoff
         self._breakers = breakers
 
-    async def stream(self, question: Question, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
+    async def stream(self, question: ModelQuestion, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
         """Yield the answer; see ``ChatModel.stream``. ``secret`` returns the text that logs must not show.
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
@@ -88,7 +88,7 @@ class ModelCalls:
                         for chunk in last:
                             yield chunk
                         return
-                    except (Refused, ProviderFailure, ModelError, TimeoutError) as failure:
+                    except (RefusedQuestion, ProviderFailure, ModelError, TimeoutError) as failure:
                         pause = await self._pause_after(failure, attempt, settings.model, secret)
                     await asyncio.sleep(pause)
         except CircuitOpen as left_alone:
@@ -117,7 +117,7 @@ class ModelCalls:
         """Return the seconds until the next attempt, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
         failure = _failure_of(error)
-        if isinstance(error, Refused) and await attempt.adapts(error, now):
+        if isinstance(error, RefusedQuestion) and await attempt.adapts(error, now):
             self._log(failure, model, attempt.number, "The model refused; asking in another form", secret)
             return 0.0
         if isinstance(error, ModelError) and not _is_outage(error):
@@ -143,7 +143,7 @@ class ModelCalls:
 class _Attempt:
     """The current attempt at a call, and the form of its request."""
 
-    def __init__(self, question: Question, profile: ModelProfile) -> None:
+    def __init__(self, question: ModelQuestion, profile: ModelProfile) -> None:
         """``profile`` is what is known of the model. All attempts begin within the time limit of the question."""
         self.profile = profile
         self.form = RequestForm(profile)
@@ -157,11 +157,11 @@ class _Attempt:
         self._adaptations = 0
 
     @property
-    def question(self) -> Question:
+    def question(self) -> ModelQuestion:
         """The question without the values of settings that the model refuses."""
         return replace(self._question, settings=without_refused(self._question.settings, self.form.profile))
 
-    async def adapts(self, refused: Refused, now: float) -> bool:
+    async def adapts(self, refused: RefusedQuestion, now: float) -> bool:
         """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
@@ -180,7 +180,7 @@ class _Reading:
     It learns how the form of the answer differs from the model's profile.
     """
 
-    def __init__(self, profiles: Profiles, question: Question, attempt: _Attempt, answer: OpenedAnswer) -> None:
+    def __init__(self, profiles: Profiles, question: ModelQuestion, attempt: _Attempt, answer: OpenedAnswer) -> None:
         self._profiles = profiles
         self._question = question
         self._form = attempt.form
@@ -195,7 +195,7 @@ class _Reading:
     async def next(self) -> Sequence[ModelChunk] | None:
         """Return the next chunks; None after the last ones of the stream.
 
-        Raises ``Refused``, ``ProviderFailure``, ``ModelError`` and ``TimeoutError``.
+        Raises ``RefusedQuestion``, ``ProviderFailure``, ``ModelError`` and ``TimeoutError``.
         """
         answer = self._answer
         if answer.is_cut:
@@ -220,7 +220,7 @@ class _Reading:
             if answer.reason is not None:
                 return None  # The answer is complete. Only its token counts are missing.
             if isinstance(failure, ProviderFailure) and self._is_empty:
-                raise Refused(failure, answer.sent) from None
+                raise RefusedQuestion(failure, answer.sent) from None
             if isinstance(failure, ProviderFailure) and isinstance(failure.error, ContextTooLong):
                 answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
                 return None
@@ -264,7 +264,7 @@ class _Reading:
 
 def _failure_of(error: Exception) -> ProviderFailure:
     """Return the failure as it is logged."""
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedQuestion):
         return error.failure
     if isinstance(error, ProviderFailure):
         return error
@@ -280,7 +280,7 @@ def _for_operators(failure: ProviderFailure, secret: Callable[[], str]) -> Model
     return error
 
 
-def _with_dropped(finished: Finished, question: Question, form: RequestForm) -> Finished:
+def _with_dropped(finished: Finished, question: ModelQuestion, form: RequestForm) -> Finished:
     """Return the end of an answer with the names of everything that its model did not get."""
     contents = [prompt.content for prompt in question.prompts]
     names = left_out(question.settings, contents, question.attachments.media_types, form.profile)

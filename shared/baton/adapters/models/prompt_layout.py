@@ -30,7 +30,7 @@ _JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PromptLayout:
     """The layout of one request's prompts."""
 
     profile: ModelProfile
@@ -41,7 +41,7 @@ class Layout:
     """True if calls and their results are text, because the request declares no tools."""
 
 
-def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: Layout) -> list[LaidMessage]:
+def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: PromptLayout) -> list[LaidMessage]:
     """Return the messages of a request. ``pieces`` has the content of each prompt, attachments read."""
     profile = layout.profile
     last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
@@ -73,7 +73,9 @@ def plain_text(content: Content) -> str:
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
-def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head: bool, is_current: bool) -> LaidMessage:
+def _laid(
+    prompt: Prompt, pieces: tuple[Piece, ...], layout: PromptLayout, *, is_head: bool, is_current: bool
+) -> LaidMessage:
     profile = layout.profile
     if prompt.role is Role.SYSTEM:
         text = encodable(plain_text(prompt.content))
@@ -107,7 +109,7 @@ def _laid(prompt: Prompt, pieces: tuple[Piece, ...], layout: Layout, *, is_head:
     return LaidMessage(Role.USER, safe, ends_prefix=prompt.ends_prefix)  # also a result without its call
 
 
-def _own_parts(parts: ProviderParts | None, layout: Layout, *, is_current: bool) -> ProviderParts | None:
+def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
     """Return the parts that go back to this model now."""
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None

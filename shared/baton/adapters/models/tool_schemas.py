@@ -45,7 +45,7 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTools:
+class ModelTools:
     """The tools of one request, and their names at the model's endpoint."""
 
     tools: tuple[OfferedTool, ...] = ()
@@ -70,7 +70,7 @@ class OfferedTools:
         return next((candidate for candidate in (name, bare, short) if candidate in offered), None)
 
 
-def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> OfferedTools:
+def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> ModelTools:
     """Return the tools as the model takes them. ``called`` are names in the history, which are changed alike.
 
     Raises ``ModelRefused`` for more tools than the model takes.
@@ -86,7 +86,7 @@ def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequ
         if not re.fullmatch(profile.tool_names, name):
             outside[name] = _fitting_name(name, profile.tool_names, taken)
             taken.add(outside[name])
-    return OfferedTools(
+    return ModelTools(
         tuple(
             OfferedTool(
                 outside.get(tool.name, tool.name), encodable(tool.description), _schema(tool.parameters, profile)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from baton.adapters.cached_value import Cached
+from baton.adapters.cached_value import CachedValue
 from baton.adapters.tokens.timed_requests import TimedRequests
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
@@ -42,7 +42,7 @@ class IssuerKeys:
     ) -> None:
         self.issuer = issuer
         self._schemes = ("https", "http") if allow_http else ("https",)
-        self._keys: Cached[Keys] = Cached(self._fetch_keys, monotonic=monotonic)
+        self._keys: CachedValue[Keys] = CachedValue(self._fetch_keys, monotonic=monotonic)
 
     def find(self, kid: str, algorithm: str) -> jwt.PyJWK | None:
         """Return the key ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""

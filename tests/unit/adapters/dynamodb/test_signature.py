@@ -12,7 +12,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.aws.signature import Signature
+from baton.adapters.aws.signature import AwsSignature
 
 REGION = "eu-central-1"
 ENDPOINTS = ["https://dynamodb.eu-central-1.amazonaws.com", "http://127.0.0.1:8000", "http://[::1]:8000"]
@@ -31,7 +31,7 @@ def test_a_request_is_signed_as_by_botocore(
     request = AWSRequest("POST", f"{endpoint}{path}", headers=headers, data=body)
     with mock.patch("botocore.auth.get_current_datetime", return_value=moment.replace(tzinfo=None)):
         SigV4Auth(credentials, "dynamodb", REGION).add_auth(request)
-    signed = Signature(REGION, "dynamodb", endpoint).sign(
+    signed = AwsSignature(REGION, "dynamodb", endpoint).sign(
         "POST", path, headers, body, credentials.get_frozen_credentials(), now=moment.timestamp()
     )
     assert signed["Authorization"] == request.headers["Authorization"]
@@ -40,8 +40,8 @@ def test_a_request_is_signed_as_by_botocore(
 
 
 def test_another_day_and_another_secret_have_another_key() -> None:
-    kept = Signature(REGION, "dynamodb", ENDPOINTS[0])
+    kept = AwsSignature(REGION, "dynamodb", ENDPOINTS[0])
     for secret, now in (("one", 0.0), ("one", 90_000.0), ("two", 90_000.0), ("one", 0.0)):
         credentials = Credentials("AKID", secret).get_frozen_credentials()
-        alone = Signature(REGION, "dynamodb", ENDPOINTS[0]).sign("POST", "/", {}, b"{}", credentials, now=now)
+        alone = AwsSignature(REGION, "dynamodb", ENDPOINTS[0]).sign("POST", "/", {}, b"{}", credentials, now=now)
         assert kept.sign("POST", "/", {}, b"{}", credentials, now=now) == alone

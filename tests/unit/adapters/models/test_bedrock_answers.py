@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
@@ -39,7 +39,7 @@ from tests.unit.adapters.models.scripted_bedrock import (
     text_of,
 )
 
-GUARDRAIL = Guardrail("gr1abc", "2")
+GUARDRAIL = BedrockGuardrail("gr1abc", "2")
 SIGNED = reasoning({"text": "I add "}, {"text": "them."}, {"signature": "c2ln"}, index=0)
 
 

@@ -14,7 +14,7 @@ from botocore.validate import ParamValidator
 
 from baton.adapters.models.bedrock.media import MAX_DOCUMENTS
 from baton.adapters.models.bedrock.messages import is_allowed_after
-from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Content, Role
@@ -301,7 +301,7 @@ async def test_further_fields_go_to_the_model_but_replace_none_of_batons(bedrock
         "guardrailConfig": {"guardrailIdentifier": "none"},
         "additionalModelRequestFields": {"seed": 1},
     }
-    guarded = model_over(bedrock, guardrail=Guardrail("gr1abc", "2"))
+    guarded = model_over(bedrock, guardrail=BedrockGuardrail("gr1abc", "2"))
     chunks = await ask(bedrock, model=guarded, extra=extra)
     assert bedrock.body["additionalModelRequestFields"] == {"top_k": 5, "seed": 1}
     assert bedrock.body["serviceTier"] == {"type": "flex"}

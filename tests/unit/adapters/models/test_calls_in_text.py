@@ -9,7 +9,7 @@ import pytest
 from baton.adapters.models.answers.call_markup import MAX_CALLS, MAX_PYTHON
 from baton.adapters.models.answers.thinking_tags import ThinkingTags
 from baton.adapters.models.answers.written_calls import WrittenCalls
-from baton.adapters.models.tool_schemas import OfferedTool, OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools, OfferedTool
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, ToolSpec
 from tests.unit.adapters.models import chat_endpoint
 from tests.unit.adapters.models.responses_endpoint import calls_of, text_of
@@ -218,7 +218,7 @@ async def test_values_that_json_has_not_do_not_end_a_turn(api: str, value: str) 
 )
 async def test_long_texts_of_blanks_are_looked_at_once(text: str) -> None:
     # A search that takes the square of their length runs into the time limit of tests.
-    tools = OfferedTools((OfferedTool("lookup", "Looks up.", {"type": "object"}),))
+    tools = ModelTools((OfferedTool("lookup", "Looks up.", {"type": "object"}),))
     tags, calls = ThinkingTags(), WrittenCalls(tools, reads_bare=True)
     said = "".join(calls.take(tags.take(text[at : at + 4]).text) for at in range(0, len(text), 4))
     rest, _ = calls.end(cut=False)

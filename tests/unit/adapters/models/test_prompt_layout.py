@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
-from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, Layout, lay_out, plain_text
+from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, PromptLayout, lay_out, plain_text
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
@@ -48,7 +48,7 @@ def result(text: str, call_id: str = "call_1") -> Prompt:
 
 def laid(prompts: Sequence[Prompt], profile: ModelProfile = PLAIN, *, sends_parts: bool = True) -> list[LaidMessage]:
     pieces = [(plain_text(prompt.content),) for prompt in prompts]
-    return lay_out(prompts, pieces, Layout(profile, HERE, sends_parts=sends_parts))
+    return lay_out(prompts, pieces, PromptLayout(profile, HERE, sends_parts=sends_parts))
 
 
 def shown(prompts: Sequence[Prompt], profile: ModelProfile = PLAIN) -> list[tuple[str, str]]:

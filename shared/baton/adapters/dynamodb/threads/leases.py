@@ -47,7 +47,7 @@ def _end_of_lease(now: datetime, seconds: float) -> datetime:
     return from_millis(to_millis(now + timedelta(seconds=seconds)))
 
 
-class Leases:
+class DynamoLeases:
     """The part of the thread store that manages leases and commits."""
 
     def __init__(self, table: Table, clock: Clock, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> None:

@@ -21,7 +21,7 @@ from baton.adapters.dynamodb.threads.history_check import (
     mark_before,
     may_be_checked,
 )
-from baton.adapters.dynamodb.threads.leases import Leases
+from baton.adapters.dynamodb.threads.leases import DynamoLeases
 from baton.adapters.dynamodb.threads.message_items import SUMMARY, ordinal_of, pack_message, unpack_message
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.tenants.identity import Scope
@@ -47,7 +47,7 @@ PAGE_SIZE = 1024 * 1024
 """Characters, or stored bytes, after which a page of messages ends, whatever its limit."""
 
 
-class Messages(Leases):
+class DynamoMessages(DynamoLeases):
     """The part of the thread store that stores messages."""
 
     def __init__(

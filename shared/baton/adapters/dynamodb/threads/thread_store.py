@@ -10,7 +10,7 @@ from datetime import UTC
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shards import LISTING, batches, newest_first
-from baton.adapters.dynamodb.threads.messages import Messages
+from baton.adapters.dynamodb.threads.messages import DynamoMessages
 from baton.adapters.dynamodb.threads.thread_item import listed_at, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode, decode_text, encode, encode_text
@@ -24,7 +24,7 @@ SEARCHED_AT_ONCE = 100
 """Threads that a search loads with one request, if they are not of one hour."""
 
 
-class DynamoThreadStore(Messages):
+class DynamoThreadStore(DynamoMessages):
     """``ThreadStore`` on one table, with large messages in S3."""
 
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:

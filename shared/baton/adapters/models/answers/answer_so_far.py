@@ -11,7 +11,7 @@ from baton.adapters.models.answers.written_calls import WrittenCalls
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.text import first_bytes, utf8_size
@@ -34,7 +34,7 @@ class AnswerSoFar(ABC):
         settings: ModelSettings,
         profile: ModelProfile,
         origin: str,
-        tools: OfferedTools,
+        tools: ModelTools,
         sent: SentFeatures,
     ) -> None:
         self.reason: FinishReason | None = None

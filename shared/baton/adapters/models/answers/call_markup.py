@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 
 OPENINGS = (
     *(f"<{name}>" for name in ("tool_call", "tool_calls", "toolcall", "function_call", "function_calls")),
@@ -91,7 +91,7 @@ class WrittenCall:
     """JSON; the text as the model wrote it if it cannot be read."""
 
 
-def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[WrittenCall]:
+def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCall]:
     """Return the calls that ``text``, from its first mark to the end of the answer, consists of.
 
     Nothing is returned for a text that is something else, or names no tool that is offered. A call with a mark that
@@ -109,7 +109,7 @@ def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[Written
     return calls if any(tools.offered_name(call.name) is not None for call in calls) else []
 
 
-def _unreadable(text: str, tools: OfferedTools) -> list[WrittenCall]:
+def _unreadable(text: str, tools: ModelTools) -> list[WrittenCall]:
     names = "|".join(re.escape(tool.name) for tool in tools.tools)
     start = 0
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
@@ -126,7 +126,7 @@ def _unreadable(text: str, tools: OfferedTools) -> list[WrittenCall]:
 class _Reader:
     """A reader of one text."""
 
-    def __init__(self, text: str, tools: OfferedTools, *, is_bare: bool) -> None:
+    def __init__(self, text: str, tools: ModelTools, *, is_bare: bool) -> None:
         self._text = text
         self._at = 0
         self._tools = tools

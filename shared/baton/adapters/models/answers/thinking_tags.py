@@ -24,7 +24,7 @@ SURE_TAGS: Mapping[str, str] = MappingProxyType(
         "<|start_thinking|>": "<|end_thinking|>",  # Command
     }
 )
-"""Tags of thinking, in lower case, that are nothing else anywhere in an answer.
+"""Tags of thinking, in lower case, that never mean anything else in an answer.
 
 The closing ones count alone, because a model's template may put the opening ones into the prompt.
 """
@@ -53,7 +53,7 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
 )
 """Tags around the answer that follows thinking, which some models write."""
 MAX_BLANKS = 1_000
-"""Blanks that are held back until words show what they are: before all words, and behind a tag."""
+"""Blanks to hold back, at the start and after a tag, until the next words show whether they are thinking."""
 _CLOSINGS = tuple(SURE_TAGS.values())
 _MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
 _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
@@ -89,7 +89,7 @@ class ThinkingTags:
         self._held = ""
         """Text that may be the beginning of a mark."""
         self._undecided = ""
-        """The tag that the held text begins with, if what it is depends on the words behind it."""
+        """The tag at the start of the held text, if its meaning depends on the next words."""
         self._open = ""
         self._close = ""
         """The marks around the current thought; empty outside of thoughts."""
@@ -99,13 +99,12 @@ class ThinkingTags:
         """The tag that ends the answer, if one has begun it."""
         self._harmony: Harmony | None = None
         self._is_before_harmony = False
-        """True if words stand before the first message that has a head, which says what they are."""
+        """True if there are words before the first message with a head. The head decides what they are."""
         self._waits_for_close = thinks_first
         self._waiting: list[str] = []
         self._said: list[str] = []
         self._has_said_words = False
-        """True if any text said or held back is more than blank. To look at all of it for each piece would be
-        quadratic in the answer's length."""
+        """True if any text so far is more than blank. Looking through it for each piece is quadratic in its length."""
         self._has_thought = False
         self._marks = 0
         self._answer: list[str] = []
@@ -115,7 +114,7 @@ class ThinkingTags:
         """True if a closing tag without an opening one has ended thinking."""
 
     def take(self, text: str) -> Separated:
-        """Return what of ``text``, and of text held back before, is known to be the answer's or thinking."""
+        """Add ``text``. Return what is now certain to be answer or thinking; the rest stays held back."""
         if self._is_plain and not self._held and _FIRST.search(text) is None:
             self._said.append(text)
             return Separated(text)
@@ -147,11 +146,11 @@ class ThinkingTags:
 
     @property
     def _is_plain(self) -> bool:
-        """True among words of the answer, where nothing but a mark matters."""
+        """True within the answer's words, where only a mark changes anything."""
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
 
     def _waits_for_words(self, blanks: str) -> bool:
-        """Return whether more blanks behind an undecided tag decide nothing. They are kept up to ``MAX_BLANKS``."""
+        """Return whether ``text`` adds blanks to an undecided tag, which decide nothing. Keeps up to ``MAX_BLANKS``."""
         if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
             return False
         if len(self._held) < len(self._undecided) + MAX_BLANKS:
@@ -197,7 +196,7 @@ class ThinkingTags:
         return True
 
     def _begin(self) -> bool:
-        """Read what stands before all words: blanks, and what begins a thought or the answer.
+        """Read the text before the first word: blanks, and a mark that begins a thought or the answer.
 
         Returns False if more text is needed.
         """
@@ -265,7 +264,7 @@ class ThinkingTags:
         self._held = mark + self._held
 
     def _ends_thinking(self, before: str, after: str) -> bool | None:
-        """Return whether a closing tag ends thinking that no tag has opened; None if that depends on what follows."""
+        """Return whether a closing tag without an opening one ends thinking; None if the next text decides."""
         lowered = before.lower()
         if self.closed_unopened or any(tag in lowered for tag in TAGS):
             return False
@@ -290,7 +289,7 @@ class ThinkingTags:
         self._has_said_words = self._has_said_words or bool(text.strip())
 
     def _add(self, passages: Sequence[Passage]) -> None:
-        """Take what messages hold. Words before the first head are thinking if that is the answer's."""
+        """Add the parts of messages. Words before the first head are thinking if that head begins the answer."""
         channel = self._harmony.first_channel if self._harmony is not None else None
         if channel is not None and self._is_before_harmony:
             self._is_before_harmony = False

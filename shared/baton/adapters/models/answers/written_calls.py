@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baton.adapters.models.answers.call_markup import BARE, OPENINGS, read_calls
 from baton.adapters.models.answers.quoted_text import MAX_MARKS, Beginnings, is_quoted
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
 
 MAX_UNNAMED = 2_000
@@ -42,7 +42,7 @@ class WrittenCalls:
     behind them or of tools that are not offered, are no calls.
     """
 
-    def __init__(self, tools: OfferedTools, *, reads_bare: bool) -> None:
+    def __init__(self, tools: ModelTools, *, reads_bare: bool) -> None:
         """``reads_bare``: calls without marks are read too, which are JSON as answers may be."""
         self._tools = tools
         self._reads_bare = reads_bare

@@ -20,13 +20,13 @@ _TEXT_TYPES = re.compile(
     r"|application/(csv|javascript|markdown|rtf|sql|toml|x-ndjson|x-sh|x-yaml|typescript|x-javascript)|image/svg\+xml"
 )
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
-"""Characters of which text has next to none, and what stands for bytes that are none."""
+"""Characters that are rare in text, and the replacement character."""
 _SAMPLE = 256 * 1024
-"""Characters by which a file is found to be text."""
+"""Characters that decide whether a file is text."""
 _SPACE = b" \t\r\n\f\xef\xbb\xbf"
 _PDF_MARK = b"%PDF-"
 _PDF_WITHIN = 1024
-"""Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
+"""Readers accept the mark of a PDF within so many bytes (ISO 32000-1, annex H)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENTRY = b"PK\x01\x02"
 _MAX_ENTRIES = 20_000
@@ -40,7 +40,7 @@ class FileKind(StrEnum):
     IMAGE = "image"
     DOCUMENT = "document"
     OTHER = "other"
-    """Nothing: no model gets it."""
+    """No model gets the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ _MARKS = (
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
 _DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
-"""An archive that cannot be read, and should be an Office file."""
+"""An unreadable archive that was announced as an Office file."""
 _BMP = FileType(FileKind.OTHER, "image/bmp", "a BMP image")
 _WEBP = FileType(FileKind.IMAGE, "image/webp", "a WebP image")
 _HEIF = FileType(FileKind.OTHER, "image/heif", "an HEIF image")

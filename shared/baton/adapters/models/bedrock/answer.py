@@ -16,7 +16,7 @@ from baton.adapters.models.bedrock.failures import answered_failure, broken_fail
 from baton.adapters.models.bedrock.request import ConverseRequest
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
@@ -49,7 +49,7 @@ class ConverseAnswer(AnswerSoFar):
         settings: ModelSettings,
         profile: ModelProfile,
         origin: str,
-        tools: OfferedTools,
+        tools: ModelTools,
         note_insisting: Callable[[ModelSettings], None],
     ) -> None:
         """``note_insisting`` takes the settings of a model that calls tools, silently, where it may call none."""

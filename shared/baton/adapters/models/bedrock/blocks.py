@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.adapters.models.bedrock.reasoning import kept_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
@@ -90,7 +90,7 @@ class AnswerBlocks:
         for block in self._blocks.values():
             block.length = 0
 
-    def calls(self, tools: OfferedTools, *, cut: bool) -> list[ToolCall]:
+    def calls(self, tools: ModelTools, *, cut: bool) -> list[ToolCall]:
         """Return the calls, without those whose arguments were ``cut`` off.
 
         Raises ``ModelUnavailable`` for a call that names no tool.

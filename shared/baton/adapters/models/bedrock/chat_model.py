@@ -17,16 +17,16 @@ from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.bedrock.answer import ConverseAnswer
 from baton.adapters.models.bedrock.connection import BedrockConnection
 from baton.adapters.models.bedrock.events import JSON_TYPE, Events
-from baton.adapters.models.bedrock.request import ConverseRequest, Guardrail, converse_request
+from baton.adapters.models.bedrock.request import BedrockGuardrail, ConverseRequest, converse_request
 from baton.adapters.models.learning import RequestForm
 from baton.adapters.models.learning.failure import Backoff, ProviderFailure
-from baton.adapters.models.model_api import Question, Refused
+from baton.adapters.models.model_api import ModelQuestion, RefusedQuestion
 from baton.adapters.models.model_calls import ModelCalls
 from baton.adapters.models.profiles.bedrock_profiles import HOST
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_text
-from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out, with_calls_as_text
+from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.concurrency.tasks import off_loop
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelCaller, ModelChunk, ModelSettings, Prompt, ToolSpec
@@ -48,7 +48,7 @@ class BedrockChatModel:
         self,
         connection: BedrockConnection,
         *,
-        guardrail: Guardrail | None = None,
+        guardrail: BedrockGuardrail | None = None,
         sends_metadata: bool = False,
         max_retries: int = 3,
         backoff_seconds: float = 0.5,
@@ -77,7 +77,7 @@ class BedrockChatModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
-        return self._calls.stream(Question(settings, prompts, tools, Attachments(thread_files, self._reader)), str)
+        return self._calls.stream(ModelQuestion(settings, prompts, tools, Attachments(thread_files, self._reader)), str)
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
@@ -92,7 +92,7 @@ class Converse:
     """``ModelApi`` over Converse and ConverseStream."""
 
     def __init__(
-        self, connection: BedrockConnection, *, guardrail: Guardrail | None = None, sends_metadata: bool = False
+        self, connection: BedrockConnection, *, guardrail: BedrockGuardrail | None = None, sends_metadata: bool = False
     ) -> None:
         self._connection = connection
         self._guardrail = guardrail
@@ -100,12 +100,12 @@ class Converse:
         self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
         """Models that have called tools where none may be called, instead of answering, in a conversation."""
 
-    async def open(self, question: Question, form: RequestForm) -> ConverseAnswer:
+    async def open(self, question: ModelQuestion, form: RequestForm) -> ConverseAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"{HOST}/{settings.model}"
         pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
-        laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
+        laid = lay_out(question.prompts, pieces, PromptLayout(profile, origin, sends_parts=form.sends_parts))
         called = [call.name for message in laid for call in message.calls]
         insists = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
         tools = offered_tools(() if insists else question.tools, profile, called)
@@ -120,7 +120,7 @@ class Converse:
         try:
             response = await self._connection.post(settings.model, action, body, accept)
         except ProviderFailure as failure:
-            raise Refused(failure, request.sent) from None
+            raise RefusedQuestion(failure, request.sent) from None
         events = Events(response, streams=request.streams)
         return ConverseAnswer(events, request, settings, profile, origin, tools, self._note_insisting)
 
@@ -128,7 +128,7 @@ class Converse:
         self._insisting[settings.caller, settings.model] = True
 
     def _render(
-        self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile
+        self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile
     ) -> tuple[ConverseRequest, bytes]:
         request = converse_request(
             settings, laid, tools, profile, guardrail=self._guardrail, sends_metadata=self._sends_metadata

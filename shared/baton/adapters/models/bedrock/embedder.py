@@ -11,7 +11,7 @@ import httpx2 as httpx
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.egress.stream_limits import StreamLimits
 from baton.adapters.models.bedrock.connection import BedrockConnection
-from baton.adapters.models.bedrock.embedding_models import EmbeddingModel, embedding_model, vectors_of
+from baton.adapters.models.bedrock.embedding_models import BedrockEmbeddingModel, embedding_model, vectors_of
 from baton.adapters.models.bedrock.event_stream import BrokenStream
 from baton.adapters.models.bedrock.events import JSON_TYPE, read_json
 from baton.adapters.models.bedrock.failures import broken_failure
@@ -60,7 +60,7 @@ class BedrockEmbedder(ApiEmbedder):
                 f"{model!r} is no known embedding model of Amazon Bedrock. Known are Amazon's Titan and Nova,"
                 " and Cohere's Embed"
             )
-        self._family: EmbeddingModel = known_model
+        self._family: BedrockEmbeddingModel = known_model
         self._connection = connection
         super().__init__(
             name or model,

@@ -23,7 +23,7 @@ _NOVA_PURPOSES = {EmbeddingPurpose.DOCUMENT: "GENERIC_INDEX", EmbeddingPurpose.Q
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingModel:
+class BedrockEmbeddingModel:
     """A family of embedding models."""
 
     limits: EmbeddingLimits
@@ -35,13 +35,13 @@ class EmbeddingModel:
     """Returns the vectors of an answer unchanged: a list of lists of numbers, if the answer is one."""
 
 
-def embedding_model(name: str) -> EmbeddingModel | None:
+def embedding_model(name: str) -> BedrockEmbeddingModel | None:
     """Return the family of a model, by its id, inference profile or ARN; None for a model that is none of them."""
     bare_name = without_place(name)
     return next((family for beginning, family in _FAMILIES.items() if bare_name.startswith(beginning)), None)
 
 
-def vectors_of(answer: object, model: EmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
+def vectors_of(answer: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
     """Return the vectors of an answer, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(answer, Mapping):
         raise NoEmbeddings("The answer is no object.")
@@ -104,14 +104,16 @@ def _nova_numbers(answer: Mapping[str, Any]) -> Any:
 
 _ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)
 _FAMILIES = {
-    "amazon.titan-embed-text-v1": EmbeddingModel(_ONE_TEXT, (1536,), _titan_1_body, _titan_numbers),
-    "amazon.titan-embed-text": EmbeddingModel(_ONE_TEXT, (256, 512, 1024), _titan_body, _titan_numbers),
-    "amazon.nova-2-multimodal-embeddings": EmbeddingModel(_ONE_TEXT, (256, 384, 1024, 3072), _nova_body, _nova_numbers),
-    "cohere.embed-v4": EmbeddingModel(
+    "amazon.titan-embed-text-v1": BedrockEmbeddingModel(_ONE_TEXT, (1536,), _titan_1_body, _titan_numbers),
+    "amazon.titan-embed-text": BedrockEmbeddingModel(_ONE_TEXT, (256, 512, 1024), _titan_body, _titan_numbers),
+    "amazon.nova-2-multimodal-embeddings": BedrockEmbeddingModel(
+        _ONE_TEXT, (256, 384, 1024, 3072), _nova_body, _nova_numbers
+    ),
+    "cohere.embed-v4": BedrockEmbeddingModel(
         EmbeddingLimits(96, 100_000, 32_000, None, PARALLEL), (256, 512, 1024, 1536), _cohere_4_body, _cohere_numbers
     ),
     # It takes 512 tokens, of which a text of this length may be more; the service cuts them.
-    "cohere.embed": EmbeddingModel(
+    "cohere.embed": BedrockEmbeddingModel(
         EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL), (1024,), _cohere_3_body, _cohere_numbers
     ),
 }

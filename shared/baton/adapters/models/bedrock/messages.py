@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.media import Block, MessageMedia
 from baton.adapters.models.bedrock.reasoning import answer_blocks
 from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
 from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.threads.message import Role
 
 
@@ -53,13 +53,13 @@ class ConverseMessages:
     has_cache_points: bool = False
 
 
-def converse_messages(laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile) -> ConverseMessages:
+def converse_messages(laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> ConverseMessages:
     """Return the prompts in their wire form."""
     return _Rendering(tools, profile).rendered(laid)
 
 
 class _Rendering:
-    def __init__(self, tools: OfferedTools, profile: ModelProfile) -> None:
+    def __init__(self, tools: ModelTools, profile: ModelProfile) -> None:
         self._tools = tools
         self._profile = profile
         self._marks = profile.cache is CacheHints.POINTS and "cache_point" not in profile.dropped

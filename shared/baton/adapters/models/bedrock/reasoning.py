@@ -9,13 +9,13 @@ from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.bedrock.media import Block
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.prompt_layout import arguments_of
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall
 
 REASONING = "reasoningContent"
 
 
-def answer_blocks(message: LaidMessage, tools: OfferedTools) -> list[Block]:
+def answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
     """Return the blocks of an answer: reasoning, text and calls in the order in which the model gave them."""
     text, calls = message.text, dict(enumerate(_call(call, tools) for call in message.calls))
     blocks: list[Block] = []
@@ -49,7 +49,7 @@ def kept_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block
     return {REASONING: {"reasoningText": {"text": text}}} if text else None
 
 
-def _call(call: ToolCall, tools: OfferedTools) -> Block:
+def _call(call: ToolCall, tools: ModelTools) -> Block:
     arguments = arguments_of(call) if call.arguments.strip() else {}
     return {"toolUse": {"toolUseId": call.id, "name": tools.name_outside(call.name), "input": arguments}}
 

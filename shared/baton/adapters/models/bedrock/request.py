@@ -14,7 +14,7 @@ from baton.adapters.models.bedrock.messages import converse_messages
 from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
 from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16
@@ -31,7 +31,7 @@ _UNKNOWN = re.compile(r"[^a-zA-Z0-9\s:_@$#=/+,.-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Guardrail:
+class BedrockGuardrail:
     """A guardrail that judges the questions and answers of all requests."""
 
     identifier: str
@@ -56,7 +56,7 @@ class ConverseRequest:
 class _Draft:
     settings: ModelSettings
     profile: ModelProfile
-    tools: OfferedTools
+    tools: ModelTools
     thinking: Thinking
     max_output: int | None
     dropped: list[str]
@@ -70,10 +70,10 @@ class _Draft:
 def converse_request(
     settings: ModelSettings,
     laid: Sequence[LaidMessage],
-    tools: OfferedTools,
+    tools: ModelTools,
     profile: ModelProfile,
     *,
-    guardrail: Guardrail | None = None,
+    guardrail: BedrockGuardrail | None = None,
     sends_metadata: bool = False,
 ) -> ConverseRequest:
     """Return the request for the messages and tools, in the form of the model's profile."""
@@ -120,7 +120,7 @@ def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: value[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS] if len(name) <= MAX_METADATA}
 
 
-def _draft(settings: ModelSettings, tools: OfferedTools, profile: ModelProfile) -> _Draft:
+def _draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
     most = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
     thinking = thinking_of(settings, profile, max_tokens)
@@ -202,7 +202,7 @@ def _model_fields(draft: _Draft) -> dict[str, Any]:
     return fields
 
 
-def _guardrail_config(guardrail: Guardrail | None, *, streams: bool) -> dict[str, str] | None:
+def _guardrail_config(guardrail: BedrockGuardrail | None, *, streams: bool) -> dict[str, str] | None:
     if guardrail is None:
         return None
     config = {"guardrailIdentifier": guardrail.identifier, "guardrailVersion": guardrail.version}

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws.blocking_calls import start
 from baton.adapters.aws.session import CredentialSource
-from baton.adapters.aws.signature import Signature
+from baton.adapters.aws.signature import AwsSignature
 from baton.concurrency.tasks import off_loop
 
 SERVICE = "bedrock"
@@ -31,7 +31,7 @@ class Signer:
     """A signer of requests to an endpoint. ``make_session`` is called with the first one, and after ``forget``."""
 
     def __init__(self, region: str, endpoint: str, make_session: Callable[[], CredentialSource]) -> None:
-        self._signature = Signature(region, SERVICE, endpoint)
+        self._signature = AwsSignature(region, SERVICE, endpoint)
         self._make_session = make_session
         self._credentials: Credentials | None = None
         self._lock = threading.Lock()

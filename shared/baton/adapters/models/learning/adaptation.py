@@ -10,7 +10,7 @@ from typing import Any
 from baton.adapters.models.attachments.content import MediaKind
 from baton.adapters.models.learning import rules
 from baton.adapters.models.learning.failure import ProviderFailure
-from baton.adapters.models.learning.refusal import Refusal
+from baton.adapters.models.learning.refusal import RefusalText
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm, SentFeatures
 from baton.adapters.models.learning.request_words import RequestWords
 from baton.adapters.models.learning.rules import RULES, Topic
@@ -28,7 +28,7 @@ _SETTINGS = dict.fromkeys((*_LIMITS, "max_output_tokens"), "max_output_tokens")
 """The settings of fields with other names."""
 
 Change = RequestForm | None
-_Step = Callable[[RequestForm, Refusal, SentFeatures, ModelSettings | None], Change]
+_Step = Callable[[RequestForm, RefusalText, SentFeatures, ModelSettings | None], Change]
 
 
 def adapted(
@@ -46,7 +46,7 @@ def adapted(
     if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
         return None
     was_guess, form = form.before_guess is not None, form.before_guess or form
-    refusal, whole = (Refusal.of(failure, words) for words in (RequestWords.of(sent.body), RequestWords()))
+    refusal, whole = (RefusalText.of(failure, words) for words in (RequestWords.of(sent.body), RequestWords()))
     changed = _change(form, refusal, sent, settings)
     if changed is None and refusal != whole:
         changed = _for_now(form, _change(form, whole, sent, settings))
@@ -64,7 +64,7 @@ def adapted(
     return _without_media(form, sent.media_kinds, passes=is_bad) if sent.has_media else None
 
 
-def _change(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     steps: Sequence[_Step] = (_by_api, _by_parts, _by_field, _by_rule, _by_media)
     marked = [name for name in sent.fields if refusal.marks(name)]
     if marked:  # a field that ``param`` names is at fault, whatever else the text is about
@@ -85,7 +85,7 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
     return replace(changed, passing=changed.passing | new)
 
 
-def _by_api(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     profile, words = form.profile, refusal.words
     if profile.api is Api.CHAT and ("v1/responses" in words or rules.OTHER_ROUTE.search(words)):
         if Api.RESPONSES not in form.refused_apis:
@@ -107,7 +107,7 @@ def _over(form: RequestForm, api: Api) -> RequestForm:
     return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
 
 
-def _by_parts(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _by_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Send a field of the endpoint's own answers back, or what it refuses of them no longer."""
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
@@ -151,7 +151,7 @@ def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) 
     )
 
 
-def _by_field(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _by_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
     if limits and rules.LIMIT_TOO_LARGE.search(words):
@@ -175,7 +175,7 @@ def _by_field(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings:
     return None
 
 
-def _refuse(form: RequestForm, refusal: Refusal, names: Sequence[str], settings: ModelSettings | None) -> Change:
+def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
     """Return the form without fields, or without the values that they have if only these are refused."""
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
@@ -185,7 +185,7 @@ def _refuse(form: RequestForm, refusal: Refusal, names: Sequence[str], settings:
     return form.with_facts(dropped=form.profile.dropped | set(names))
 
 
-def _by_rule(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Apply the first row of the table that has something new to say."""
     for rule in RULES:
         is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
@@ -202,7 +202,7 @@ def _merged(profile: ModelProfile, facts: Any) -> dict[str, Any]:
     return merged | ({"further": {**profile.further, **facts["further"]}} if "further" in facts else {})
 
 
-def _by_keyword(form: RequestForm, refusal: Refusal) -> Change:
+def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
@@ -215,7 +215,7 @@ def _keyword(word: str) -> str:
     return rf"['\"`]{written}\\?['\"`]" if word in rules.ENGLISH else rf"(?<!\w){written}(?!\w)"
 
 
-def _by_media(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     words = refusal.words
     if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):
         return None

@@ -1,4 +1,4 @@
-"""Failures of a model's endpoint, read alike from every API, and the errors that they are for callers."""
+"""Failures of a model's endpoint in one form for every API, and the errors that callers get."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class ProviderFailure(Exception):
 
     @property
     def may_be_refusal(self) -> bool:
-        """True if it is an outage by its status, though its text may be about the request (llama.cpp, vLLM).
+        """True if its status means an outage but its text may be about the request (llama.cpp, vLLM).
 
-        An error of a gateway, or one that asks to try again, is an outage whatever it quotes.
+        An error of a gateway, or one that asks to try again, counts as an outage even if it quotes the request.
         """
         if self.kind is not FailureKind.ANSWER or not isinstance(self.error, ModelUnavailable):
             return False
@@ -187,7 +187,7 @@ class ErrorBody:
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
         texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
         location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
-        # Gateways put what the provider said in there.
+        # Gateways quote the provider here.
         texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
         text = " ".join(map(_text, texts))
         return cls(

@@ -22,7 +22,7 @@ _IN_SCHEMA = re.compile(r"schema for function|function_declarations|input_schema
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalText:
     """A refusal in lower case, without what it quotes of the request."""
 
     status: int | None
@@ -32,7 +32,7 @@ class Refusal:
     text: str
 
     @classmethod
-    def of(cls, failure: ProviderFailure, words: RequestWords) -> Refusal:
+    def of(cls, failure: ProviderFailure, words: RequestWords) -> RefusalText:
         """Read a failure, and cut the ``words`` of its request out."""
         code = f"{failure.code} {failure.type}".lower()
         return cls(failure.status, code, failure.param.lower(), words.cut_out_of(failure.text.lower()))

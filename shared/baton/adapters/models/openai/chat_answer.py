@@ -19,7 +19,7 @@ from baton.adapters.models.openai.replayed_fields import ReplayedFields
 from baton.adapters.models.openai.response_bodies import LIMITS
 from baton.adapters.models.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
@@ -66,7 +66,7 @@ class ChatAnswer(AnswerSoFar):
         settings: ModelSettings,
         profile: ModelProfile,
         origin: str,
-        tools: OfferedTools,
+        tools: ModelTools,
         sent: SentFeatures,
         *,
         asked_characters: int,

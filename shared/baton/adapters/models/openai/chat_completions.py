@@ -11,7 +11,7 @@ from openai import AsyncStream, OpenAIError
 
 from baton.adapters.models.answers.answer_forms import output_limit
 from baton.adapters.models.learning import TOOLS_EFFORT, RequestForm
-from baton.adapters.models.model_api import Question, Refused
+from baton.adapters.models.model_api import ModelQuestion, RefusedQuestion
 from baton.adapters.models.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.models.openai.chat_answer import ChatAnswer
 from baton.adapters.models.openai.clients import Endpoint
@@ -21,7 +21,7 @@ from baton.adapters.models.openai.prepared_question import answer_format, prepar
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES
 from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
 from baton.adapters.models.prompt_layout import fields_of
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.ports.agents.chat_model import ModelCaller, ModelSettings, Prompt
 
 CACHE_FIELDS = ("prompt_cache_key", "cache_control")
@@ -36,7 +36,7 @@ class ChatCompletions:
         self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
         """Models that have called tools where none may be called, instead of answering, in a conversation."""
 
-    async def open(self, question: Question, form: RequestForm) -> ChatAnswer:
+    async def open(self, question: ModelQuestion, form: RequestForm) -> ChatAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
@@ -65,7 +65,7 @@ class ChatCompletions:
                 stream_cls=AsyncStream[object],
             )
         except (OpenAIError, ValueError, RecursionError) as error:
-            raise Refused(provider_failure(error), sent) from None
+            raise RefusedQuestion(provider_failure(error), sent) from None
         return ChatAnswer(
             stream,
             settings,
@@ -80,7 +80,7 @@ class ChatCompletions:
     def _note_insisting(self, settings: ModelSettings) -> None:
         self._insisting[settings.caller, settings.model] = True
 
-    def _optional_fields(self, question: Question, profile: ModelProfile, tools: OfferedTools) -> dict[str, Any]:
+    def _optional_fields(self, question: ModelQuestion, profile: ModelProfile, tools: ModelTools) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""
         settings = question.settings
         effort = _effort(question, profile, tools)
@@ -116,20 +116,20 @@ def _withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) 
     }
 
 
-def _tool_choice(choice: str | None, tools: OfferedTools) -> Any:
+def _tool_choice(choice: str | None, tools: ModelTools) -> Any:
     if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": tools.name_outside(choice or "")}}
 
 
-def _response_format(question: Question, profile: ModelProfile) -> dict[str, Any] | None:
+def _response_format(question: ModelQuestion, profile: ModelProfile) -> dict[str, Any] | None:
     form = answer_format(question.settings.answer_schema, profile)
     if form is None or form["type"] != "json_schema":
         return form
     return {"type": form.pop("type"), "json_schema": form}
 
 
-def _effort(question: Question, profile: ModelProfile, tools: OfferedTools) -> str | None:
+def _effort(question: ModelQuestion, profile: ModelProfile, tools: ModelTools) -> str | None:
     """Return how long the model thinks: not at all, where it takes no tools otherwise."""
     if tools.tools and profile.further.get(TOOLS_EFFORT):
         return profile.further[TOOLS_EFFORT]

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning.failure import Backoff
-from baton.adapters.models.model_api import Question
+from baton.adapters.models.model_api import ModelQuestion
 from baton.adapters.models.model_calls import ModelCalls
 from baton.adapters.models.openai.chat_completions import ChatCompletions
 from baton.adapters.models.openai.clients import Endpoint, OpenAIClients
@@ -82,7 +82,7 @@ class OpenAIChatModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
-        question = Question(settings, prompts, tools, Attachments(thread_files, self._reader))
+        question = ModelQuestion(settings, prompts, tools, Attachments(thread_files, self._reader))
         return self._calls.stream(question, lambda: self._clients.key)
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:

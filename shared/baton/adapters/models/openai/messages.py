@@ -10,8 +10,8 @@ from typing import Any
 from baton.adapters.models.attachments.content import LaidMessage, Media, MediaKind, Piece
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.prompt_layout import Layout, arguments_text, lay_out
-from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.adapters.models.prompt_layout import PromptLayout, arguments_text, lay_out
+from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
@@ -33,7 +33,7 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[W
     """
     profile, attachments = ModelProfile(), Attachments(files, None)
     pieces = await attachments.pieces_of_all([prompt.content for prompt in prompts], profile)
-    return chat_messages(lay_out(prompts, pieces, Layout(profile, "")), OfferedTools(), profile)
+    return chat_messages(lay_out(prompts, pieces, PromptLayout(profile, "")), ModelTools(), profile)
 
 
 def wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
@@ -41,12 +41,12 @@ def wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
     return chat_tools(offered_tools(tools, ModelProfile()))
 
 
-def chat_messages(laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile) -> list[Wire]:
+def chat_messages(laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> list[Wire]:
     """Return the messages in their wire form."""
     return [_message(message, tools, profile) for message in laid]
 
 
-def chat_tools(tools: OfferedTools) -> list[Wire]:
+def chat_tools(tools: ModelTools) -> list[Wire]:
     """Return the tools in their wire form."""
     return [
         {
@@ -74,7 +74,7 @@ def data_url(media: Media) -> str:
     return f"data:{media.mime_type};base64,{base64.b64encode(media.data).decode()}"
 
 
-def _message(message: LaidMessage, tools: OfferedTools, profile: ModelProfile) -> Wire:
+def _message(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
     if message.role is Role.ASSISTANT:
         return _answer(message, tools, profile)
     if message.role is Role.TOOL:
@@ -85,7 +85,7 @@ def _message(message: LaidMessage, tools: OfferedTools, profile: ModelProfile) -
     return {"role": "user", "content": [_part(piece) for piece in message.pieces]}
 
 
-def _answer(message: LaidMessage, tools: OfferedTools, profile: ModelProfile) -> Wire:
+def _answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
     parts = message.parts.parts if message.parts is not None else ()
     answer: Wire = {"role": "assistant", "content": message.text}
     for part in parts:

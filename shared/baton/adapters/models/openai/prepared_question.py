@@ -9,10 +9,10 @@ from typing import Any
 from baton.adapters.models.answers.answer_forms import STRICT_NAME, is_strict, schema_note
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.learning import RequestForm, SentFeatures
-from baton.adapters.models.model_api import Question
+from baton.adapters.models.model_api import ModelQuestion
 from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile
-from baton.adapters.models.prompt_layout import Layout, lay_out
-from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out
+from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.domain.threads.message import Role
 
 
@@ -21,7 +21,7 @@ class PreparedQuestion:
     """The messages and tools of one request."""
 
     messages: list[LaidMessage]
-    tools: OfferedTools
+    tools: ModelTools
     has_schema: bool
 
     @property
@@ -42,7 +42,7 @@ class PreparedQuestion:
 
 
 async def prepare_question(
-    question: Question, form: RequestForm, origin: str, *, hides_tools: bool = False
+    question: ModelQuestion, form: RequestForm, origin: str, *, hides_tools: bool = False
 ) -> PreparedQuestion:
     """Return the question as the form of the request asks. ``origin`` is the model that it goes to.
 
@@ -53,7 +53,7 @@ async def prepare_question(
     pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
     declared = question.tools if not hides_tools and _declares_tools(question, profile) else ()
     calls_as_text = hides_tools or (profile.api is Api.CHAT and profile.tools_with_history and not declared)
-    layout = Layout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
+    layout = PromptLayout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
     messages = lay_out(question.prompts, pieces, layout)
     note = schema_note(settings.answer_schema, profile)
     if note is not None:
@@ -72,7 +72,7 @@ def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> di
     return {"type": "json_schema", "name": STRICT_NAME, "strict": is_strict(schema), "schema": dict(schema)}
 
 
-def _declares_tools(question: Question, profile: ModelProfile) -> bool:
+def _declares_tools(question: ModelQuestion, profile: ModelProfile) -> bool:
     """Return whether tools are declared: not where none may be called, unless the history needs them."""
     if question.settings.tool_choice != "none":
         return True

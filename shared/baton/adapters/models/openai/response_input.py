@@ -9,12 +9,12 @@ from baton.adapters.models.answers.answer_forms import is_strict
 from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
 from baton.adapters.models.openai.messages import Wire, data_url
 from baton.adapters.models.prompt_layout import arguments_text
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 
 
-def input_items(laid: Sequence[LaidMessage], tools: OfferedTools) -> list[Wire]:
+def input_items(laid: Sequence[LaidMessage], tools: ModelTools) -> list[Wire]:
     """Return the messages as input items.
 
     System messages are items too, not ``instructions``: later ones may follow, servers repeat ``instructions`` in every
@@ -23,7 +23,7 @@ def input_items(laid: Sequence[LaidMessage], tools: OfferedTools) -> list[Wire]:
     return [item for message in laid for item in _items(message, tools)]
 
 
-def response_tools(tools: OfferedTools, *, takes_strict: bool = True) -> list[Wire]:
+def response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire]:
     """Return the tools in their wire form.
 
     ``strict`` is always said, because OpenAI makes schemas strict that say nothing: optional arguments would become
@@ -41,7 +41,7 @@ def response_tools(tools: OfferedTools, *, takes_strict: bool = True) -> list[Wi
     ]
 
 
-def _items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
+def _items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     if message.role is Role.ASSISTANT:
         return _replay(message, tools) or _answer_items(message, tools)
     if message.role is Role.TOOL:
@@ -51,13 +51,13 @@ def _items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     return [_message("user", [_part(piece) for piece in message.pieces])]
 
 
-def _answer_items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
+def _answer_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     """Return an answer without what only its model can read."""
     texts = [_message("assistant", message.text)] if message.text else []
     return [*texts, *(_call(call, tools) for call in message.calls)]
 
 
-def _replay(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
+def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     """Return an answer as its model gave it, reasoning in its place; nothing if its parts do not fit the message.
 
     Ids go back with reasoning only: OpenAI refuses an item that it knows to need reasoning which is missing.
@@ -102,7 +102,7 @@ def _message(role: str, content: str | list[Wire]) -> Wire:
     return {"type": "message", "role": role, "content": content}
 
 
-def _call(call: ToolCall, tools: OfferedTools) -> Wire:
+def _call(call: ToolCall, tools: ModelTools) -> Wire:
     return {
         "type": "function_call",
         "call_id": call.id,

@@ -10,14 +10,14 @@ from openai import AsyncStream, OpenAIError
 
 from baton.adapters.models.answers.answer_forms import output_limit
 from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_api import Question, Refused
+from baton.adapters.models.model_api import ModelQuestion, RefusedQuestion
 from baton.adapters.models.openai.clients import Endpoint
 from baton.adapters.models.openai.errors import provider_failure
 from baton.adapters.models.openai.prepared_question import PreparedQuestion, answer_format, prepare_question
 from baton.adapters.models.openai.response_input import input_items, response_tools
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.ports.agents.chat_model import ModelSettings
 
 MIN_OUTPUT_TOKENS = 16
@@ -34,7 +34,7 @@ class Responses:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
-    async def open(self, question: Question, form: RequestForm) -> ResponsesAnswer:
+    async def open(self, question: ModelQuestion, form: RequestForm) -> ResponsesAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
@@ -54,7 +54,7 @@ class Responses:
                 "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
             )
         except (OpenAIError, ValueError, RecursionError) as error:
-            raise Refused(provider_failure(error), sent) from None
+            raise RefusedQuestion(provider_failure(error), sent) from None
         return ResponsesAnswer(
             stream, settings, profile, origin, prepared.tools, sent, asked_characters=prepared.characters
         )
@@ -109,7 +109,7 @@ def _join(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _tool_choice(choice: str | None, tools: OfferedTools) -> Any:
+def _tool_choice(choice: str | None, tools: ModelTools) -> Any:
     if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "name": tools.name_outside(choice or "")}

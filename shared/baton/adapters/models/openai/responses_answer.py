@@ -19,7 +19,7 @@ from baton.adapters.models.openai.response_bodies import RESPONSES_LIMITS
 from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.models.openai.tool_calls import TooManyCalls
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
@@ -53,7 +53,7 @@ class ResponsesAnswer(AnswerSoFar):
         settings: ModelSettings,
         profile: ModelProfile,
         origin: str,
-        tools: OfferedTools,
+        tools: ModelTools,
         sent: SentFeatures,
         *,
         asked_characters: int,
