@@ -121,10 +121,8 @@ class DynamoPushConfigs:
         return sorted(configs, key=lambda config: config.id)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
-        configs: list[PushConfig] = []
-        async for page in self._table.query(keys.partition(scope, thread_id), prefix=keys.PUSH):
-            configs += [config for item in page if (config := self._config(scope, item)) is not None]
-        return configs
+        items = await self._table.read_all(keys.partition(scope, thread_id), prefix=keys.PUSH)
+        return [config for item in items if (config := self._config(scope, item)) is not None]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         await self._table.delete(keys.push_config(scope, thread_id, root, config_id))

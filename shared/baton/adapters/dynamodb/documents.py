@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
 from baton.adapters.dynamodb.shards import LISTING, due_entries, read_page
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
 from baton.domain.documents.source import Source, SourcePage, in_turns
@@ -89,15 +89,11 @@ class DynamoSources:
         return sorted(due, key=lambda entry: entry["idle_check_at"])
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
-        pages: list[SourcePage] = []
-        async for page in self._table.query(
-            agent_keys.source_pages(scope, source.agent_id, source.id), prefix=agent_keys.SOURCE_PAGE
-        ):
-            pages += [
-                SOURCE_PAGE.unpack(item["body"], document_id=item["SK"].removeprefix(agent_keys.SOURCE_PAGE))
-                for item in page
-            ]
-        return pages
+        partition = agent_keys.source_pages(scope, source.agent_id, source.id)
+        return [
+            SOURCE_PAGE.unpack(item["body"], document_id=item["SK"].removeprefix(agent_keys.SOURCE_PAGE))
+            for item in await self._table.read_all(partition, prefix=agent_keys.SOURCE_PAGE)
+        ]
 
     async def save_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
         item: Item = {
@@ -115,8 +111,7 @@ class DynamoSources:
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
         """Return the sources in the order of their entries, read consistently, for the index may be behind."""
-        item_keys = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
-        items = await self._table.get_many(item_keys, consistent=True) if item_keys else []
+        items = await self._table.items_of(entries, consistent=True)
         by_key = {
             (item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items
         }
@@ -186,7 +181,7 @@ class DynamoDocuments:
     ) -> tuple[Sequence[Document], str | None]:
         listed = [agent_keys.documents(scope, agent_id)]
         entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
-        loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries)
+        loaded = await self._load([key_of(entry) for entry in entries])
         by_id = {document.id: document for document in loaded if document.deleted_at is None}
         ids = [agent_keys.document_place(entry)[2] for entry in entries]
         return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
@@ -222,8 +217,7 @@ class DynamoDocuments:
 
     async def _due(self, entries: Sequence[Item], before: datetime) -> list[tuple[Document, str]]:
         """Read the documents consistently, for the index may be behind."""
-        item_keys = [{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries]
-        items = await self._table.get_many(item_keys, consistent=True) if item_keys else []
+        items = await self._table.items_of(entries, consistent=True)
         documents = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
         return [
             (document, tenant)
@@ -231,14 +225,9 @@ class DynamoDocuments:
             if document.check_at is not None and document.check_at <= before
         ]
 
-    async def _load(self, item_keys: Iterable[keys.Key]) -> list[Document]:
+    async def _load(self, item_keys: Sequence[keys.Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
-        keyed = list(item_keys)
-        documents: list[Document] = []
-        for start in range(0, len(keyed), _AT_ONCE):
-            items = await self._table.get_many(keyed[start : start + _AT_ONCE], consistent=True)
-            documents += [_document(item) for item in items]
-        return documents
+        return [_document(item) for item in await self._table.get_many(item_keys, consistent=True)]
 
 
 def _item(scope: Scope, document: Document, *, revision: int) -> Item:

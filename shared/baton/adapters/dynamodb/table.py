@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_SECONDS = 0.05
 MAX_IN_VAIN = 6
+AT_ONCE = 100
+"""Keys of one request, as DynamoDB allows."""
 MAX_SECONDS = 8.0
 """The time limit of one request with all its retries.
 
@@ -241,6 +245,16 @@ class Table:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    async def read_all(self, partition: str, *, enough: float = math.inf, **options: Any) -> list[Item]:
+        """Return the items of all pages of ``query``, or of the first pages that hold ``enough``."""
+        items: list[Item] = []
+        async with aclosing(self.query(partition, **options)) as pages:
+            async for page in pages:
+                items += page
+                if len(items) >= enough:
+                    break
+        return items
+
     async def scan(self, index: str, attribute: str) -> AsyncGenerator[list[Any], None]:
         """Yield pages of one attribute's values, of all entries of a secondary index. It reads the whole index."""
         request: dict[str, Any] = {
@@ -256,13 +270,23 @@ class Table:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    async def get_many(self, keys: list[dict[str, str]], *, consistent: bool = False) -> list[Item]:
-        """Return up to 100 items by key, in no order, without those that do not exist.
+    async def get_many(self, keys: Sequence[dict[str, str]], *, consistent: bool = False) -> list[Item]:
+        """Return items by key, in no order, without those that do not exist. A request asks for 100.
 
         Unprocessed keys (the table throttles, or the answer would exceed 16 MB) are requested again with back-off.
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
         complete_items: list[Item] = []
+        for start in range(0, len(keys), AT_ONCE):
+            complete_items += await self._get_batch(keys[start : start + AT_ONCE], consistent=consistent)
+        return complete_items
+
+    async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
+        """Return the items of an index's entries as ``get_many`` does. The index may be behind them."""
+        return await self.get_many([key_of(entry) for entry in entries], consistent=consistent)
+
+    async def _get_batch(self, keys: Sequence[dict[str, str]], *, consistent: bool) -> list[Item]:
+        batch: list[Item] = []
         unprocessed: dict[str, Any] = {
             self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}
         }
@@ -270,10 +294,10 @@ class Table:
         while True:
             answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
             items = answer["Responses"].get(self.name, [])
-            complete_items += [deserialize(item) for item in items]
+            batch += [deserialize(item) for item in items]
             unprocessed = answer["UnprocessedKeys"]
             if not unprocessed:
-                return complete_items
+                return batch
             in_vain = 0 if items else in_vain + 1
             if in_vain == MAX_IN_VAIN:
                 raise StoreUnavailable
@@ -297,6 +321,11 @@ class Table:
                 raise
             old: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
             raise ConditionFailed(deserialize(old) if old else None) from None
+
+
+def key_of(item: Item) -> dict[str, str]:
+    """Return the key of an item, or that in an entry of an index."""
+    return {"PK": item["PK"], "SK": item["SK"]}
 
 
 def _reasons(error: ClientError) -> set[str]:

@@ -16,7 +16,7 @@ from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT
 from baton.adapters.dynamodb.shards import newest_first, read_page
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.memory.episode import (
     MAX_ATTEMPTS,
@@ -191,7 +191,7 @@ class DynamoEpisodes:
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
         entries, next_cursor = await read_page(self._table, [keys.user_episodes(scope)], limit=limit, cursor=cursor)
-        episodes = await self._load([{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries])
+        episodes = await self._load([key_of(entry) for entry in entries])
         return [episode for episode in episodes if episode.user_id == scope.user_id], next_cursor
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:

@@ -86,7 +86,7 @@ class DynamoPrivateSkills:
     ) -> tuple[Sequence[Procedure], str | None]:
         listings = [agent_keys.procedure_listing(scope, agent_id, ProcedureStatus.OFFERED) for agent_id in agent_ids]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
+        items = await self._table.items_of(page)
         # The index may be a moment behind the items.
         offered = [item for item in items if "listed_at" in item]
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
@@ -168,10 +168,8 @@ class DynamoPrivateSkills:
         return item, procedure
 
     async def _read(self, scope: Scope, prefix: str) -> list[Procedure]:
-        procedures: list[Procedure] = []
-        async for page in self._table.query(keys.user_listing(scope), prefix=prefix):
-            procedures += [procedure for item in page if (procedure := _skill(scope, item)) is not None]
-        return procedures
+        items = await self._table.read_all(keys.user_listing(scope), prefix=prefix)
+        return [procedure for item in items if (procedure := _skill(scope, item)) is not None]
 
     async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
         item = self._item_of(scope, former, skill, made_of)

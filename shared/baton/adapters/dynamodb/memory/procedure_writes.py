@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PROCEDURE
-from baton.adapters.dynamodb.table import Write
+from baton.adapters.dynamodb.table import Write, key_of
 from baton.domain.memory.procedure import TENANT_PREFIX, Procedure, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -79,7 +79,7 @@ def writes_of_forgetting(
             _IN_ANY_CASE,
         ),
     ]
-    key, former = {"PK": item["PK"], "SK": item["SK"]}, {":found": procedure.status.value}
+    key, former = key_of(item), {":found": procedure.status.value}
     if procedure.status is ProcedureStatus.PENDING:
         return [Write(key, "procedure_status = :found", values=former), *writes]
     change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(procedure, source=None))}
@@ -147,7 +147,7 @@ def _change(home: ProcedurePlace, procedure: Procedure, decided: Procedure) -> W
     item = _item(home, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if name in item]
     return Write(
-        {"PK": item["PK"], "SK": item["SK"]},
+        key_of(item),
         "procedure_status = :found",
         "SET procedure_status = :status, " + ", ".join(f"{name} = :{name}" for name in names),
         {

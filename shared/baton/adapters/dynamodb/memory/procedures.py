@@ -86,12 +86,10 @@ class DynamoProcedures:
         home = ProcedurePlace.of(scope, agent_id, procedure_id)
         prefix = agent_keys.procedure_versions(home.slug)
         last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
-        procedures: list[Procedure] = []
-        async for page in self._table.query(home.partition, first=prefix, last=last, newest_first=True, limit=limit):
-            procedures += [procedure_from_item(scope, item) for item in page]
-            if len(procedures) >= limit:
-                break
-        return await self._count_uses(home, procedures[:limit])
+        items = await self._table.read_all(
+            home.partition, first=prefix, last=last, newest_first=True, limit=limit, enough=limit
+        )
+        return await self._count_uses(home, [procedure_from_item(scope, item) for item in items[:limit]])
 
     async def decide(
         self,
@@ -110,12 +108,8 @@ class DynamoProcedures:
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
         partition = agent_keys.procedures(scope, "" if of is ProcedureScope.TENANT else agent_id)
-        procedures: list[Procedure] = []
-        async for page in self._table.query(partition, prefix=agent_keys.APPROVED):
-            procedures += [procedure_from_item(scope, item) for item in page]
-            if len(procedures) >= MAX_APPROVED:
-                break
-        return procedures[:MAX_APPROVED]
+        items = await self._table.read_all(partition, prefix=agent_keys.APPROVED, enough=MAX_APPROVED)
+        return [procedure_from_item(scope, item) for item in items[:MAX_APPROVED]]
 
     async def of_agents(
         self,
@@ -130,7 +124,7 @@ class DynamoProcedures:
             agent_keys.procedure_listing(scope, owner, status) for owner in (*agent_ids, "") for status in statuses
         ]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
+        items = await self._table.items_of(page)
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
         procedures = [
@@ -214,7 +208,7 @@ class DynamoProcedures:
             )
             for procedure in procedures
         ]
-        items = await self._table.get_many(use_keys) if use_keys else []
+        items = await self._table.get_many(use_keys)
         counts = {(item["PK"], item["SK"]): (item["used"], item["went_well"]) for item in items}
         return [
             replace(procedure, used=used, went_well=well)

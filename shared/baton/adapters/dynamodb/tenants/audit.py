@@ -103,7 +103,7 @@ class DynamoAuditLog:
         async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
             async for page in batches(entries, PAGE, oldest):
                 pages += 1
-                items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page])
+                items = await self._table.items_of(page)
                 records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
                 audit_records += [record for record in records if record.matches(wanted)]
                 if len(audit_records) > limit:

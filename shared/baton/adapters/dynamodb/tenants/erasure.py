@@ -19,7 +19,7 @@ from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
 from baton.adapters.dynamodb.tenants.erased_items import (
     TOMBSTONE,
     clean_audit_record,
@@ -67,10 +67,8 @@ class DynamoErasure:
                 yield await self._traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], None)
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
-        traces: list[ThreadTrace] = []
-        async for page in self._table.query(keys.fork_listing(scope, thread_id), index=LISTING):
-            traces += await self._traces(scope, [item["PK"] for item in page], None)
-        return traces
+        entries = await self._table.read_all(keys.fork_listing(scope, thread_id), index=LISTING)
+        return await self._traces(scope, [entry["PK"] for entry in entries], None)
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
         item = await self._table.get(keys.thread(scope, thread_id))
@@ -167,10 +165,9 @@ class DynamoErasure:
         counts: Counter[str] = Counter()
         for listing in keys.audit_listings(scope):
             async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
-                record_keys = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
-                items = await self._table.get_many(record_keys) if record_keys else []
+                items = await self._table.items_of(page)
                 # A handoff's record holds the handoff, which a conversation in use still needs.
-                old = [{"PK": item["PK"], "SK": item["SK"]} for item in items if "ordinal" not in item]
+                old = [key_of(item) for item in items if "ordinal" not in item]
                 await gather_each(old, self._table.delete, at_once=AT_ONCE)
                 counts["auditRecords"] += len(old)
                 if asyncio.get_running_loop().time() >= deadline:
@@ -181,8 +178,7 @@ class DynamoErasure:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
-                episode_keys = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
-                places = await self._table.get_many(episode_keys, consistent=True) if episode_keys else []
+                places = await self._table.items_of(page, consistent=True)
                 yield [_episode_trace(place_item) for place_item in places if place_item["listed_at"] < last]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
@@ -207,10 +203,8 @@ class DynamoErasure:
         own_partitions = [
             key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"
         ]
-        thread_items: dict[str, Item] = {}
-        for start in range(0, len(own_partitions), 100):
-            batch = [{"PK": key, "SK": "THREAD"} for key in own_partitions[start : start + 100]]
-            thread_items |= {item["PK"]: item for item in await self._table.get_many(batch, consistent=True)}
+        thread_keys = [{"PK": key, "SK": "THREAD"} for key in own_partitions]
+        thread_items = {item["PK"]: item for item in await self._table.get_many(thread_keys, consistent=True)}
         traces = [
             _trace(thread_items[key]) if key in thread_items else ThreadTrace(key.removeprefix(prefix))
             for key in own_partitions
@@ -219,7 +213,7 @@ class DynamoErasure:
         return [trace for trace in traces if user_id is None or trace.user_id in (None, user_id)]
 
     async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
-        key = {"PK": item["PK"], "SK": item["SK"]}
+        key = key_of(item)
         if may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
@@ -262,9 +256,7 @@ class DynamoErasure:
         if packed is not None:
             expression, values[":new"] = "SET conversation = :new", packed
         try:
-            await self._table.change(
-                {"PK": item["PK"], "SK": item["SK"]}, expression, values, condition="conversation = :old"
-            )
+            await self._table.change(key_of(item), expression, values, condition="conversation = :old")
         except ConditionFailed:
             return 0  # a turn has changed it; the next sweep looks again
         return 1

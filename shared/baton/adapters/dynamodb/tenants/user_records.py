@@ -65,14 +65,9 @@ class DynamoFeedback:
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         if not thread.has_feedback or first_ordinal >= end_ordinal:
             return ()
-        feedbacks: list[Feedback] = []
-        async for page in self._table.query(
-            keys.partition(scope, thread.id),
-            first=keys.feedback.sort(first_ordinal),
-            last=keys.feedback.sort(end_ordinal - 1),
-        ):
-            feedbacks += [_feedback(item) for item in page]
-        return feedbacks
+        first, last = keys.feedback.sort(first_ordinal), keys.feedback.sort(end_ordinal - 1)
+        items = await self._table.read_all(keys.partition(scope, thread.id), first=first, last=last)
+        return [_feedback(item) for item in items]
 
 
 def _feedback(item: Item) -> Feedback:

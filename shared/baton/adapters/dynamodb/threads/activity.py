@@ -18,8 +18,6 @@ from baton.ports.threads.activity import Change, CountsTooLarge
 
 KEPT_SECONDS = 2 * 86_400
 """Seconds until an item expires: longer than a day of tokens and than every place."""
-READ_AT_ONCE = 100
-"""DynamoDB's limit of a BatchGetItem."""
 
 
 class DynamoActivityCounts:
@@ -62,12 +60,9 @@ class DynamoActivityCounts:
         return {**uses, **await self._read(scope, missing, consistent=True)}
 
     async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
-        unread, uses = list(thread_ids), dict[str, ThreadUse]()
-        for start in range(0, len(unread), READ_AT_ONCE):
-            named = [keys.thread(scope, thread_id) for thread_id in unread[start : start + READ_AT_ONCE]]
-            for item in await self._table.get_many(named, consistent=consistent):
-                uses[item["PK"].removeprefix(keys.partition(scope, ""))] = _use(item)
-        return uses
+        thread_keys = [keys.thread(scope, thread_id) for thread_id in thread_ids]
+        items = await self._table.get_many(thread_keys, consistent=consistent)
+        return {item["PK"].removeprefix(keys.partition(scope, "")): _use(item) for item in items}
 
     def _item(self, read: Activity, changed: Activity) -> Item:
         return {

@@ -67,9 +67,8 @@ class DynamoWorkflows:
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
-        workflows: list[UnfinishedWorkflow] = []
-        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            workflows += [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in page]
+        items = await self._table.read_all(keys.user_listing(scope), prefix=keys.FLOW)
+        workflows = [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in items]
         workflows = [workflow for workflow in workflows if workflow.workflow.is_unfinished(now)]
         return sorted(
             workflows, key=lambda workflow: (workflow.workflow.updated_at, workflow.workflow.id), reverse=True

@@ -84,7 +84,7 @@ class DynamoIdleThreads:
         """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
         episode_keys = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
-        episodes = await self._table.get_many(episode_keys, consistent=True) if episode_keys else []
+        episodes = await self._table.get_many(episode_keys, consistent=True)
         return {episode["PK"] for episode in episodes if is_settled(episode)}
 
 

@@ -10,6 +10,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.key_forms import BelowNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Table
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
@@ -160,14 +161,8 @@ class DynamoRunRecords:
         await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        tasks: list[RemoteTask] = []
-        async for page in self._table.query(
-            keys.partition(scope, thread_id),
-            first=keys.remote_task.sort(first_ordinal),
-            last=keys.remote_task.sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
-        ):
-            tasks += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
-        return tasks
+        items = await self._below(scope, thread_id, keys.remote_task, first_ordinal)
+        return [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in items]
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -181,14 +176,9 @@ class DynamoRunRecords:
         await put_fenced(self._table, lease, item)
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
-        items: list[Item] = []
-        async for page in self._table.query(
-            keys.partition(scope, thread_id),
-            first=keys.step.sort(first_ordinal),
-            last=keys.step.sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
-        ):
-            # A run that came to nothing may have left steps at the ordinal that another one has used since.
-            items += [item for item in page if item["message_id"] == message_id]
+        items = await self._below(scope, thread_id, keys.step, first_ordinal)
+        # A run that came to nothing may have left steps at the ordinal that another one has used since.
+        items = [item for item in items if item["message_id"] == message_id]
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
         steps: list[RunStep] = []
         for item, body in zip(items, bodies, strict=True):
@@ -200,15 +190,16 @@ class DynamoRunRecords:
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
         """Return the items of calls of runs that begin in the range, in order."""
-        items: list[Item] = []
-        if first_ordinal < end_ordinal:
-            async for page in self._table.query(
-                keys.partition(scope, thread_id),
-                first=keys.call.sort(first_ordinal),
-                last=keys.call.sort(end_ordinal),  # a prefix of keys, and not a key itself
-            ):
-                items += page
-        return sorted(items, key=_place)
+        if first_ordinal >= end_ordinal:
+            return []
+        return sorted(await self._below(scope, thread_id, keys.call, first_ordinal, end_ordinal), key=_place)
+
+    async def _below(
+        self, scope: Scope, thread_id: str, form: BelowNumber, first: int, end: int | None = None
+    ) -> list[Item]:
+        """Return the items below the ordinals from ``first`` to ``end``, which is excluded; None for one ordinal."""
+        last = form.sort(first + 1 if end is None else end)  # a prefix of keys, and not a key itself
+        return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(first), last=last)
 
     async def _until_full(
         self, scope: Scope, thread_id: str, items: Sequence[Item]

@@ -147,9 +147,7 @@ class DynamoThreadStore(DynamoMessages):
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """Return the threads after the cursor, newest activity first."""
         now = self._clock.now()
-        items: list[Item] = []
-        for start in range(0, len(thread_ids), 100):
-            items += await self._table.get_many([keys.thread(scope, t) for t in thread_ids[start : start + 100]])
+        items = await self._table.get_many([keys.thread(scope, thread_id) for thread_id in thread_ids])
         threads = [
             thread_from_item(item["PK"].partition("#")[2], item, now)
             for item in items
