@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from baton.adapters.models.openai.cache_hints import ends_of_prefixes
 from baton.adapters.models.openai.messages import wire_tools
 from baton.agents.prompts.prompt_notes import make_today_note
-from baton.agents.tools.tool_set import Offer, ToolSet
+from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.runs.tool_call import ToolCall
@@ -94,7 +94,7 @@ def tools() -> ToolSet:
         "Use it whenever the user asks about {}; it knows what is true now, and earlier results may be outdated."
     )
     specs = [ToolSpec(name, description.format(name.replace("_", " ")), schema) for name in sorted(TOOL_NAMES)]
-    return ToolSet({spec.name: Offer(spec) for spec in specs})
+    return ToolSet({spec.name: ToolOffer(spec) for spec in specs})
 
 
 @dataclass

@@ -13,7 +13,7 @@ def let_agents_think(patch: pytest.MonkeyPatch, *pieces: str) -> None:
     answer = AgentLoop.answer
 
     async def think_and_answer(loop: AgentLoop) -> None:
-        message_id = loop._transcript.new_reasoning_id()
+        message_id = loop._work.transcript.new_reasoning_id()
         loop._context.emit_all(reasoning_start(message_id, loop._agent))
         for piece in pieces:
             loop._context.emit_all(reasoning_content(message_id, piece))

@@ -1,4 +1,4 @@
-"""The sources of an answer: those that it rests on, of all that the agent was given or asked for."""
+"""Select the sources that an answer rests on, among all that the agent has received."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def _brief(source: Source) -> Source:
 def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[Any]) -> list[Source]:
     """Return the passages that a text cites by the title or the address of their document.
 
-    Of a document that it cites with a page or a section, only the passages that stand there. The title alone of one
-    that it cites by number (``numbered`` has their ids) names no further passage.
+    A citation with a page or a section selects the passages there, and a title selects the whole document. The title
+    of a document that is also cited by number (``numbered`` has the ids) selects no further passage.
     """
     text = text[:MAX_READ]
     sources: list[Source] = []
@@ -203,7 +203,7 @@ def _title(source: Source) -> str:
 
 
 def _stands_at(source: Source, reference: str) -> bool:
-    """Return whether a citation's page or section is that of the passage, or neither has one."""
+    """Return whether a citation names the page or the section of the passage, or both have neither."""
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
     if page is None and not section:
         return not reference.strip(_BLANK)

@@ -1,4 +1,4 @@
-"""Check who may answer interrupts, and with whose permissions the run continues."""
+"""Interrupts of runs: who may decide on them, and what the decisions mean for the interrupted calls."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _comment(answer: InterruptAnswer) -> str:
     return f"{COMMENT}{answer.comment}" if answer.comment else ""
 
 
-async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
+async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
     """Audit a decision or a result, under the user who gave it. A late one counts as none."""
     answer = interrupt.answer
     if answer is None:

@@ -16,10 +16,6 @@ MAX_CONVERSATIONS = 1_000
 """Conversations and models that are remembered."""
 
 
-def _undeclared(_model: str) -> int | None:
-    return None
-
-
 class ContextBudgets:
     """The budgets of this process's conversations with models, in tokens as Baton counts them.
 
@@ -28,7 +24,7 @@ class ContextBudgets:
     conversation is shortened for them.
     """
 
-    def __init__(self, declared: Callable[[str], int | None] = _undeclared) -> None:
+    def __init__(self, declared: Callable[[str], int | None] = lambda _model: None) -> None:
         """``declared`` returns the context length of a model; None if it is not known to be short."""
         self._declared = declared
         self._learned: LRUCache[tuple[str, str], int] = LRUCache(MAX_CONVERSATIONS)

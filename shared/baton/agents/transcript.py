@@ -131,7 +131,7 @@ class Transcript:
     ) -> StoredMessage:
         """Add a call's result as the model gets it. A specialist's report is the summary of its handoff.
 
-        ``sources`` are those of the call; the passages that the result cites by number are kept with it.
+        Of ``sources``, the sources of the call, the passages that the result cites by number are kept with it.
         """
         return self._add(
             message_id,

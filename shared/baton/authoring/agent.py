@@ -24,7 +24,7 @@ from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAMES = {"system_prompt": "prompt", "answer_schema": "output_type"}
-"""Arguments whose names differ from those of the fields that they set."""
+"""The names of arguments that differ from the fields that they set, by field."""
 
 Values = Mapping[str, Any]
 """The fields of a part, as a file in YAML would have them."""
@@ -114,7 +114,9 @@ class Agent(HookDecorators):
         unfit: list[Problem] = []
         values = {**_described(settings), **_converted(settings, unfit)}
         definition, problems = check_agent(values)
-        problems = [*unfit, *(problem for problem in problems if not any(_is_at(problem, other) for other in unfit))]
+        paths = [problem.place for problem in unfit]
+        problems = [problem for problem in problems if not any(problem.place[: len(path)] == path for path in paths)]
+        problems = [*unfit, *problems]
         if problems or definition is None:
             raise UnusableDefinition("\n".join(self.site.problem(problem.place, problem.what) for problem in problems))
         self.definition = definition
@@ -139,7 +141,7 @@ class Agent(HookDecorators):
 
         The function takes a ``RunContext`` and the user's ``message``, and may take resources. It returns the answer: a
         text, or None if it has shown everything; with ``output_type``, a value of that type. The agent's prompt, model,
-        tools, memory, limits, guardrails and hooks are those of the steps that it takes.
+        tools, memory, limits, guardrails and hooks apply to the steps that it takes.
 
         Raises:
             WrongArgument: The function is not a coroutine, the agent has one already, or is a remote one.
@@ -203,7 +205,7 @@ def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
 
 
 def _listed(value: Any) -> Any:
-    """Return a sequence as it is, and whatever was given in its place for the check to refuse."""
+    """Return a sequence unchanged. Any other value becomes its only item, for the check to refuse."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
@@ -223,11 +225,6 @@ def _tool_of(item: Any, index: int, problems: list[Problem]) -> Any:
     except ValueError as problem:
         problems.append(Problem(("tools", index), str(problem)))
     return item
-
-
-def _is_at(problem: Problem, other: Problem) -> bool:
-    """Return whether a problem is that of a value whose own problem is known."""
-    return problem.place[: len(other.place)] == other.place
 
 
 def _schema_of(kind: Any, problems: list[Problem]) -> Any:

@@ -16,7 +16,7 @@ _OURS = Path(baton.__file__).parent
 
 
 def unknown_argument(problem: BaseException) -> tuple[str, str] | None:
-    """Return an argument's name and what is wrong about it, if code of a project has misspelt it; otherwise None."""
+    """Return the name of an argument that a project has misspelt, and the problem; None for any other error."""
     match = _UNKNOWN.match(str(problem)) if isinstance(problem, TypeError) else None
     trace = problem.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
-Place = Sequence[str | int]
+FieldPath = Sequence[str | int]
 """Names of fields and places in lists, from the outside in."""
 
 
@@ -44,18 +44,18 @@ class CallSite:
         positions = next(islice(code.co_positions(), lasti // 2, None), None)
         return cls(Path(code.co_filename), line, positions, names, first)
 
-    def problem(self, path: Place, what: str) -> str:
+    def problem(self, path: FieldPath, what: str) -> str:
         """``file:line: field: what is wrong``, for the argument at ``path``."""
         return f"{self.where(path)}: {what}"
 
-    def where(self, path: Place) -> str:
+    def where(self, path: FieldPath) -> str:
         """``file:line: field``, with the argument's name as the field."""
         parts = [self.names.get(str(part), part) if not index else part for index, part in enumerate(path)]
         name = ".".join(str(part) for part in parts if part != "[key]") or "(call)"
         return f"{self.file}:{self.line_of(path)}: {name}"
 
-    def line_of(self, path: Place) -> int:
-        """Return the line of the argument at ``path``, or of what it is in as far as that is written here."""
+    def line_of(self, path: FieldPath) -> int:
+        """Return the line of the argument at ``path``, or of its innermost parent that is written in the call."""
         node: ast.expr | None = self._call
         line = self.line
         for index, part in enumerate(path):

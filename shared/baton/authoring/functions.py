@@ -31,7 +31,7 @@ def is_context(name: str, hint: Any) -> bool:
 
 
 def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function. Raises ``CannotLoad`` if one names what is not there."""
+    """Return the annotations of a function. Raises ``CannotLoad`` if one names something undefined."""
     try:
         return get_type_hints(function, include_extras=True)
     except (NameError, TypeError, SyntaxError) as problem:
@@ -124,13 +124,13 @@ class Functions:
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, values: Mapping[str, Any], names: Sequence[str]
     ) -> Any:
-        """Call a function with those of ``values`` that it has a parameter for. Raises its exceptions."""
+        """Call a function with the ``values`` that it has parameters for. Raises its exceptions."""
         parameters = [name for name in inspect.signature(function).parameters if name in names]
         filled = self.find_filled(function, parameters)
         return await self.call(function, context, {name: values[name] for name in parameters}, filled)
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
-        """Report that code of a function has let no other conversation of its process go on."""
+        """Report that a function has blocked all conversations of its process."""
         logger.warning(
             "code of an agent has blocked all conversations of its process",
             agent=context.agent_id,
@@ -169,7 +169,7 @@ async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> A
 
 
 def _key(hint: Any) -> Any:
-    """Return the type as a key; unhashable annotations are those of no resource."""
+    """Return the type as a key. Unhashable annotations never belong to a resource."""
     try:
         hash(hint)
     except TypeError:

@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 
 class PlainJsonSchema(GenerateJsonSchema):
-    """Schemas without patterns that providers of models and re2 refuse: those of decimals look ahead."""
+    """Schemas without the patterns of decimals: they look ahead, which providers of models and re2 refuse."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         result: dict[str, Any] = super().decimal_schema(schema)

@@ -1,4 +1,4 @@
-"""The modules of agents: a package whose folder is that of the agents' files."""
+"""The modules of agents: a package in the folder of the agents' files."""
 
 from __future__ import annotations
 

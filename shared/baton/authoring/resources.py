@@ -1,4 +1,4 @@
-"""``@resource``: what tools share, such as a pool or a client. It is opened once per process."""
+"""``@resource``: shared objects of tools, such as a pool or a client. They are opened once per process."""
 
 from __future__ import annotations
 

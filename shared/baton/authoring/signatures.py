@@ -19,11 +19,11 @@ from baton.authoring.json_schemas import PlainJsonSchema
 from baton.ports.agents.tools import ToolResult
 
 _ANYTHING = (Any, object, None, type(None), ToolResult)
-"""Return types of which nothing is known, or which need no conversion."""
+"""Return types that are unknown or need no conversion."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FunctionSignature:
     """The arguments that a model gives to a tool."""
 
     arguments: type[BaseModel]
@@ -32,7 +32,7 @@ class Signature:
     """The JSON Schema of the arguments."""
 
 
-def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Signature:
+def read_signature(function: Callable[..., Any], filled: Collection[str]) -> FunctionSignature:
     """Return the arguments of a function, except the parameters that Baton has ``filled``. Raises ``CannotLoad``."""
     name = function.__qualname__
     hints = read_hints(function)
@@ -52,7 +52,7 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Sig
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter_name] = (_described(hints[parameter_name], about.get(parameter_name)), default)
     arguments = _model(fields)
-    return Signature(arguments, _schema(name, arguments))
+    return FunctionSignature(arguments, _schema(name, arguments))
 
 
 def _described(hint: Any, text: str | None) -> Any:

@@ -103,7 +103,7 @@ def _needs_approval(approval: Approval) -> bool:
 
 
 def _entry_point(function: Callable[..., Any], name: str) -> str:
-    """Return where the function is, for those who read definitions. It is not imported by this name."""
+    """Return the place of the function, for readers of definitions. Nothing imports it by this name."""
     path = f"{function.__module__}:{function.__name__}"
     is_plain = re.fullmatch(r"[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*", path) is not None
     return path if is_plain else "agents:" + re.sub(r"\W", "_", f"_{name}")

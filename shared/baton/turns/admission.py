@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from baton.agents.approvals import audit_answer
+from baton.agents.approvals import audit_decision
 from baton.agents.tools.tool_set import find_taken_name
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import (
@@ -238,7 +238,7 @@ class Admission:
             await self._store.keep_pending(lease, answered)
             for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
                 if before.answer is None and after.answer is not None:
-                    await audit_answer(self._services.agents.audit, lease.scope, lease.thread_id, after)
+                    await audit_decision(self._services.agents.audit, lease.scope, lease.thread_id, after)
         return None if answered.open else replace(lease, thread=replace(lease.thread, pending=answered))
 
     async def _find_refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:

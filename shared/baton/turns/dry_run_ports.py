@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from baton.agents.agent_question import AgentQuestion
 from baton.agents.answer_sources import select_recorded_sources
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.calls.tool_calls import Question
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.runs.run_step import RunStep
@@ -86,7 +86,7 @@ class RecordedConsultations:
 
     recorded: RecordedCalls
 
-    async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
+    async def ask(self, question: AgentQuestion, emit: EmitEvent) -> CallOutcome:
         """Return the agent's recorded answer to the same question."""
         call = question.call
         call_record = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)

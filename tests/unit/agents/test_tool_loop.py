@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from baton.agents.agent_loop import MAX_CALLS
 from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
+from baton.agents.model_answer import MAX_CALLS
 from baton.api.threads.record_schemas import ToolCallRecord as ServedCall
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall

@@ -6,14 +6,16 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.agents.agent_question import Judge
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
-from baton.agents.guardrails.hooks import Hooks, Refused
-from baton.agents.tools.tool_set import BadCall, Offer
+from baton.agents.guardrails.hooks import HookRefusal, Hooks
+from baton.agents.tools.tool_set import BadCall, ToolOffer
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
@@ -31,7 +33,7 @@ _AGREED_TO = "somebody has agreed to as they were"
 class Admitted:
     """A call that may be made, with arguments that fit the tool."""
 
-    offer: Offer
+    offer: ToolOffer
     arguments: Mapping[str, Any]
     is_judged: bool = False
     """True if hooks before tools have judged the arguments."""
@@ -39,14 +41,12 @@ class Admitted:
 
 Admit = Callable[[ToolCall], Awaitable[CallOutcome | Admitted]]
 """Returns whether a call may be made, or the outcome that it has without that."""
-Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
-"""Returns an outcome as hooks leave it."""
 Make = Callable[[Judge | None], Awaitable[CallOutcome]]
 """Makes a call. An outcome that is stored on the way is judged before, unless nothing judges it."""
 
 
-class JudgedCalls:
-    """The calls of one agent as hooks before tools leave them, before anybody is shown them and anything is stored."""
+class HookedCalls:
+    """The calls of one agent, with its hooks. Hooks before tools judge a call before anybody sees it."""
 
     def __init__(self, context: Attempt, hooks: Hooks | None, admit: Admit) -> None:
         self._context = context
@@ -57,7 +57,7 @@ class JudgedCalls:
         """The failure that ends the run."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Return the calls of an answer with the arguments that are left; those that will not be made have none."""
+        """Return the calls with their arguments after judgement; a call that will not be made has no arguments."""
         if not calls or self._hooks is None or not self._hooks.has(HookPoint.BEFORE_TOOL):
             return list(calls)
         jobs = [asyncio.ensure_future(self._judge_one(call, self._hooks)) for call in calls]
@@ -80,6 +80,32 @@ class JudgedCalls:
         """Return whether a call will not be made."""
         return isinstance(self._judged.get(call.id), CallOutcome)
 
+    async def carry_out(self, call: ToolCall, admitted: Admitted, make: Make) -> CallOutcome:
+        """Make a call unless a hook refuses it, and return its outcome as the hooks leave it.
+
+        Arguments that were not judged yet come from an approved call, so hooks may no longer change them.
+        """
+        hooks = self._hooks
+        if hooks is None:
+            return await make(None)
+        if not is_shown(call.name):
+            return await _observe_handoff(hooks, await make(None))
+        if not admitted.is_judged and hooks.has(HookPoint.BEFORE_TOOL):
+            try:
+                arguments = await _judge_arguments(hooks, call, admitted)
+            except HookRefusal as refusal:
+                return CallOutcome.refused(f"Error: {refusal.sentence}")
+            except BadCall as bad:
+                return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
+            if arguments != admitted.arguments:
+                return CallOutcome.refused(NOT_CHANGED.format(_AGREED_TO))
+        if not hooks.has(HookPoint.AFTER_TOOL):
+            return await make(None)
+        judge = partial(_judge_result, hooks, call, admitted)
+        outcome = await make(judge)
+        is_judged = outcome.waits or admitted.offer.agent is not None
+        return outcome if is_judged else await judge(outcome)
+
     async def _judge_one(self, call: ToolCall, hooks: Hooks) -> ToolCall:
         if not is_shown(call.name):
             return call
@@ -89,7 +115,7 @@ class JudgedCalls:
                 arguments = await _judge_arguments(hooks, call, admitted)
                 self._judged[call.id] = Admitted(admitted.offer, arguments, is_judged=True)
                 return call if arguments == admitted.arguments else _with_arguments(call, arguments)
-        except Refused as refusal:
+        except HookRefusal as refusal:
             return self._settle(call, CallOutcome.refused(f"Error: {refusal.sentence}"))
         except BadCall as bad:
             return self._settle(call, CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}")))
@@ -108,63 +134,35 @@ class JudgedCalls:
         return _with_arguments(call, arguments if isinstance(arguments, Mapping) else {})
 
 
-@dataclass(frozen=True, slots=True)
-class HookedCall:
-    """One call."""
-
-    hooks: Hooks
-    call: ToolCall
-    admitted: Admitted
-
-    async def carry_out(self, make: Make) -> CallOutcome:
-        """Make the call unless a hook refuses it, and return its outcome as the hooks leave it.
-
-        Arguments that were not judged for this answer are those that somebody has agreed to.
-        """
-        if not is_shown(self.call.name):
-            return await self._hand_over(await make(None))
-        if not self.admitted.is_judged and self.hooks.has(HookPoint.BEFORE_TOOL):
-            try:
-                arguments = await _judge_arguments(self.hooks, self.call, self.admitted)
-            except Refused as refusal:
-                return CallOutcome.refused(f"Error: {refusal.sentence}")
-            except BadCall as bad:
-                return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
-            if arguments != self.admitted.arguments:
-                return CallOutcome.refused(NOT_CHANGED.format(_AGREED_TO))
-        outcome = await make(self.judge_result if self.hooks.has(HookPoint.AFTER_TOOL) else None)
-        is_judged = outcome.waits or self.admitted.offer.agent is not None
-        return outcome if is_judged else await self.judge_result(outcome)
-
-    async def judge_result(self, outcome: CallOutcome) -> CallOutcome:
-        """Return an outcome as the hooks after tools leave it."""
-        if outcome.is_refused or not self.hooks.has(HookPoint.AFTER_TOOL):
-            return outcome
-        about = {"name": self.call.name, "arguments": self.admitted.arguments, "result": outcome.output}
-        try:
-            result = await self.hooks.judge(HookPoint.AFTER_TOOL, about, "result")
-        except Refused as refusal:
-            # The call was made: what it has noted and attached, and what it has cost, stay.
-            text = refusal.sentence
-            return replace(outcome, output=f"Error: {text}", error=text, sources=outcome.files)
-        if result == outcome.output:
-            return outcome
-        error = result.removeprefix("Error: ") if outcome.error is not None else None
-        return replace(outcome, output=result, error=error)
-
-    async def _hand_over(self, outcome: CallOutcome) -> CallOutcome:
-        transfer = outcome.transfer
-        if transfer is None or transfer.refusal is not None:
-            return outcome
-        try:
-            await self.hooks.observe_handoff(transfer)
-        except Refused as refusal:
-            return CallOutcome.refused(f"Error: {refusal.sentence}")
+async def _judge_result(hooks: Hooks, call: ToolCall, admitted: Admitted, outcome: CallOutcome) -> CallOutcome:
+    """Return an outcome as the hooks after tools leave it."""
+    if outcome.is_refused:
         return outcome
+    about = {"name": call.name, "arguments": admitted.arguments, "result": outcome.output}
+    try:
+        result = await hooks.judge(HookPoint.AFTER_TOOL, about, "result")
+    except HookRefusal as refusal:
+        # The call was made, so its data, files and costs are kept.
+        text = refusal.sentence
+        return replace(outcome, output=f"Error: {text}", error=text, sources=outcome.files)
+    if result == outcome.output:
+        return outcome
+    error = result.removeprefix("Error: ") if outcome.error is not None else None
+    return replace(outcome, output=result, error=error)
+
+
+async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
+    if outcome.transfer is None or outcome.transfer.refusal is not None:
+        return outcome
+    try:
+        await hooks.observe_handoff(outcome.transfer)
+    except HookRefusal as refusal:
+        return CallOutcome.refused(f"Error: {refusal.sentence}")
+    return outcome
 
 
 async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any]:
-    """Return the arguments as hooks leave them. Raises ``Refused``, and ``BadCall`` if they do not fit any more."""
+    """Return the arguments as hooks leave them. Raises ``HookRefusal``, and ``BadCall`` if they do not fit any more."""
     about = {"name": call.name, "arguments": admitted.arguments}
     judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, about, "arguments")
     if judged == admitted.arguments:

@@ -5,30 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.agents.agent_question import AgentQuestion, Judge, show_nothing
+from baton.agents.agent_work import AgentWork
 from baton.agents.answer_sources import select_recorded_sources
-from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
-from baton.agents.calls.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
+from baton.agents.calls.hooked_calls import Admitted, HookedCalls
 from baton.agents.calls.passed_citations import renumber
 from baton.agents.calls.progress import ProgressIndicator
 from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.given_sources import bound_sources
-from baton.agents.guardrails.hooks import Hooks
 from baton.agents.guardrails.judged_texts import judge_outcome
 from baton.agents.tools.attached_files import AttachedFiles
-from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.tool_progress import ToolProgress
-from baton.agents.tools.tool_set import BadCall, Offer, OutOfReach, ToolSet
+from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.chunk import AGENT_SOURCE
 from baton.domain.documents.numbered_passages import drop_citation
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
@@ -56,65 +54,74 @@ ADVICE = " Answer with what you know. The user is told about it already: do not 
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
-def _show_nothing(label: str) -> None:
-    """Show nothing, where no user waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question of one agent to another."""
-
-    call: ToolCall
-    agent: AgentDefinition
-    """The agent that is asked."""
-    message: str
-    data: Mapping[str, Any] | None = None
-    """A structured answer to a remote agent's question."""
-    report: Callable[[str], None] = _show_nothing
-    """Shows the user the agent's reports on its work."""
-    judge: Judge | None = None
-    """Has the hooks of the agent that asks judge the outcome, before it is stored; None without any."""
-
-
-Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
-"""Consults an agent: the question, and the callback for events."""
-
-
-@dataclass(slots=True)
 class ToolCalls:
     """The calls of one agent in one attempt at a run."""
 
-    context: Attempt
-    agent: AgentDefinition
-    tools: ToolSet
-    budget: Budget
-    consult: Consult | None = None
-    own: BuiltinTools | None = None
-    """The built-in tools; None for a consulted agent."""
-    task_id: str | None = None
-    """The sub-task of a consulted agent; None if the agent answers the user."""
-    hooks: Hooks | None = None
-    """The agent's hooks; None without any."""
-    outcomes: dict[str, CallOutcome] = field(default_factory=dict)
-    """Outcomes by call id."""
-    name_cited: Callable[[str], str] = str
-    """Returns a text for another agent, which does not have the passages that it cites by number."""
-    _research: ProgressIndicator | None = None
-    _activity_id: str = ""
-    """The id of the indicator, from which those of the calls' own activities are derived."""
-    _fatal: BaseException | None = None
-    _is_waiting: bool = False
-    """True if a call of the same answer waits for a person or for the user's application."""
-    _client_calls: int = 0
-    """Calls of the same answer that the user's application carries out."""
-    _judged: JudgedCalls = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._judged = JudgedCalls(self.context, self.hooks, self._admit)
+    def __init__(self, work: AgentWork) -> None:
+        self._work = work
+        self._context = work.context
+        self._agent = work.agent
+        self._tools = work.tools
+        self._budget = work.budget
+        self._hooked = HookedCalls(work.context, work.hooks, self._admit)
+        self.outcomes: dict[str, CallOutcome] = {}
+        """Outcomes by call id."""
+        self.name_cited: Callable[[str], str] = str
+        """Returns a text for another agent, which does not have the passages that it cites by number."""
+        self._research: ProgressIndicator | None = None
+        self._activity_id = ""
+        """The id of the progress indicator. The ids of the calls' activities are derived from it."""
+        self._fatal: BaseException | None = None
+        self._is_waiting = False
+        """True if a call of the same answer waits for a person or for the user's application."""
+        self._client_calls = 0
+        """Calls of the same answer that the user's application carries out."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls of an answer as hooks before tools leave them, before they are shown and stored."""
-        return await self._judged.judge(calls)
+        return await self._hooked.judge(calls)
+
+    async def go_on(
+        self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
+    ) -> None:
+        """Execute the ``approved`` calls of an interrupted run, and add all results to the transcript.
+
+        The calls in ``settled`` are not executed: they have these outcomes.
+        """
+        for call in calls:
+            if call.id in settled:
+                await self.settle(call, settled[call.id])
+        await self.add_results(calls, approved)
+
+    async def add_results(self, calls: Sequence[ToolCall], approved: Collection[str] = ()) -> None:
+        """Execute the calls that have no outcome yet, and add the results of all to the transcript.
+
+        ``approved`` has the ids of approved calls. Calls that wait get no result.
+        """
+        outcomes, transcript = self.outcomes, self._work.transcript
+        result_ids = {call.id: transcript.new_id() for call in calls}
+        for call in calls:
+            if call.id in outcomes:
+                output = self.result_for_model(call)
+                self._context.emit(tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
+        remaining = [call for call in calls if call.id not in outcomes]
+        if remaining:
+            activity_id = transcript.new_activity_id()
+            await self.carry_out(remaining, result_ids, activity_id=activity_id, approved=approved)
+        for call in calls:
+            self.renumber(call, lists=True)
+            outcome = outcomes[call.id]
+            if not outcome.waits:
+                transcript.add_result(
+                    result_ids[call.id],
+                    self._agent,
+                    call,
+                    self.result_for_model(call),
+                    end=outcome.end,
+                    is_handoff_summary=outcome.returns is not None,
+                    sources=outcome.sources,
+                )
+            await asyncio.sleep(0)  # counting a result takes time, so let other tasks run in between
 
     async def carry_out(
         self,
@@ -130,12 +137,12 @@ class ToolCalls:
         ``approved`` has the ids of approved calls. Ends promptly when the run is stopped. Raises ``LeaseLost`` and
         ``StoreUnavailable``.
         """
-        if self._judged.fatal is not None:
-            raise self._judged.fatal
+        if self._hooked.fatal is not None:
+            raise self._hooked.fatal
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
         self._activity_id = activity_id
         # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
-        await self.context.ensure_lease()
+        await self._context.ensure_lease()
         async with self._indicator(calls, activity_id):
             jobs = [
                 asyncio.ensure_future(self._carry_out_one(call, result_ids[call.id], is_approved=call.id in approved))
@@ -157,53 +164,53 @@ class ToolCalls:
 
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
-        outcome = self.outcomes[call.id] = await judge_outcome(self.hooks, outcome)
-        await self._record(call, outcome, self.context.services.clock.now())
+        outcome = self.outcomes[call.id] = await judge_outcome(self._work.hooks, outcome)
+        await self._record(call, outcome, self._context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
-        offer = self.tools.offers.get(call.name)
-        if offer is None or self._judged.is_settled(call):
+        offer = self._tools.offers.get(call.name)
+        if offer is None or self._hooked.is_settled(call):
             return False
         needs_approval = offer.tool is not None and offer.tool.requires_approval
         return offer.is_client or (needs_approval and call.id not in approved)
 
     def _indicator(self, calls: Sequence[ToolCall], activity_id: str) -> contextlib.AbstractAsyncContextManager[object]:
-        offers = [self.tools.offers.get(call.name) for call in calls]
+        offers = [self._tools.offers.get(call.name) for call in calls]
         definitions = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
         if not definitions:
             return contextlib.nullcontext()
-        self._research = ProgressIndicator(activity_id, self.agent, definitions, self.context.emit)
+        self._research = ProgressIndicator(activity_id, self._agent, definitions, self._context.emit)
         return self._research
 
     async def _cancel_on_stop(self, jobs: Sequence[asyncio.Future[None]]) -> None:
-        await self.context.stop.wait()
+        await self._context.stop.wait()
         for job in jobs:
             job.cancel()
 
     async def _carry_out_one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
-        began = self.context.services.clock.now()
+        began = self._context.services.clock.now()
         try:
-            with trace_call(call, self.tools.offers.get(call.name)) as span:
+            with trace_call(call, self._tools.offers.get(call.name)) as span:
                 outcome = await self._execute(call, is_approved=is_approved)
                 note_outcome(span, outcome)
         except asyncio.CancelledError:
-            if not self.context.stop.is_set():
+            if not self._context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.
-                self.context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
+                self._context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
                 raise
             outcome = CallOutcome.failed(STOPPED)
         except (LeaseLost, StoreUnavailable, Unauthorized) as error:
             self._fatal = error
             return
         except Exception:
-            logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
+            logger.exception("tool call failed", tool=call.name, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
             outcome = CallOutcome.failed(FAULT)
         self.outcomes[call.id] = outcome
-        self.budget.count_tokens(outcome.tokens)
+        self._budget.count_tokens(outcome.tokens)
         if outcome.waits:
             return
-        offer = self.tools.offers.get(call.name)
+        offer = self._tools.offers.get(call.name)
         if offer is not None and offer.tool is not None:
             # Record it before the result is used, so that a worker that takes over does not repeat the call.
             try:
@@ -212,46 +219,44 @@ class ToolCalls:
                 self._fatal = error
                 return
         else:
-            self.context.writes.add(self._record(call, outcome, began))
+            self._context.writes.add(self._record(call, outcome, began))
         self._show_progress(call, outcome)
         if is_shown(call.name):
-            self.context.emit(tool_result(call, result_id, self._write_client_output(call, outcome), outcome.end))
+            self._context.emit(tool_result(call, result_id, self._write_client_output(call, outcome), outcome.end))
 
     def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
-        offer = self.tools.offers.get(call.name)
+        offer = self._tools.offers.get(call.name)
         if self._research is not None and offer is not None and offer.agent is not None:
             failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
 
     async def _execute(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
-        admitted = self._judged.take(call) or await self._admit(call)
+        admitted = self._hooked.take(call) or await self._admit(call)
         if isinstance(admitted, CallOutcome):
             return admitted
-        if self.hooks is None:
-            return await self._use(call, admitted, is_approved=is_approved)
-        hooked = HookedCall(self.hooks, call, admitted)
-        return await hooked.carry_out(lambda judge: self._use(call, admitted, is_approved=is_approved, judge=judge))
+        make = partial(self._use, call, admitted, is_approved=is_approved)
+        return await self._hooked.carry_out(call, admitted, make)
 
     async def _admit(self, call: ToolCall) -> CallOutcome | Admitted:
         """Return whether a call may be made, or the outcome that it has without that."""
         try:
-            offer = self.tools.offer(call)
+            offer = self._tools.offer(call)
             size = checking_size(offer.spec.parameters, call.arguments)
             arguments = await off_loop(size, offer.arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
-            self.budget.count_bad_call()
+            self._budget.count_bad_call()
             return CallOutcome.refused(f"Error: {bad}")
-        call_record = self.context.facts.journal.get(call.id)
+        call_record = self._context.facts.journal.get(call.id)
         if call_record is not None and is_shown(call.name):
             return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
-        if not self.budget.take_call():
+        if not self._budget.take_call():
             return CallOutcome.refused(NO_MORE)
         return Admitted(offer, arguments)
 
     async def _use(
-        self, call: ToolCall, admitted: Admitted, *, is_approved: bool, judge: Judge | None = None
+        self, call: ToolCall, admitted: Admitted, judge: Judge | None = None, *, is_approved: bool
     ) -> CallOutcome:
         """Make a call whose arguments are valid, or have it wait."""
         offer, arguments = admitted.offer, admitted.arguments
@@ -262,32 +267,32 @@ class ToolCalls:
             return CallOutcome("", waits=True)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
-        if offer.agent is not None and self.consult is not None:
-            report = self._research.make_reporter(offer.agent.id) if self._research is not None else _show_nothing
+        if offer.agent is not None and self._work.consult is not None:
+            report = self._research.make_reporter(offer.agent.id) if self._research is not None else show_nothing
             message = self.name_cited(arguments["message"])
-            question = Question(call, offer.agent, message, arguments.get("data"), report, judge)
-            return await self.consult(question, self.context.emit)
+            question = AgentQuestion(call, offer.agent, message, arguments.get("data"), report, judge)
+            return await self._work.consult(question, self._context.emit)
         if offer.tool is not None:
             return await self._call_outside(call, offer, arguments)
-        if self.own is not None:
+        if self._work.own is not None:
             named = {
                 name: self.name_cited(argument) if isinstance(argument, str) else argument
                 for name, argument in arguments.items()
             }
-            return await self.own.use(self.agent, call.name, named, self.context.emit, waits=self._is_waiting)
+            return await self._work.own.use(self._agent, call.name, named, self._context.emit, waits=self._is_waiting)
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
-    async def _call_outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
-        context = self.context
+    async def _call_outside(self, call: ToolCall, offer: ToolOffer, arguments: Mapping[str, Any]) -> CallOutcome:
+        context = self._context
         assert offer.tool is not None  # noqa: S101 - the caller has checked it
         progress = ToolProgress(call, self._activity_id, context.emit)
-        attached = AttachedFiles(context, self.agent.id)
+        attached = AttachedFiles(context, self._agent.id)
         before, state = context.data.copy(), context.data.copy()
         about = CallContext(
             scope=context.scope,
             thread_id=context.thread_id,
             run_id=context.run.run_id,
-            agent_id=self.agent.id,
+            agent_id=self._agent.id,
             call_id=call.id,
             idempotency_key=call.id,
             time_zone=context.today.known_zone,
@@ -299,7 +304,7 @@ class ToolCalls:
         try:
             # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
             async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
-                result = await context.services.tools.call(self.agent, call.name, arguments, about)
+                result = await context.services.tools.call(self._agent, call.name, arguments, about)
             change = self._take_data(call, before, state)
             end = CallEnd.SUCCEEDED
         except TimeoutError:
@@ -319,17 +324,17 @@ class ToolCalls:
         try:
             change = DataChange.between(before, after)
             if change is not None:
-                self.context.data.apply(change)
+                self._context.data.apply(change)
         except ValueError as problem:
             count(Metric.TOOL_FAILURES)
-            logger.error("state not kept", tool=call.name, thread_id=self.context.thread_id, reason=str(problem))
+            logger.error("state not kept", tool=call.name, thread_id=self._context.thread_id, reason=str(problem))
             raise ToolFailed(f"{call.name} was carried out, but what it has noted cannot be kept.") from problem
         return change
 
-    def _reuse(self, record: ToolCallRecord, offer: Offer) -> CallOutcome:
+    def _reuse(self, record: ToolCallRecord, offer: ToolOffer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
         if record.data is not None:
-            self.context.data.apply(record.data)
+            self._context.data.apply(record.data)
         return CallOutcome(
             record.output or "",
             task_id=record.task_id,
@@ -343,14 +348,14 @@ class ToolCalls:
 
         Calls are renumbered in their order and not as they end, so that a model gets the same numbers every time.
         """
-        offer, outcome = self.tools.offers.get(call.name), self.outcomes[call.id]
+        offer, outcome = self._tools.offers.get(call.name), self.outcomes[call.id]
         if offer is not None and offer.agent is not None:
-            self.outcomes[call.id] = renumber(outcome, self.context.numbers, lists=lists)
+            self.outcomes[call.id] = renumber(outcome, self._context.numbers, lists=lists)
 
     def result_for_model(self, call: ToolCall) -> str:
         """Return a call's output for the model, cut to the agent's limits."""
         output = self.outcomes[call.id].output
-        longest = self.agent.limits.result_chars
+        longest = self._agent.limits.result_chars
         if len(output) <= longest:
             return output or "(no output)"
         return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
@@ -361,11 +366,12 @@ class ToolCalls:
         return self.result_for_model(call)
 
     async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
-        services, parsed = self.context.services, call.parsed()
+        services, parsed = self._context.services, call.parsed()
+        own_sources = [source for source in outcome.sources if source.get("kind") != AGENT_SOURCE]
         record = ToolCallRecord(
             id=call.id,
-            run_id=self.context.run.run_id,
-            agent_id=self.agent.id,
+            run_id=self._context.run.run_id,
+            agent_id=self._agent.id,
             tool_name=call.name,
             input=parsed if parsed is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
@@ -373,21 +379,17 @@ class ToolCalls:
             error_message=outcome.error,
             called_at=began,
             duration=services.clock.now() - began,
-            task_id=outcome.task_id or self.task_id,
+            task_id=outcome.task_id or self._work.task_id,
             data=outcome.data,
             files=outcome.files,
-            sources=bound_sources([source for source in outcome.sources if _is_recorded(source, outcome.files)]),
+            sources=bound_sources([source for source in own_sources if source not in outcome.files]),
         )
-        await services.records.put_call(self.context.lease(), record)
+        await services.records.put_call(self._context.lease(), record)
 
 
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
-
-
-def _is_recorded(source: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
-    return source.get("kind") != AGENT_SOURCE and source not in files
 
 
 def _cut(text: str) -> str:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.guardrails.hooks import replaces_words
-from baton.agents.tools.tool_set import Offer
+from baton.agents.tools.tool_set import ToolOffer
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
@@ -27,7 +27,7 @@ def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) 
         span.set(exchange(question, answer))
 
 
-def trace_call(call: ToolCall, offer: Offer | None) -> AbstractContextManager[Span]:
+def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManager[Span]:
     """Trace the block as the execution of a tool call. ``offer`` is the tool; None if the agent has no such tool."""
     name = call.name if offer is not None else UNKNOWN_TOOL
     is_content = current_span().shows_content

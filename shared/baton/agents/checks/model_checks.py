@@ -43,7 +43,7 @@ def list_configured_models(
     light_model: str,
     embedding_model: str,
 ) -> list[ConfiguredModel]:
-    """Return each model once, under the name that comes first: the deployment's models, then those of agents.
+    """Return each model once, by its first name: the deployment's models first, then the models of agents.
 
     ``agents`` are those that ship with the deployment; remote ones have no model. ``embedding_model`` is empty where
     there is none.

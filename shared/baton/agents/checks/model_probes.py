@@ -123,7 +123,7 @@ class ModelProbes:
     async def check(self, name: str, choices: Sequence[ModelChoice] = ()) -> tuple[AbilityCheck, ...]:
         """Return the abilities of the model ``name`` with the settings of the agents that ask it.
 
-        The other trials follow at once if it answers with text, and do not take place otherwise.
+        The other trials follow only if it answers with text.
         """
         settings = _settings(name, choices, self._seconds)
         text = await self._try(Ability.TEXT, self._text, settings)
@@ -231,7 +231,10 @@ class ModelProbes:
                 provider_parts=answer.finished.provider_parts,
             )
         )
-        prompts += [Prompt(Role.TOOL, _find_result(call), tool_call_id=call.id) for call in answer.calls]
+        for call in answer.calls:
+            city = str((call.parsed() or {}).get("city", "")).casefold()
+            result = next((text for name, text in TEMPERATURES.items() if name in city), "There is no such city.")
+            prompts.append(Prompt(Role.TOOL, result, tool_call_id=call.id))
         return answer, await self._ask(settings, prompts, TOOL)
 
     async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
@@ -275,11 +278,6 @@ def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> Mode
         extra=extra,
         timeout_seconds=seconds,
     )
-
-
-def _find_result(call: ToolCall) -> str:
-    city = str((call.parsed() or {}).get("city", "")).casefold()
-    return next((result for name, result in TEMPERATURES.items() if name in city), "There is no such city.")
 
 
 def _describe_missing_call(answer: _Answer) -> str:

@@ -23,7 +23,7 @@ class AwaitedStep(BatonCode[T]):
     def __init__(
         self, make: Callable[[], Coroutine[Any, Any, T]], name: str, not_awaited: list[StepNotAwaited]
     ) -> None:
-        """``name`` is that of the method. ``not_awaited`` gets the error if the step is dropped."""
+        """``name`` is the method's name. ``not_awaited`` gets the error if the step is dropped."""
         self._make = make
         self._name = name
         self._not_awaited = not_awaited

@@ -9,20 +9,15 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.attempt_context import Attempt, Budget
+from baton.agents.agent_work import AgentWork
 from baton.agents.call_outcome import AgentResult, CallOutcome
-from baton.agents.calls.tool_calls import Consult
 from baton.agents.code.coroutine_answer import CoroutineAnswer
 from baton.agents.code.coroutine_calls import CoroutineCalls
 from baton.agents.code.coroutine_models import AssemblePrompt, CoroutineModels, RefusedInSight
 from baton.agents.code.coroutine_steps import CoroutineSteps
-from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.guardrails.judged_texts import judge_question
-from baton.agents.tools.builtin_tools import BuiltinTools
-from baton.agents.tools.tool_set import ToolSet
-from baton.agents.transcript import Transcript
 from baton.authoring.run_context import RunContext
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.errors import TurnTimeout
 from baton.domain.runs.conversation_data import ConversationData
@@ -41,66 +36,34 @@ class CoroutineAgent:
 
     def __init__(
         self,
-        context: Attempt,
-        agent: AgentDefinition,
-        tools: ToolSet,
-        transcript: Transcript,
+        work: AgentWork,
         assemble: AssemblePrompt,
         *,
         content: Content,
-        consult: Consult | None = None,
-        own: BuiltinTools | None = None,
-        task_id: str | None = None,
         is_question_judged: bool = False,
     ) -> None:
         """``content`` is the question. ``assemble`` makes the agent's prompt for its model."""
-        budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        context = work.context
+        self._work = work
         self._context = context
-        self._agent = agent
+        self._agent = work.agent
         self._content = content
         self._message = text_of(content)
-        self._task_id = task_id
         self._is_question_judged = is_question_judged
-        self._hooks = Hooks.of(context, agent, task_id)
         context.numbers.reserve(context.steps.sources)
         self._data = ConversationData(context.data.values)
-        """The conversation's data as the coroutine sees it: that of the exchange's beginning, changed by its steps."""
+        """The coroutine's view of the conversation's data: the data at its beginning, with the changes of its steps."""
         self._begun_with = self._data.copy()
         self._state: dict[str, Any] = {}
-        self._steps = CoroutineSteps(context, task_id or agent.id, self)
-        self._calls = CoroutineCalls(
-            context, agent, tools, transcript, budget, consult=consult, own=own, task_id=task_id, hooks=self._hooks
-        )
-        self._models = CoroutineModels(context, agent, transcript, budget, assemble, task_id, self._calls.sources)
-        self._answer = CoroutineAnswer(context, agent, transcript, self._hooks, self._calls.sources)
-        self._tools = tools
+        self._steps = CoroutineSteps(context, work.caller, self)
+        self._calls = CoroutineCalls(work)
+        self._models = CoroutineModels(work, assemble)
+        self._answer = CoroutineAnswer(work)
 
     @property
     def result(self) -> AgentResult:
         """The result so far; it is final once ``answer`` has returned."""
-        calls, models = self._calls, self._models
-        return AgentResult(
-            agent=self._agent,
-            model=models.model,
-            usage=models.usage,
-            has_answered=self._answer.has_answered,
-            is_limited=calls.is_limited,
-            waiting=tuple(calls.waiting),
-            transfer=calls.transfer,
-            returns=calls.returns,
-            followed=models.followed,
-            history=models.history,
-        )
-
-    @property
-    def documents(self) -> tuple[Mapping[str, Any], ...]:
-        """The passages of documents that the agent was given."""
-        return self._calls.sources.documents
-
-    @property
-    def files(self) -> tuple[Mapping[str, Any], ...]:
-        """The files that its tools have attached."""
-        return self._calls.sources.files
+        return self._work.result
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
@@ -109,7 +72,7 @@ class CoroutineAgent:
         await self._calls.go_on(calls, approved, settled)
 
     async def answer(self) -> None:
-        """Run the coroutine. Raises what it raises, and the error that ends it."""
+        """Run the coroutine. Raises the coroutine's exceptions, and the error that ends the run."""
         if not await self._context.may_act():
             return
         try:
@@ -118,15 +81,15 @@ class CoroutineAgent:
             if returned is not None:
                 await self._answer.finish(returned)
         except RefusedInSight:
-            self._answer.has_answered = True
-        except Refused as refusal:
+            self._work.has_answered = True
+        except HookRefusal as refusal:
             self._answer.refuse(refusal)
-        if self._calls.waiting and not self._context.stop.is_set():
+        if self._work.waiting and not self._context.stop.is_set():
             self._calls.show_waiting()
 
     async def _begin(self) -> None:
         """Take the question and the state with which the exchange has begun. Guardrails judge a new question first."""
-        stored, hooks, screened = self._steps.find_input(), self._hooks, self._context.screened
+        stored, hooks, screened = self._steps.find_input(), self._work.hooks, self._context.screened
         if stored is not None:
             values = json.loads(stored)
             self._data = ConversationData(values["state"])
@@ -184,7 +147,7 @@ class CoroutineAgent:
             raise RuntimeError(f"run of {agent.id} has cancelled itself")
         returned = running.result()
         self._steps.check_awaited(returned)
-        return returned if returned is not None or self._answer.has_answered else ""
+        return returned if returned is not None or self._work.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
         """Cancel what still works and wait for its end. Code that catches its cancellation is left behind."""
@@ -218,11 +181,13 @@ class CoroutineAgent:
         self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
     ) -> RunStep:
         run_step = await self._models.ask(step, instruction, schema, history=history)
-        self._calls.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
+        self._work.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
         return run_step
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
-        return self._answer.take(await self._models.let_answer(step, instruction))
+        run_step = await self._models.let_answer(step, instruction)
+        self._answer.note(run_step)
+        return run_step
 
     async def show(self, step: RunStep, text: str) -> RunStep:
         return await self._answer.say(step, text)

@@ -9,15 +9,12 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from baton.agents.agent_work import AgentWork
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
-from baton.agents.attempt_context import Attempt
-from baton.agents.given_sources import GivenSources
-from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.structured_answer import NO_OBJECT, UNFIT
-from baton.agents.transcript import Transcript
 from baton.concurrency.tasks import LARGE, off_loop
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
@@ -30,40 +27,26 @@ from baton.threads.outbox.text_batches import AnswerLimit
 class CoroutineAnswer:
     """The texts of one coroutine. Guardrails judge each as a whole before it is shown."""
 
-    def __init__(
-        self,
-        context: Attempt,
-        agent: AgentDefinition,
-        transcript: Transcript,
-        hooks: Hooks | None,
-        sources: GivenSources,
-    ) -> None:
-        self._context = context
-        self._agent = agent
-        self._transcript = transcript
-        self._hooks = hooks if hooks is not None and hooks.has(HookPoint.OUTPUT_GUARDRAIL) else None
-        self._sources = sources
+    def __init__(self, work: AgentWork) -> None:
+        self._work = work
+        self._context = work.context
+        self._agent = work.agent
+        self._transcript = work.transcript
+        self._hooks = work.hooks if work.hooks is not None and work.hooks.has(HookPoint.OUTPUT_GUARDRAIL) else None
         self._limit = AnswerLimit()
         self._before = ""
-        self.has_answered = False
-        """True if the user has seen a text of this exchange."""
 
     async def say(self, step: RunStep, text: str) -> RunStep:
-        """Show a text, and return its step. Raises ``Refused``."""
+        """Show a text, and return its step. Raises ``HookRefusal``."""
         cut_text = self._cut(await self._judge(text, is_last=False))
         self._show(cut_text)
         return replace(step, value=cut_text, ended_at=self._context.services.clock.now())
-
-    def take(self, step: RunStep) -> RunStep:
-        """Note a text that the model has shown, and return its step."""
-        self.note(step)
-        return step
 
     def note(self, step: RunStep) -> None:
         """Note a text that the user has seen."""
         if step.kind in (StepKind.SAY, StepKind.ANSWER) and step.value:
             self._before += step.value
-            self.has_answered = True
+            self._work.has_answered = True
 
     def show_again(self, step: RunStep) -> None:
         """Show a recorded text: clients have discarded the events of the attempt that has shown it."""
@@ -71,8 +54,8 @@ class CoroutineAnswer:
         self._show(step.value, is_structured=is_structured)
 
     async def finish(self, returned: Any) -> None:
-        """Show what the coroutine has returned. Raises ``Refused``, ``AnswerInvalid`` and ``TypeError``."""
-        if returned == "" and self.has_answered:
+        """Show what the coroutine has returned. Raises ``HookRefusal``, ``AnswerInvalid`` and ``TypeError``."""
+        if returned == "" and self._work.has_answered:
             return
         if self._agent.answer_schema is not None:
             text = await off_loop(LARGE, self._structured, returned, self._agent.answer_schema)
@@ -85,13 +68,13 @@ class CoroutineAnswer:
             raise ValueError(f"run of {self._agent.id} has neither returned a text nor shown one")
         self._show(self._cut(await self._judge(returned, is_last=True)))
 
-    def refuse(self, refusal: Refused) -> None:
+    def refuse(self, refusal: HookRefusal) -> None:
         """Show the sentence of a guardrail or hook in place of what would come."""
         answer = self._events()
         self._context.emit_all(answer.refuse(refusal.sentence, refusal.by))
         self._context.emit_all(answer.end((), is_cut=False))
         self._transcript.add_answer(answer.message_id, self._agent, answer.text, refused_by=refusal.by)
-        self.has_answered = True
+        self._work.has_answered = True
 
     def _structured(self, returned: Any, schema: dict[str, Any]) -> str:
         try:
@@ -119,14 +102,14 @@ class CoroutineAnswer:
         if not text:
             return
         answer, is_cut = self._events(), self._limit.is_spent
-        sources = select_answer_sources(text, self._sources.all)
+        sources = select_answer_sources(text, self._work.sources.all)
         self._context.emit_all(answer.show(text, is_structured=is_structured))
         self._context.emit_all(answer.end(sources, is_cut=is_cut))
         self._transcript.add_answer(
             answer.message_id, self._agent, text, is_structured=is_structured, is_cut=is_cut, sources=sources
         )
         self._before += text
-        self.has_answered = True
+        self._work.has_answered = True
 
     def _events(self) -> AnswerEvents:
         return AnswerEvents(self._agent, self._transcript, lambda: "")

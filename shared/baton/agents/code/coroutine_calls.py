@@ -6,20 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.agents.attempt_context import Attempt, Budget
-from baton.agents.call_outcome import CallOutcome, Transfer
-from baton.agents.calls.tool_calls import ADVICE, NO_MORE, Consult, ToolCalls, make_call_events
-from baton.agents.given_sources import GivenSources
-from baton.agents.guardrails.hooks import Hooks
-from baton.agents.tools.builtin_tools import BuiltinTools
-from baton.agents.tools.tool_set import ToolSet
-from baton.agents.transcript import Transcript
-from baton.domain.agents.agent import AgentDefinition
+from baton.agents.agent_work import AgentWork
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.calls.tool_calls import ADVICE, NO_MORE, ToolCalls, make_call_events
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, is_shown, tool_call_id
 from baton.domain.threads.run_events import tool_result
-from baton.ports.agents.agent_client import AgentReport
 
 NO_TOOL = "{agent} has no tool {name} that it may call for this user here. Tools: {known}."
 NO_AGENT = "{agent} has no agent {name} that it may ask for this user here. Agents: {known}."
@@ -28,35 +21,14 @@ NO_AGENT = "{agent} has no agent {name} that it may ask for this user here. Agen
 class CoroutineCalls:
     """The calls of one coroutine. Each goes into the transcript with its result once it has ended."""
 
-    def __init__(
-        self,
-        context: Attempt,
-        agent: AgentDefinition,
-        tools: ToolSet,
-        transcript: Transcript,
-        budget: Budget,
-        *,
-        consult: Consult | None,
-        own: BuiltinTools | None,
-        task_id: str | None,
-        hooks: Hooks | None,
-    ) -> None:
-        self._context = context
-        self._agent = agent
-        self._tools = tools
-        self._transcript = transcript
-        self._budget = budget
-        self._consult = consult
-        self._own = own
-        self._task_id = task_id
-        self._hooks = hooks
+    def __init__(self, work: AgentWork) -> None:
+        self._work = work
+        self._context = work.context
+        self._agent = work.agent
+        self._tools = work.tools
+        self._transcript = work.transcript
         self._settled: dict[str, tuple[CallOutcome, ToolCall]] = {}
         """The outcomes of calls that the interrupted run has left, by call id."""
-        self.sources = GivenSources()
-        self.waiting: list[ToolCall] = []
-        self.transfer: Transfer | None = None
-        self.returns: AgentReport | None = None
-        self.is_limited = bool(tools.missing)
 
     def may_wait(self, name: str) -> bool:
         """Return whether a call of the tool may wait for an approval."""
@@ -70,26 +42,9 @@ class CoroutineCalls:
 
         Their results come first in the run: providers of models want them right behind the calls.
         """
-        results = self._new_calls()
-        for call in calls:
-            if call.id in settled:
-                await results.settle(call, settled[call.id])
-        ids = {call.id: self._transcript.new_id() for call in calls}
-        tool_calls = [call for call in calls if call.id not in settled]
-        for call in calls:
-            if call.id in settled:
-                output, end = results.result_for_model(call), results.outcomes[call.id].end
-                self._context.emit(tool_result(call, ids[call.id], output, end))
-        if tool_calls:
-            activity_id = self._transcript.new_activity_id()
-            await results.carry_out(tool_calls, ids, activity_id=activity_id, approved=approved)
-        for call in calls:
-            outcome = results.outcomes[call.id]
-            output = results.result_for_model(call)
-            self._transcript.add_result(
-                ids[call.id], self._agent, call, output, end=outcome.end, sources=outcome.sources
-            )
-            self._settled[call.id] = outcome, call
+        executor = ToolCalls(self._work)
+        await executor.go_on(calls, approved, settled)
+        self._settled |= {call.id: (executor.outcomes[call.id], call) for call in calls}
 
     async def make(self, step: RunStep, name: str, arguments: str) -> RunStep:
         """Return the step of a call with its outcome. Raises ``RunLimitReached``."""
@@ -106,8 +61,7 @@ class CoroutineCalls:
                 f"{self._agent.name} has made as many calls as one answer may make: see limits.tool_calls and "
                 "limits.tool_seconds of the agent."
             )
-        self.sources.add(outcome.sources)
-        self.is_limited |= outcome.is_outage
+        self._work.take(call, outcome)
         return replace(
             step,
             ended_at=self._context.services.clock.now(),
@@ -125,15 +79,15 @@ class CoroutineCalls:
 
     async def control(self, name: str, arguments: str) -> str | None:
         """Carry out a built-in tool that ends the coroutine. Returns why it cannot be, None if it was."""
-        if name not in self._tools.offers or self._own is None:
+        if name not in self._tools.offers or self._work.own is None:
             return f"{self._agent.name} cannot use {name} now."
         call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
-        calls = self._new_calls()
+        calls = ToolCalls(self._work)
         await calls.carry_out([call], {call.id: ""}, activity_id=self._transcript.new_activity_id())
         outcome = calls.outcomes[call.id]
         if outcome.error is not None:
             return outcome.error
-        self.transfer, self.returns = outcome.transfer, outcome.returns
+        self._work.transfer, self._work.returns = outcome.transfer, outcome.returns
         if outcome.returns is not None:
             self._add(call, self._transcript.new_id(), self._transcript.new_id(), outcome.output, outcome.end)
         return None
@@ -141,9 +95,9 @@ class CoroutineCalls:
     def count(self, step: RunStep) -> None:
         """Take what a recorded step has used of the limits of calls, and its sources."""
         if step.kind in (StepKind.CALL, StepKind.ASK):
-            self._budget.take_call()
-            self.is_limited |= step.is_outage
-        self.sources.add(step.sources)
+            self._work.budget.take_call()
+            self._work.is_limited |= step.is_outage
+        self._work.sources.add(step.sources)
 
     def is_settled(self, step: RunStep) -> bool:
         """Return whether the call of a recorded step was waited for, so that ``go_on`` has taken its consequences."""
@@ -156,7 +110,8 @@ class CoroutineCalls:
             return  # it was refused
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
         end = CallEnd.SUCCEEDED if step.error is None else CallEnd.REFUSED if step.is_refused else CallEnd.FAILED
-        output = self._cut(step.value if step.error is None else f"Error: {step.error}")
+        whole = step.value if step.error is None else f"Error: {step.error}"
+        output = whole[: self._agent.limits.result_chars] or "(no output)"
         self._context.emit_all(make_call_events([call], message_id))
         self._context.emit(tool_result(call, result_id, output, end))
         self._add(call, message_id, result_id, output, end, step.sources)
@@ -164,13 +119,13 @@ class CoroutineCalls:
     def show_waiting(self) -> None:
         """Show the calls that wait for an approval, as one message at the end."""
         message_id = self._transcript.new_id()
-        self._context.emit_all(make_call_events(self.waiting, message_id))
-        self._transcript.add_answer(message_id, self._agent, "", calls=self.waiting)
+        self._context.emit_all(make_call_events(self._work.waiting, message_id))
+        self._transcript.add_answer(message_id, self._agent, "", calls=self._work.waiting)
 
     async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
         """Make a call, and return it with the arguments that hooks have left."""
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
-        calls = self._new_calls()
+        calls = ToolCalls(self._work)
         [call] = await calls.judge([call])
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
@@ -178,7 +133,6 @@ class CoroutineCalls:
         calls.renumber(call, lists=False)
         outcome = calls.outcomes[call.id]
         if outcome.waits:
-            self.waiting.append(call)
             return outcome, call
         if self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
@@ -201,7 +155,7 @@ class CoroutineCalls:
 
     def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
         """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
-        caller = f"{self._task_id or self._agent.id}\0{step.place}"
+        caller = f"{self._work.caller}\0{step.place}"
         call_id = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
         return ToolCall(call_id, name, arguments)
 
@@ -215,16 +169,8 @@ class CoroutineCalls:
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         # Together, because other calls may have ended in between, and a result stands right behind its call.
-        is_report = self.returns is not None
+        is_report = self._work.returns is not None
         self._transcript.add_answer(message_id, self._agent, "", calls=[call])
         self._transcript.add_result(
             result_id, self._agent, call, output, end=end, is_handoff_summary=is_report, sources=sources
-        )
-
-    def _cut(self, output: str) -> str:
-        return output[: self._agent.limits.result_chars] or "(no output)"
-
-    def _new_calls(self) -> ToolCalls:
-        return ToolCalls(
-            self._context, self._agent, self._tools, self._budget, self._consult, self._own, self._task_id, self._hooks
         )

@@ -9,19 +9,18 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.attempt_context import Attempt, Budget
-from baton.agents.given_sources import GivenSources
-from baton.agents.guardrails.hooks import Refused
+from baton.agents.agent_work import AgentWork
+from baton.agents.attempt_context import Attempt
+from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.tools.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import join_consulted
 from baton.domain.errors import AnswerInvalid, ModelUnavailable, RunLimitReached
 from baton.domain.runs.run_step import RunStep
-from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, Usage
-from baton.domain.threads.message import FollowedProcedure, Role, StoredMessage
+from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import prompt_tokens
 from baton.ports.agents.chat_model import Prompt
 
@@ -31,41 +30,26 @@ AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]
 _NO_TOOLS = ToolSet({})
 
 
-class RefusedInSight(Refused):
+class RefusedInSight(HookRefusal):
     """A hook or guardrail has refused an answer, and the user has seen its sentence."""
 
 
 class CoroutineModels:
     """The calls of one coroutine's model."""
 
-    def __init__(
-        self,
-        context: Attempt,
-        agent: AgentDefinition,
-        transcript: Transcript,
-        budget: Budget,
-        assemble: AssemblePrompt,
-        task_id: str | None,
-        sources: GivenSources,
-    ) -> None:
-        """``sources`` are the sources of the coroutine's steps so far, which the next prompt may contain."""
-        self._sources = sources
-        self._context = context
-        self._agent = agent
-        self._transcript = transcript
-        self._budget = budget
+    def __init__(self, work: AgentWork, assemble: AssemblePrompt) -> None:
+        """``assemble`` makes the agent's prompt for its model."""
+        self._work = work
+        self._context = work.context
+        self._agent = work.agent
+        self._transcript = work.transcript
         self._assemble = assemble
-        self._task_id = task_id
         self._is_noted = False
-        self.usage = Usage()
-        self.model: str | None = context.model_of(agent)
-        self.history: WindowedHistory | None = None
-        self.followed: tuple[FollowedProcedure, ...] = ()
 
     async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
         """Return the step with the model's answer, which the user does not see.
 
-        Raises ``Refused``, ``RunLimitReached`` and the errors of the model.
+        Raises ``HookRefusal``, ``RunLimitReached`` and the errors of the model.
         """
         services, run = self._context.services, self._context.run
         unseen = Transcript(
@@ -74,14 +58,14 @@ class CoroutineModels:
             first_ordinal=0,
             clock=services.clock,
             counter=services.counter,
-            key=f"\0{self._task_id or self._agent.id}\0{step.place}",
+            key=f"\0{self._work.caller}\0{step.place}",
         )
         agent = self._agent.for_unseen_answer(schema)
         context = replace(self._context, emit=_show_nobody)
         prompt = await self._assemble(None if history else instruction)
         if history:
             prompt = self._instructed(prompt, instruction)
-        loop = await self._work(step, context, agent, unseen, prompt, notes_history=history)
+        loop = await self._run_loop(step, context, agent, unseen, prompt, notes_history=history)
         message = _last_said(unseen)
         if message is None or not loop.result.has_answered:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")
@@ -95,7 +79,7 @@ class CoroutineModels:
         if instruction is not None:
             prompt = self._instructed(prompt, instruction)
         agent = self._agent.for_seen_answer()
-        loop = await self._work(step, self._context, agent, self._transcript, prompt, notes_history=True)
+        loop = await self._run_loop(step, self._context, agent, self._transcript, prompt, notes_history=True)
         message = _last_said(self._transcript)
         if message is None or not loop.result.has_answered:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")
@@ -107,12 +91,12 @@ class CoroutineModels:
         """Take what a recorded call has used of the limits. ``is_paid``: its tokens count for this run."""
         if step.model is None:
             return
-        self._budget.count_model_call(step.usage)
+        self._work.budget.count_model_call(step.usage)
         if is_paid:
-            self.usage += step.usage
+            self._work.usage += step.usage
             self._context.spent.append(ModelUsage(step.model or OTHER_MODELS, step.usage))
 
-    async def _work(
+    async def _run_loop(
         self,
         step: RunStep,
         context: Attempt,
@@ -123,24 +107,24 @@ class CoroutineModels:
         notes_history: bool,
     ) -> AgentLoop:
         """Ask the model once, and once more to correct an answer that does not fit its schema."""
-        if not self._budget.allows_model_call:
+        if not self._work.budget.allows_model_call:
             raise RunLimitReached(
                 f"{self._agent.name} has asked its model as often as one answer may: see limits.model_calls and "
                 "limits.tokens of the agent."
             )
-        loop = AgentLoop(context, agent, _NO_TOOLS, transcript, task_id=self._task_id)
+        loop = AgentLoop(AgentWork(context, agent, _NO_TOOLS, transcript, task_id=self._work.task_id))
         is_noted = not self._is_noted
-        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._sources.all)
+        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._work.sources.all)
         self._is_noted = True
         try:
             await loop.answer()
         finally:
             result = loop.result
-            self.usage += result.usage
-            self.model = result.model
-            self._budget.count_model_call(result.usage)
+            self._work.usage += result.usage
+            self._work.model = result.model
+            self._work.budget.count_model_call(result.usage)
             if notes_history:
-                self.history, self.followed = result.history, result.followed
+                self._work.history, self._work.followed = result.history, result.followed
         return loop
 
     def _instructed(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
@@ -151,7 +135,7 @@ class CoroutineModels:
 
     def _done(self, step: RunStep, message: StoredMessage, loop: AgentLoop) -> RunStep:
         if message.refused_by is not None:
-            raise Refused(message.text, message.refused_by)
+            raise HookRefusal(message.text, message.refused_by)
         return replace(
             step,
             ended_at=self._context.services.clock.now(),

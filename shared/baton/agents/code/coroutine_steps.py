@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.code.awaited_step import AwaitedStep, StepNotAwaited
-from baton.agents.code.step_places import FOREIGN, Place, StepPlaces
+from baton.agents.code.step_places import FOREIGN, StepPlaces, StepPosition
 from baton.authoring.containment import Owner, current_owner
 from baton.authoring.run_context import Convert
 from baton.concurrency.tasks import gather_all
@@ -29,7 +29,7 @@ from baton.ports.agents.tools import ToolFailed
 
 T = TypeVar("T")
 
-Work = Callable[[RunStep], Awaitable[RunStep]]
+StepWork = Callable[[RunStep], Awaitable[RunStep]]
 """Carries a step out."""
 
 TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
@@ -60,7 +60,7 @@ class CarriesOut(Protocol):
         ...
 
     async def show(self, step: RunStep, text: str) -> RunStep:
-        """Return the step with the text as it was shown."""
+        """Return the step with the text that the user has seen."""
         ...
 
     def repeat(self, step: RunStep) -> None:
@@ -180,7 +180,7 @@ class CoroutineSteps:
 
     @property
     def unfinished(self) -> list[asyncio.Task[Any]]:
-        """The tasks of steps that have not ended, those included that nobody awaits."""
+        """The tasks of steps that have not ended, even if nobody awaits them."""
         return [task for task in self._tasks if not task.done()]
 
     async def never(self) -> NoReturn:
@@ -201,7 +201,7 @@ class CoroutineSteps:
         await self._keep(replace(self._begun("0", StepKind.INPUT, None), value=value))
 
     async def _outside(
-        self, position: Place | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
+        self, position: StepPosition | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
     ) -> Any:
         position = await self._numbered(position)
         try:
@@ -220,18 +220,18 @@ class CoroutineSteps:
 
     async def _value(
         self,
-        position: Place | None,
+        position: StepPosition | None,
         kind: StepKind,
         about: object,
-        work: Work,
+        work: StepWork,
         convert: Convert,
     ) -> Any:
         return convert((await self._take(position, kind, about, work)).value)
 
-    async def _nothing(self, position: Place | None, kind: StepKind, about: object, work: Work) -> None:
+    async def _nothing(self, position: StepPosition | None, kind: StepKind, about: object, work: StepWork) -> None:
         await self._take(position, kind, about, work)
 
-    async def _control(self, position: Place | None, name: str, arguments: Mapping[str, Any]) -> None:
+    async def _control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
         await self._numbered(position)
         problem = await self._guarded(self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False))))
@@ -246,7 +246,7 @@ class CoroutineSteps:
         return problem
 
     async def _gather(
-        self, position: Place | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
+        self, position: StepPosition | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
     ) -> list[Any]:
         if position is None or len(branches) > MAX_BRANCHES:
             for branch in branches:
@@ -264,10 +264,10 @@ class CoroutineSteps:
 
     async def _take(
         self,
-        position: Place | None,
+        position: StepPosition | None,
         kind: StepKind,
         about: object,
-        work: Work,
+        work: StepWork,
         at_once: asyncio.Semaphore | None = None,
         *,
         may_wait: bool = False,
@@ -283,7 +283,7 @@ class CoroutineSteps:
         position.branch.note_end(step.ended_at)
         return step
 
-    async def _numbered(self, position: Place | None) -> Place:
+    async def _numbered(self, position: StepPosition | None) -> StepPosition:
         """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
         if position is None:
             if self._ended.done():
@@ -305,7 +305,7 @@ class CoroutineSteps:
         path: str,
         kind: StepKind,
         about: object,
-        work: Work,
+        work: StepWork,
         at_once: asyncio.Semaphore | None,
         *,
         may_wait: bool,
@@ -317,7 +317,8 @@ class CoroutineSteps:
             return run_step
         if self._is_waiting and not may_wait:
             await self.never()
-        async with at_once or self._slot(kind):
+        takes_slot = kind in (StepKind.CALL, StepKind.MODEL)
+        async with at_once or (self._journal.slots if takes_slot else nullcontext()):
             if self._is_waiting and not may_wait:
                 await self.never()
             if not await self._context.may_act():
@@ -347,9 +348,6 @@ class CoroutineSteps:
 
     async def _keep(self, step: RunStep) -> None:
         await self._journal.keep(self._context.services.records, self._context.lease(), step)
-
-    def _slot(self, kind: StepKind) -> AbstractAsyncContextManager[Any]:
-        return self._journal.slots if kind in (StepKind.CALL, StepKind.MODEL) else nullcontext()
 
     def _begun(self, path: str, kind: StepKind, about: object) -> RunStep:
         return RunStep(

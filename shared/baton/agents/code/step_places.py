@@ -18,11 +18,11 @@ FOREIGN = (
     "numbers their steps; asyncio.gather is for steps alone."
 )
 
-_current: ContextVar[Branch | None] = ContextVar("branch", default=None)
+_current: ContextVar[StepBranch | None] = ContextVar("branch", default=None)
 
 
 @dataclass(slots=True, eq=False)
-class Branch:
+class StepBranch:
     """A part of a coroutine whose steps come one after the other."""
 
     owner: object
@@ -45,11 +45,11 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPosition:
     """The place of a step."""
 
     path: str
-    branch: Branch
+    branch: StepBranch
 
 
 class StepPlaces:
@@ -62,13 +62,13 @@ class StepPlaces:
 
     async def as_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
         """Await ``work`` as the branch whose steps have plain numbers. This must be the whole of a task."""
-        _current.set(Branch(self, "", self._seed, began_at, asyncio.current_task()))
+        _current.set(StepBranch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
-    async def within(self, work: Awaitable[Any], position: Place, number: int, owner: Owner | None) -> Any:
+    async def within(self, work: Awaitable[Any], position: StepPosition, number: int, owner: Owner | None) -> Any:
         """Await ``work``, code of ``owner``, as a branch of the step at ``position``. It must be the whole task."""
         path = f"{position.path}.{number}."
-        branch = Branch(self, path, self._seed, position.branch.now, asyncio.current_task())
+        branch = StepBranch(self, path, self._seed, position.branch.now, asyncio.current_task())
         _current.set(branch)
         try:
             return await (contained(work, owner) if owner is not None else work)
@@ -76,22 +76,22 @@ class StepPlaces:
             position.branch.note_end(branch.now)
 
     @property
-    def branch(self) -> Branch:
+    def branch(self) -> StepBranch:
         """The branch that the caller is in. Raises ``RuntimeError`` in any other task."""
         branch = self._find_branch()
         if branch is None:
             raise RuntimeError(FOREIGN)
         return branch
 
-    def next(self) -> Place | None:
+    def next(self) -> StepPosition | None:
         """Return the place of the caller's next step; None in any other task."""
         branch = self._find_branch()
         if branch is None:
             return None
         branch.steps += 1
-        return Place(f"{branch.path}{branch.steps}", branch)
+        return StepPosition(f"{branch.path}{branch.steps}", branch)
 
-    def _find_branch(self) -> Branch | None:
+    def _find_branch(self) -> StepBranch | None:
         branch = _current.get()
         if branch is None or branch.owner is not self:
             return None

@@ -13,9 +13,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
+from baton.agents.agent_question import AgentQuestion
+from baton.agents.agent_work import AgentWork
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.calls.tool_calls import Question
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.consulting.attachments import read_attachments
@@ -101,7 +102,7 @@ class Consultations:
         """Tokens that the agents of this deployment have used so far."""
         return self._usage
 
-    async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
+    async def ask(self, question: AgentQuestion, emit: EmitEvent) -> CallOutcome:
         """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
         context, call, agent = self._context, question.call, question.agent
         task = Task(
@@ -134,7 +135,9 @@ class Consultations:
         context.writes.add(self._keep(record_write, task, status, work, error))
         return outcome
 
-    async def _let_answer(self, question: Question, task: Task, work: ConsultedWork) -> tuple[TaskStatus, str | None]:
+    async def _let_answer(
+        self, question: AgentQuestion, task: Task, work: ConsultedWork
+    ) -> tuple[TaskStatus, str | None]:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         agent = question.agent
         try:
@@ -163,7 +166,7 @@ class Consultations:
             return TaskStatus.FAILED, "it gave an empty answer."
         return TaskStatus.COMPLETED, None
 
-    async def _ask_local(self, question: Question, task: Task, work: ConsultedWork) -> None:
+    async def _ask_local(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
         # The user sees only the asking agent's answer, and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
@@ -182,29 +185,29 @@ class Consultations:
             counter=services.counter,
             key=f"\0{task.id}",
         )
+        agent_work = AgentWork(context, agent, tools, transcript, task_id=task.id)
         loop: AgentLoop | CoroutineAgent
         asked_below = Consultations(context, depth=self._depth + 1)
         if is_coroutine:
-            assemble, ask = partial(self._assemble, agent, task, context), asked_below.ask
-            loop = CoroutineAgent(
-                context, agent, tools, transcript, assemble, content=task.message, consult=ask, task_id=task.id
-            )
+            assemble = partial(self._assemble, agent, task, context)
+            agent_work.consult = asked_below.ask
+            loop = CoroutineAgent(agent_work, assemble, content=task.message)
         else:
-            loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
+            loop = AgentLoop(agent_work)
             await loop.begin(await self._prompt(agent, task.message, tools, context.numbers, task.id))
         try:
             await loop.answer()
         finally:
-            work.usage, work.question = loop.result.usage + asked_below.usage, screened.text
+            work.usage, work.question = agent_work.usage + asked_below.usage, screened.text
             self._usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
                 for message in transcript.messages
             ]
-        work.is_limited = loop.result.is_limited
-        work.documents, work.files = loop.documents, loop.files
+        work.is_limited = agent_work.is_limited
+        work.documents, work.files = agent_work.sources.documents, agent_work.sources.files
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
-        if answers and loop.result.has_answered:
+        if answers and agent_work.has_answered:
             messages = answers if is_coroutine else answers[-1:]
             work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 
@@ -230,7 +233,7 @@ class Consultations:
         )
         return await judge_context(context, agent, assembled, task_id)
 
-    async def _ask_remote(self, question: Question, task: Task, work: ConsultedWork) -> None:
+    async def _ask_remote(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
         """Let a remote agent answer, over A2A.
 
         The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
@@ -277,7 +280,7 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, question: Question, agent_task: AgentTask, work: ConsultedWork) -> None:
+    async def _hear(self, question: AgentQuestion, agent_task: AgentTask, work: ConsultedWork) -> None:
         """Read the stream of an answer to its end."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []

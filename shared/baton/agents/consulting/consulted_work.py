@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from baton.agents.agent_question import Judge
 from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.calls.hooked_calls import Judge
 from baton.agents.calls.tool_calls import ADVICE
 from baton.agents.consulting.remote_answers import describe_file
 from baton.domain.agents.agent import AgentDefinition
@@ -65,8 +65,10 @@ class ConsultedWork:
             return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
         sources = select_consulted_sources(agent, self.answer, self.documents, self.files)
         self.sources = tuple(source for source in sources if source.get("kind") != AGENT_SOURCE)
+        files = "; ".join(describe_file(replace(attachment, url=None)) for attachment in self.not_passed_on)
+        missed = NOT_PASSED_ON.format(files) if files else ""
         return CallOutcome(
-            "\n\n".join(part for part in (self.answer, self.note, self._list_missed()) if part),
+            "\n\n".join(part for part in (self.answer, self.note, missed) if part),
             task_id=task.id,
             task_status=status.value,
             is_outage=self.is_limited,
@@ -80,7 +82,3 @@ class ConsultedWork:
         if judged.output != outcome.output:
             self.replace_answer(judged.output if judged.error is None else None)
         return judged
-
-    def _list_missed(self) -> str:
-        files = "; ".join(describe_file(replace(attachment, url=None)) for attachment in self.not_passed_on)
-        return NOT_PASSED_ON.format(files) if files else ""

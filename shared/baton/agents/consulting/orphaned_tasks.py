@@ -1,4 +1,4 @@
-"""Orphaned sub-tasks: those that the workers of earlier attempts did not end."""
+"""Sub-tasks that earlier attempts at a run have left unfinished."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def judges_questions(agent: AgentDefinition) -> bool:
 
 
 def replaces_words(agent: AgentDefinition) -> bool:
-    """Return whether hooks or guardrails of the agent may replace or refuse words. Traces do not have those."""
+    """Return whether the agent's hooks or guardrails may change or refuse texts. Traces then contain no texts."""
     return bool(agent.guardrails) or any(map(agent.code.at, REPLACING))
 
 
@@ -78,7 +78,7 @@ async def unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
         await stop_all(working, stopped)
 
 
-class Refused(Exception):
+class HookRefusal(Exception):
     """A hook or guardrail has refused. ``sentence`` is for the user or the model, ``by`` its name."""
 
     def __init__(self, sentence: str, by: str) -> None:
@@ -112,7 +112,7 @@ class Hooks:
 
     @classmethod
     def of(cls, context: Attempt, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
-        """Return those of the agent; None if it has none."""
+        """Return the hooks and guardrails of an agent; None if it has neither."""
         return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
 
     def has(self, point: HookPoint) -> bool:
@@ -120,7 +120,7 @@ class Hooks:
         return bool(self._checks(point))
 
     async def judge(self, point: HookPoint, arguments: Mapping[str, Any], replaced: str) -> Any:
-        """Call all of a point, and return the argument ``replaced`` as they leave it. Raises ``Refused``."""
+        """Call the hooks of a point. Returns the argument ``replaced`` as they leave it. Raises ``HookRefusal``."""
         about = dict(arguments)
         async for verdict in self._verdicts(point, about):
             if isinstance(verdict, Replace):
@@ -128,15 +128,15 @@ class Hooks:
         return about[replaced]
 
     async def judge_question(self, text: str) -> str:
-        """Return the question as the input guardrails leave it. Raises ``Refused``."""
+        """Return the question as the input guardrails leave it. Raises ``HookRefusal``."""
         about = {"text": text, "origin": Origin.QUESTION.value}
         return str(await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text"))
 
     async def allow(self, text: str) -> None:
-        """Raise ``Refused`` unless the input guardrails leave the text of a question's file as it is."""
+        """Raise ``HookRefusal`` unless the input guardrails leave the text of a question's file as it is."""
         about = {"text": text, "origin": Origin.FILE.value}
         if await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text") != text:
-            raise Refused(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+            raise HookRefusal(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
         """Return another text of the prompt as the input guardrails leave it; None if they refuse it.
@@ -147,13 +147,13 @@ class Hooks:
         if key not in verdicts:
             try:
                 judged = await self.judge(HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text")
-            except Refused:
+            except HookRefusal:
                 judged = None
             verdicts[key] = judged
         return verdicts[key]
 
     async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """Call those before a request to the model, and return the instructions that they add. Raises ``Refused``."""
+        """Call the hooks before a request to the model. Returns their instructions. Raises ``HookRefusal``."""
         about = {"messages": messages}
         return [
             verdict.value
@@ -162,17 +162,17 @@ class Hooks:
         ]
 
     async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
-        """Call those that can only allow or refuse. Raises ``Refused``."""
+        """Call hooks that can only allow or refuse. Raises ``HookRefusal``."""
         async for _ in self._verdicts(point, arguments):
             pass
 
     async def observe_handoff(self, transfer: Transfer) -> None:
-        """Call those of a handoff. Raises ``Refused``."""
+        """Call the hooks of a handoff. Raises ``HookRefusal``."""
         about = {"agent": transfer.target.id, "reason": transfer.reason, "summary": transfer.summary}
         await self.observe(HookPoint.ON_HANDOFF, about)
 
     async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
-        """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``Refused``."""
+        """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``HookRefusal``."""
         clock = self._context.services.clock
         for check in self._checks(point):
             began, failure = clock.now(), None
@@ -208,7 +208,7 @@ class Hooks:
             if isinstance(verdict, Refuse):
                 count(Metric.GUARDRAIL_REFUSALS)
                 logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
-                raise Refused(verdict.sentence or self._sentence("refused"), check.name)
+                raise HookRefusal(verdict.sentence or self._sentence("refused"), check.name)
             yield verdict
 
     def _sentence(self, name: str) -> str:

@@ -98,13 +98,16 @@ async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcom
 
 async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     """Return the changes of prompts that are judged together, and one by one if they are not allowed together."""
-    text, origin = _text(piece), piece[0].origin
+    text, origin = "\n".join(text_of(prompt.content) for prompt in piece), piece[0].origin
     assert origin is not None  # noqa: S101 - pieces are made of such prompts
     judged = await hooks.judge_other(text, origin)
     if judged == text:
         return {}
     if len(piece) == 1:
-        return {id(piece[0]): _with_text(piece[0], judged)}
+        [prompt] = piece
+        if judged is None:
+            return {id(prompt): None}
+        return {id(prompt): replace(prompt, content=with_text(prompt.content, judged), provider_parts=None)}
     changed: list[_Changes] = await gather_each(
         [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
     )
@@ -130,14 +133,6 @@ def _divide(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
                 size += len(text)
         if piece:
             yield piece
-
-
-def _text(piece: Sequence[Prompt]) -> str:
-    return "\n".join(text_of(prompt.content) for prompt in piece)
-
-
-def _with_text(prompt: Prompt, text: str | None) -> Prompt | None:
-    return None if text is None else replace(prompt, content=with_text(prompt.content, text), provider_parts=None)
 
 
 def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from baton.agents.attempt_context import Attempt
-from baton.agents.guardrails.hooks import REPLACING, Hooks, Refused, RunStopped, unless_stopped
+from baton.agents.guardrails.hooks import REPLACING, HookRefusal, Hooks, RunStopped, unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.prompts.turn_prompt import TurnPrompt
 from baton.concurrency.tasks import stop_all
@@ -23,8 +23,6 @@ from baton.domain.threads.message import Role, text_of, with_text
 from baton.domain.tracing import content_withheld
 from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import AnswerLimit
-
-T = TypeVar("T")
 
 MIN_WINDOW = 100
 """The least characters of a window of an answer, unless the answer is shorter."""
@@ -79,7 +77,7 @@ class Screening:
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the chunks of an answer to ``prompts`` that may be shown. The list is changed to what was sent.
 
-        ``is_whole``: the text is one window. Raises ``Refused``, and the errors of the model. Ends when the run is
+        ``is_whole``: the text is one window. Raises ``HookRefusal``, and the errors of the model. Ends when the run is
         stopped.
         """
         chunks: AsyncGenerator[ModelChunk, None] | None = None
@@ -90,7 +88,7 @@ class Screening:
             chunks = open_stream(prompts)
             first = await self._first(chunks)
             if self._question is not None:
-                replaced = await self._unless_stopped(self._verdict())
+                replaced = await unless_stopped(self._context, self._verdict())
                 self._context.screened.allow(self._agent)
                 if replaced is not None:
                     await chunks.aclose()
@@ -104,7 +102,7 @@ class Screening:
             await self._observe_broken_off()
         except RunStopped:
             await self._observe_broken_off()
-        except Refused:
+        except HookRefusal:
             raise
         except Exception:
             await self._observe_broken_off()
@@ -124,7 +122,7 @@ class Screening:
             self._judging = asyncio.ensure_future(work)
 
     async def _verdict(self) -> str | None:
-        """Return the text in place of the question; None if it stays. Raises ``Refused``."""
+        """Return the text in place of the question; None if it stays. Raises ``HookRefusal``."""
         assert self._judging is not None and self._question is not None  # noqa: S101, PT018
         judged = await asyncio.shield(self._judging)
         return judged if judged != text_of(self._question.content) else None
@@ -140,7 +138,7 @@ class Screening:
         self._context.screened.text = text
 
     async def _first(self, chunks: AsyncGenerator[ModelChunk, None]) -> ModelChunk | None:
-        """Return the first chunk, None at the end. A refusal of the question comes first. Raises ``Refused``."""
+        """Return the first chunk, None at the end. A refusal of the question comes first. Raises ``HookRefusal``."""
         with contextlib.nullcontext() if self._is_traced else content_withheld():
             if self._judging is None or self._judging.done():
                 return await anext(chunks, None)
@@ -159,7 +157,7 @@ class Screening:
     async def _add_instructions(self, prompts: list[Prompt]) -> None:
         if self._hooks.has(HookPoint.BEFORE_MODEL):
             messages = [{"role": prompt.role.value, "text": text_of(prompt.content)} for prompt in prompts]
-            added = await self._unless_stopped(self._hooks.add_instructions(messages))
+            added = await unless_stopped(self._context, self._hooks.add_instructions(messages))
             prompts += [Prompt(Role.SYSTEM, text) for text in added]
 
     async def _windows(
@@ -191,7 +189,7 @@ class Screening:
                         text, held = await self._judge(held, is_last=True), ""
                         for piece in self._pieces(text):
                             yield piece
-                    await self._unless_stopped(self._observe(calls))
+                    await unless_stopped(self._context, self._observe(calls))
                 yield chunk
             chunk = await anext(rest, None)
         if held and not self.is_cut and not self._context.stop.is_set():
@@ -210,12 +208,12 @@ class Screening:
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
         about = {"text": text, "before": self._shown, "is_last": is_last}
-        judged = str(await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text")))
+        judged = str(await unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text")))
         self.has_changed |= judged != text
         return judged
 
     async def _observe(self, calls: list[ToolCall]) -> None:
-        """Show the answer to the hooks after the model, once. Raises ``Refused``."""
+        """Show the answer to the hooks after the model, once. Raises ``HookRefusal``."""
         if not self._is_observed:
             called = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
             await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": called})
@@ -224,16 +222,13 @@ class Screening:
     async def _observe_broken_off(self) -> None:
         """Show an answer that was cut or stopped, or whose model failed, to the hooks after the model.
 
-        None of its calls is made. Raises ``Refused``.
+        None of its calls is made. Raises ``HookRefusal``.
         """
         if self._shown and not self._context.stop.is_set():
             with contextlib.suppress(RunStopped):
-                await self._unless_stopped(self._observe([]))
+                await unless_stopped(self._context, self._observe([]))
         if self._shown and self._context.stop.is_set():
             await self._observe([])
-
-    async def _unless_stopped(self, work: Awaitable[T]) -> T:
-        return await unless_stopped(self._context, work)
 
 
 def find_window_end(text: str) -> int:

@@ -17,7 +17,7 @@ CONTINUING = "I would like to continue {workflow}."
 
 
 def make_today_note(today: Today) -> Prompt:
-    """Return the note with today's date. It stands right before the message, so that no day changes what is cached."""
+    """Return the note with today's date. A new day does not invalidate the cached prompt before it."""
     return Prompt(Role.SYSTEM, today.sentence)
 
 

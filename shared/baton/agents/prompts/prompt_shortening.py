@@ -36,14 +36,12 @@ class PromptShortening:
                 break
             except ContextTooLong as refusal:
                 refusals.append(refusal)
-                if len(refusals) > MAX_SHORTENINGS or is_shown() or not await self._shorten():
+                if len(refusals) > MAX_SHORTENINGS or is_shown():
                     raise
+                tokens = await self._prompt.tokens()
+                if not await self._prompt.shorten(self._services.budgets.next(tokens), tokens):
+                    raise  # nothing can be left out
         self._learn(refusals)
-
-    async def _shorten(self) -> bool:
-        """Leave more out of the prompt. Returns False if nothing can be left out."""
-        tokens = await self._prompt.tokens()
-        return await self._prompt.shorten(self._services.budgets.next(tokens), tokens)
 
     def _learn(self, refusals: Sequence[ContextTooLong]) -> None:
         """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""

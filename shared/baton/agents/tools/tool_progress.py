@@ -24,7 +24,7 @@ class ToolProgress:
     """The progress that a call reports, as users see it. Nothing is shown of a call that reports nothing."""
 
     def __init__(self, call: ToolCall, activity_id: str, emit: EmitEvent) -> None:
-        """``activity_id`` is that of the calls of one answer; each call has a separate activity."""
+        """``activity_id`` is the id for all calls of one answer; each call has a separate activity."""
         self._call = call
         self._id = str(uuid.uuid5(uuid.UUID(activity_id), call.id))
         self._emit = emit
@@ -56,7 +56,7 @@ class ToolProgress:
 
 
 def progress_reporter(report: Callable[[str], None]) -> EmitEvent:
-    """Return what takes the events of a consulted agent: ``report`` gets the labels of its tools, nobody the rest."""
+    """Return a receiver of a consulted agent's events: ``report`` gets the labels of tools, the rest is dropped."""
 
     def emit(event: BaseEvent) -> None:
         if isinstance(event, ActivitySnapshotEvent) and event.activity_type == KIND:

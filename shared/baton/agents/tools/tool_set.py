@@ -69,7 +69,7 @@ class OutOfReach(BadCall):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolOffer:
     """One tool that the model may call: an agent to consult, an external tool, the client's, or a built-in tool."""
 
     spec: ToolSpec
@@ -99,7 +99,7 @@ class Offer:
 class ToolSet:
     """The tools of one agent in one turn, by name."""
 
-    offers: Mapping[str, Offer]
+    offers: Mapping[str, ToolOffer]
     missing: tuple[MissingTools, ...] = ()
     """Tools that are unavailable right now."""
 
@@ -114,7 +114,7 @@ class ToolSet:
             for spec in self.specs
         )
 
-    def offer(self, call: ToolCall) -> Offer:
+    def offer(self, call: ToolCall) -> ToolOffer:
         """Return the tool that is called. Raises ``BadCall``."""
         offer = self.offers.get(call.name)
         if offer is None:
@@ -148,12 +148,12 @@ async def find_tools(
     )
     can_wait = conversation is not None and not is_forked  # a fork cannot wait for approvals
     outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
-    offers: list[Offer] = []
+    offers: list[ToolOffer] = []
     if conversation is not None:
-        offers += [Offer(spec) for spec in list_builtin_tools(agent, conversation)]
+        offers += [ToolOffer(spec) for spec in list_builtin_tools(agent, conversation)]
     if conversation is not None or may_ask:
-        offers += [Offer(_ask_spec(sub_agent), agent=sub_agent) for sub_agent in agents.sub_agents(scope, agent)]
-    offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
+        offers += [ToolOffer(_ask_spec(sub_agent), agent=sub_agent) for sub_agent in agents.sub_agents(scope, agent)]
+    offers += [ToolOffer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
     by_name = {offer.spec.name: offer for offer in offers}
     # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
     ordered = {name: by_name[name] for name in sorted(by_name)}
@@ -164,7 +164,7 @@ async def find_tools(
 
 
 async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, client: ClientOffer) -> str | None:
-    """Return the name of a client's tool that is that of one of the agent's own; None if there is none.
+    """Return the name of a client's tool that one of the agent's own tools has too; None if there is none.
 
     Names of tools that cannot be listed now are unknown; ``find_tools`` leaves the client's tool out later.
     """
@@ -175,9 +175,9 @@ async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, cl
     return next((tool.name for tool in client.tools if tool.name in own), None)
 
 
-def _offer_client_tool(tool: ClientTool) -> Offer:
+def _offer_client_tool(tool: ClientTool) -> ToolOffer:
     described = CLIENT_TOOL.format(description=quote(tool.description))
-    return Offer(ToolSpec(tool.name, described, tool.parameters, is_client=True), is_client=True)
+    return ToolOffer(ToolSpec(tool.name, described, tool.parameters, is_client=True), is_client=True)
 
 
 def _ask_spec(agent: AgentDefinition) -> ToolSpec:
@@ -192,10 +192,10 @@ def _ask_spec(agent: AgentDefinition) -> ToolSpec:
 
 
 class CallIds:
-    """Ids that are the same in every attempt at a run, whatever ids the model gives."""
+    """Ids of calls that are the same in every attempt at a run. The model's own ids are not used."""
 
     def __init__(self, context: Attempt, tools: ToolSet, caller: str) -> None:
-        """``caller`` is the agent's id, or that of its task if it was consulted."""
+        """``caller`` is the id of the agent, or of the task of a consulted agent."""
         self._context = context
         self._tools = tools
         self._caller = caller

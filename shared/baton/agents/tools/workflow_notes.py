@@ -32,7 +32,7 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
 
 
 def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
-    """Return the lines about the states that follow: those that are open, and those that data opens."""
+    """Return the lines about the next states: the open ones, and those that open with more data."""
     now, later = open_ways(definition, workflow), later_ways(definition, workflow)
     lines = [f"Possible next states: {', '.join(now)}"] if now else []
     if later:
@@ -41,7 +41,7 @@ def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str
 
 
 def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
-    """Return the data that was collected, most of which users have said; None if there is none."""
+    """Return the line with the collected data, mostly words of users; None without data."""
     now = workflow.data.get(workflow.state, {})
     before = {name: fields for name, fields in workflow.data.items() if name != workflow.state and fields}
     lines = [

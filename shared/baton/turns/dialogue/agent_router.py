@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult, Transfer
-from baton.agents.guardrails.hooks import Hooks, Refused, RunStopped, judges_questions, unless_stopped
+from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, judges_questions, unless_stopped
 from baton.agents.tools.builtin_tools import MAX_REASON
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent import AgentDefinition
@@ -145,7 +145,7 @@ class AgentRouter:
         try:
             if hooks is not None:
                 await hooks.observe_handoff(transfer)
-        except Refused as refusal:
+        except HookRefusal as refusal:
             self._attempt.screened.is_refused = judges_questions(agent)  # nobody has judged it
             self._has_last_word = True
             self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.approvals import audit_answer, find_settled_calls
+from baton.agents.agent_question import Consult
+from baton.agents.agent_work import AgentWork
+from baton.agents.approvals import audit_decision, find_settled_calls
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
-from baton.agents.calls.tool_calls import Consult
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.code.coroutine_models import AssemblePrompt
@@ -143,7 +144,7 @@ class AgentRunner:
         )
         if conversation.agent.code.run is not None:
             return await self._prepare_coroutine(tools, transcript, context)
-        loop = self._loop(tools, transcript, context)
+        loop = AgentLoop(self._work(tools, transcript, context))
         self._running.append(loop)
         message, client_results = self._asked, self._facts.client_results
         current: Sequence[StoredMessage] = (message,) if message is not None else ()
@@ -176,17 +177,12 @@ class AgentRunner:
 
     async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> RunsAgent:
         """Return the active agent, whose ``run`` answers."""
-        agent, message, answered = self._tracker.current.agent, self._asked, self._facts.answered
+        message, answered = self._asked, self._facts.answered
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
-            context,
-            agent,
-            tools,
-            transcript,
+            self._work(tools, transcript, context),
             self._assembler(transcript, context, is_continued=continued is not None),
             content=message.content if message is not None else "",
-            consult=self._consult,
-            own=self._builtin_tools(),
             is_question_judged=continued is not None,
         )
         self._running.append(coroutine)
@@ -255,17 +251,14 @@ class AgentRunner:
             content=stored_message.content if stored_message is not None else "",
         )
 
-    def _loop(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentLoop:
-        agent, own = self._tracker.current.agent, self._builtin_tools()
-        return AgentLoop(context, agent, tools, transcript, consult=self._consult, own=own)
-
-    def _builtin_tools(self) -> BuiltinTools:
-        return BuiltinTools(
+    def _work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
+        own = BuiltinTools(
             self._tracker,
             self._attempt.scope,
             self._services.clock,
             self._conversations.check_skill,
         )
+        return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
 
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
@@ -323,7 +316,7 @@ class AgentRunner:
         ]
         for interrupt in interrupts:
             if interrupt.tool_call_id not in self._facts.journal:
-                await audit_answer(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
+                await audit_decision(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
         settled = find_settled_calls(replace(pending, interrupts=tuple(interrupts)))
         await loop.go_on([calls[call_id] for call_id in settled], (), settled)
 

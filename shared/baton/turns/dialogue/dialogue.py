@@ -8,9 +8,9 @@ from dataclasses import replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
+from baton.agents.agent_question import Consult
 from baton.agents.approvals import find_settled_calls
 from baton.agents.attempt_context import Attempt
-from baton.agents.calls.tool_calls import Consult
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition

@@ -1,0 +1,86 @@
+"""One agent's work on one answer: its means, the results of its calls, its sources, and how it has ended."""
+
+from __future__ import annotations
+
+from baton.agents.agent_question import Consult
+from baton.agents.attempt_context import Attempt, Budget
+from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
+from baton.agents.given_sources import GivenSources
+from baton.agents.guardrails.hooks import Hooks
+from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.tool_set import ToolSet
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import FollowedProcedure
+from baton.memory.prompt.history_window import WindowedHistory
+from baton.ports.agents.agent_client import AgentReport
+
+
+class AgentWork:
+    """The work of one agent, by a model loop or by a coroutine. Its messages go into ``transcript``."""
+
+    def __init__(
+        self,
+        context: Attempt,
+        agent: AgentDefinition,
+        tools: ToolSet,
+        transcript: Transcript,
+        *,
+        consult: Consult | None = None,
+        own: BuiltinTools | None = None,
+        task_id: str | None = None,
+    ) -> None:
+        """``own`` are the built-in tools. ``task_id`` is the sub-task of a consulted agent, which has no such tools."""
+        self.context = context
+        self.agent = agent
+        self.tools = tools
+        self.transcript = transcript
+        self.consult = consult
+        self.own = own
+        self.task_id = task_id
+        self.caller = task_id or agent.id
+        self.budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self.hooks = Hooks.of(context, agent, task_id)
+        self.sources = GivenSources()
+        """The passages, files and other sources that the agent was given, whether or not its answer cites them."""
+        self.model: str | None = context.model_of(agent)
+        self.usage = Usage()
+        self.waiting: list[ToolCall] = []
+        self.transfer: Transfer | None = None
+        self.returns: AgentReport | None = None
+        self.has_answered = False
+        self.is_limited = bool(tools.missing)
+        self.ends_conversation = False
+        self.followed: tuple[FollowedProcedure, ...] = ()
+        self.history: WindowedHistory | None = None
+
+    @property
+    def result(self) -> AgentResult:
+        """The result so far; it is final once the agent has answered."""
+        return AgentResult(
+            agent=self.agent,
+            model=self.model,
+            usage=self.usage,
+            has_answered=self.has_answered,
+            is_limited=self.is_limited,
+            waiting=tuple(self.waiting),
+            transfer=self.transfer,
+            returns=self.returns,
+            ends_conversation=self.ends_conversation,
+            followed=self.followed,
+            history=self.history,
+        )
+
+    def take(self, call: ToolCall, outcome: CallOutcome) -> None:
+        """Take the consequences of a call's outcome."""
+        if outcome.waits:
+            self.waiting.append(call)
+            return
+        if self.transfer is None or self.transfer.refusal is not None:
+            self.transfer = outcome.transfer or self.transfer
+        self.returns = self.returns or outcome.returns
+        self.is_limited |= outcome.is_outage
+        self.ends_conversation |= outcome.ends_conversation
+        self.sources.add(outcome.sources)

@@ -1,0 +1,181 @@
+"""One answer of a model: its text is shown as it arrives, its calls and its end are collected, and all is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from baton.agents.answer_events import AnswerEvents
+from baton.agents.answer_sources import select_answer_sources, select_cited_sources
+from baton.agents.attempt_context import Attempt
+from baton.agents.given_sources import GivenSources
+from baton.agents.guardrails.hooks import HookRefusal
+from baton.agents.structured_answer import HeldText, StructuredAnswer
+from baton.agents.tools.tool_set import CallIds
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.runs.provider_parts import ProviderParts
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.text import encodable
+from baton.domain.threads.message import Role
+from baton.domain.tracing import error_code
+from baton.memory.inspection.inspection import ModelCall
+from baton.ports.agents.chat_model import (
+    AnsweredBy,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    Prompt,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+)
+
+MAX_CALLS = 64
+"""Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
+
+JudgeCalls = Callable[[Sequence[ToolCall]], Awaitable[list[ToolCall]]]
+"""Returns the calls of an answer as hooks leave them."""
+
+
+class ModelAnswer:
+    """One answer of a model, from its first chunk until it is recorded."""
+
+    def __init__(
+        self,
+        context: Attempt,
+        agent: AgentDefinition,
+        events: AnswerEvents,
+        prompts: list[Prompt],
+        note: ModelCall,
+    ) -> None:
+        """``prompts`` are sent to the model. ``note`` is the request in the inspector's record."""
+        self._context = context
+        self._agent = agent
+        self._note = note
+        self._parts: ProviderParts | None = None
+        self._is_cut = False
+        self._is_spent = False
+        self.events = events
+        self.prompts = prompts
+        self.model = note.model
+        """The model that answers."""
+        self.calls: list[ToolCall] = []
+        """The calls to execute."""
+        self.written_calls: Sequence[ToolCall] = ()
+        """The calls as the model wrote them."""
+        self.finished: Finished | None = None
+        """The model's report of its end; None if the answer broke off or was refused."""
+        self.refusal: HookRefusal | None = None
+        self.failure: Exception | None = None
+        """The error that ended it, or that makes it unusable."""
+        self.held = HeldText()
+        self.is_whole = False
+        """True if the model has not failed and was not stopped."""
+
+    @property
+    def prompt(self) -> Prompt:
+        """The answer as the model's next prompt has it, without the words that Baton has added for the user."""
+        calls = tuple(self.calls)
+        return Prompt(Role.ASSISTANT, self.events.model_text, tool_calls=calls, provider_parts=self._parts)
+
+    @property
+    def is_usable(self) -> bool:
+        """True if it has a text that fits the agent's answer schema, if there is one. A refusal always fits."""
+        fits = self._agent.answer_schema is None or self.held.is_structured or self.refusal is not None
+        return bool(self.events.text) and fits
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the model has ended without a text and without calls."""
+        return self.is_whole and not (self.events.text or self.calls or self._is_spent)
+
+    async def read(self, chunks: AsyncGenerator[ModelChunk, None], ids: CallIds) -> None:
+        """Show and collect the chunks. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
+        try:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
+                        self._context.emit_all(self.events.of(chunk))
+                    elif isinstance(chunk, ToolCall):
+                        if len(self.calls) < MAX_CALLS:
+                            self.calls.append(ids.identify(chunk))
+                    elif isinstance(chunk, AnsweredBy):
+                        self.model = self._note.model = chunk.model
+                    elif isinstance(chunk, Finished):
+                        self.finished = chunk
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except HookRefusal as refusal:
+            self.refusal = refusal
+        except Exception as error:  # noqa: BLE001 - raised again, after the message has been ended
+            self.failure = error
+        self.is_whole = self.failure is None and not self._context.stop.is_set()
+
+    def close(self, *, is_spent: bool, has_changed: bool, may_call: bool) -> None:
+        """Decide what counts of the answer, after its last chunk.
+
+        ``is_spent``: a limit has cut the text. ``has_changed``: guardrails have changed it.
+        """
+        self._is_spent = is_spent
+        if self.finished is not None and has_changed:
+            self.finished = replace(self.finished, provider_parts=None)  # they have the text as the model wrote it
+        is_long = self.finished is not None and self.finished.reason is FinishReason.LENGTH
+        self._is_cut = self.is_whole and (is_spent or is_long)
+        if not self.is_whole or not may_call or is_spent or self.refusal is not None:
+            self.calls.clear()
+        if self.refusal is not None:
+            self.finished = None
+
+    async def show_rest(self, structured: StructuredAnswer | None, prefix: Callable[[], str]) -> None:
+        """Show the sentence of a refusal, or the text that was held back until ``structured`` has checked it."""
+        if self.refusal is not None:
+            self._context.emit_all(self.events.refuse(self.refusal.sentence, self.refusal.by))
+        elif structured is not None and self.is_whole:
+            text = self.events.model_text
+            if not self.calls:
+                self.held = await structured.judge(text, is_cut=self._is_cut)
+            elif text:
+                self.held = HeldText(prefix() + encodable(text))
+            self.failure = self.held.failure
+            self._context.emit_all(self.events.show(self.held.text, is_structured=self.held.is_structured))
+
+    async def record(self, transcript: Transcript, sources: GivenSources, judge: JudgeCalls) -> None:
+        """End the message, and add the answer to the transcript and to the inspector's record.
+
+        ``sources`` are all that the agent has received.
+        """
+        cited = self._cite(sources)
+        self._context.emit_all(self.events.end(cited, is_cut=self._is_cut))
+        self.written_calls = self.calls
+        self.calls = await judge(self.calls)
+        # The provider's parts have the arguments as the model wrote them.
+        if self.finished is not None and self.is_whole and self.calls == self.written_calls:
+            self._parts = self.finished.provider_parts
+        if self.events.text or self.calls:
+            transcript.add_answer(
+                self.events.message_id,
+                self._agent,
+                self.events.text,
+                calls=self.calls,
+                is_whole=self.is_whole,
+                is_cut=self._is_cut,
+                is_structured=self.held.is_structured,
+                refused_by=self.refusal.by if self.refusal is not None else None,
+                sources=cited if self.events.text else (),
+                provider_parts=self._parts,
+            )
+        self._note.prompts, self._note.ended_at = tuple(self.prompts), self._context.services.clock.now()
+        self._note.error = error_code(self.failure) if self.failure is not None else None
+        if (end := self.finished) is not None:
+            self._note.model, self._note.usage, self._note.dropped = end.model, end.usage, end.dropped
+
+    def _cite(self, sources: GivenSources) -> Sequence[Mapping[str, Any]]:
+        """Return the sources of the text. If calls follow it, only those that it cites."""
+        if self.refusal is not None:
+            return ()
+        select = select_cited_sources if self.calls else select_answer_sources
+        return select(self.events.model_text, sources.all, self.events.text)
