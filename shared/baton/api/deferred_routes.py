@@ -31,8 +31,8 @@ class DeferredRoutes(BaseRoute):
     @cached_property
     def routes(self) -> Sequence[BaseRoute]:
         """The routes. The module is imported when they are first read."""
-        found: Sequence[BaseRoute] = import_module(self.module).router.routes
-        return found
+        routes: Sequence[BaseRoute] = import_module(self.module).router.routes
+        return routes
 
     def load(self) -> None:
         """Import the module now."""

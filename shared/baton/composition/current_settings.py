@@ -56,7 +56,7 @@ class CurrentSettings:
     @property
     def listed_issuers(self) -> tuple[str, ...]:
         """The names of those that may be published."""
-        return tuple(each.issuer for each in self.issuers if each.listed)
+        return tuple(issuer.issuer for issuer in self.issuers if issuer.listed)
 
     @property
     def prices(self) -> parts.Prices:

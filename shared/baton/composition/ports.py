@@ -141,14 +141,16 @@ class Ports(SearchPorts):
     @cached_property
     def queue(self) -> parts.TurnQueue:
         """The queue of turns."""
-        made = parts.client("sqs", config=parts.QUICK)
-        return parts.SqsTurnQueue(made, parts.QueueSettings().turns_queue_url, parts.operations(made))
+        client = parts.client("sqs", config=parts.QUICK)
+        return parts.SqsTurnQueue(client, parts.QueueSettings().turns_queue_url, parts.operations(client))
 
     @cached_property
     def queue_records(self) -> parts.QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
-        made = parts.client("sqs")
-        return parts.SqsRecords(made, parts.QueueSettings().turns_queue_url, self.lease_times, parts.operations(made))
+        client = parts.client("sqs")
+        return parts.SqsRecords(
+            client, parts.QueueSettings().turns_queue_url, self.lease_times, parts.operations(client)
+        )
 
     @cached_property
     def push_queue(self) -> parts.PushQueue:
@@ -184,8 +186,8 @@ class Ports(SearchPorts):
     @cached_property
     def connections(self) -> parts.Connections:
         """WebSocket connections."""
-        made = parts.client("apigatewaymanagementapi", parts.SocketSettings().connections_url)
-        return parts.ApiGatewayConnections(made, parts.operations(made))
+        client = parts.client("apigatewaymanagementapi", parts.SocketSettings().connections_url)
+        return parts.ApiGatewayConnections(client, parts.operations(client))
 
     # Pipelines
 

@@ -52,12 +52,12 @@ def _refuse_keys(providers: dict[str, Provider]) -> dict[str, Provider]:
 class Problem:
     """A fault of a document, without the value."""
 
-    place: tuple[str | int, ...]
+    path: tuple[str | int, ...]
     what: str
 
     def __str__(self) -> str:
         """Return ``field.0.field: what is wrong``."""
-        return f"{'.'.join(map(str, self.place)) or '(document)'}: {self.what}"
+        return f"{'.'.join(map(str, self.path)) or '(document)'}: {self.what}"
 
 
 class InvalidDocument(ValueError):

@@ -44,8 +44,8 @@ def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[
     for part in location:
         for field in found.model_fields.values():
             if field.alias == part and (inner := _model_in(field.annotation)) is not None:
-                found = inner
-    return {str(field.alias): field for field in found.model_fields.values()}
+                inner_model = inner
+    return {str(field.alias): field for field in inner_model.model_fields.values()}
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

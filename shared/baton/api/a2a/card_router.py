@@ -14,16 +14,8 @@ from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
 from baton.api.http.dependencies import AgentId, Caller, UseCases, bearer, caller
 from baton.api.http.problems import responses
 from baton.composition.app import App
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import (
-    BatonError,
-    InternalError,
-    NotFound,
-    StoreUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-)
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.tenants.registry.registered_agents import RegisteredAgents
@@ -65,7 +57,7 @@ ANSWERS = {
             }
         },
     },
-    **responses(Unauthorized, TokenExpired, NotFound),
+    **responses("unauthorized token_expired not_found"),
 }
 PUBLIC: dict[str, Any] = {"responses": ANSWERS, "openapi_extra": {"security": [{}]}}
 """Of routes that need no token, and show more with one."""
@@ -106,13 +98,13 @@ async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_
     summary="Read the keys of cards",
     responses={
         **KEY_SET,
-        **responses(NotFound, InternalError, StoreUnavailable),
+        **responses("not_found internal_error store_unavailable"),
     },
 )
 async def card_keys(app: UseCases) -> Response:
     """Return the public keys with which the signatures of cards are checked. It needs no token."""
     if app.ports.card_signer is None:
-        raise NotFound
+        raise errors.NotFound
     keys = await app.ports.card_signer.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})
 
@@ -122,13 +114,13 @@ async def card_keys(app: UseCases) -> Response:
     summary="Read the keys of signatures",
     responses={
         **KEY_SET,
-        **responses(NotFound, StoreUnavailable),
+        **responses("not_found store_unavailable"),
     },
 )
 async def signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers check push notifications. It needs no token."""
     if not request.app.state.a2a.pushes():
-        raise NotFound
+        raise errors.NotFound
     keys = await app.ports.signing_key.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
@@ -136,10 +128,10 @@ async def signing_keys(request: Request, app: UseCases) -> Response:
 def find_carded(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardedAgent:
     """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
-    visible = {each.id: each for each in agents.visible(scope)}
-    is_target = any(handoff.agent == agent.id for each in visible.values() for handoff in each.handoffs)
+    visible = {definition.id: definition for definition in agents.visible(scope)}
+    is_target = any(handoff.agent == agent.id for definition in visible.values() for handoff in definition.handoffs)
     if agent.remote is not None or not (agent.main or is_target):
-        raise UnknownAgent
+        raise errors.UnknownAgent
     specialists = [visible[handoff.agent] for handoff in agent.handoffs if handoff.agent in visible]
     return CardedAgent(agent, specialists, agents.sub_agents(scope, agent))
 
@@ -150,19 +142,23 @@ def card_of(agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | Non
     return agent_card(find_carded(agents, scope, agent.id if agent is not None else None), url, access)
 
 
-async def _serve(request: Request, app: App, reader: Scope | None, agent_id: str | None, known: str | None) -> Response:
+async def _serve(
+    request: Request, app: App, reader: Scope | None, agent_id: str | None, known_tags: str | None
+) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
         agents = await app.agents.of(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
         agent = agents.get(scope, agent_id) if agent_id is not None else None
         card = card_of(agents, scope, agent, base_url(request, access), access)
-    except UnknownAgent:
-        raise NotFound from None
+    except errors.UnknownAgent:
+        raise errors.NotFound from None
     body, tag = await _with_signatures(card, app, trusted_base_url(request, access))
     whose = "private" if reader is not None else "public"
     headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
-    if known is not None and tag.removeprefix("W/") in [each.strip().removeprefix("W/") for each in known.split(",")]:
+    if known_tags is not None and tag.removeprefix("W/") in [
+        part.strip().removeprefix("W/") for part in known_tags.split(",")
+    ]:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -174,7 +170,7 @@ async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
         return card
     try:
         return {**card, "signatures": await signer.signatures(card, f"{base}{KEYS}")}
-    except BatonError as error:
+    except errors.BatonError as error:
         # Clients that demand a signature refuse the card, and the others are served.
         logger.error("Agent cards cannot be signed", reason=error.detail)
         count(Metric.KEYS_UNREADABLE)
@@ -187,8 +183,8 @@ async def _with_signatures(card: dict[str, Any], app: App, base: str | None) -> 
     Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
     """
     body = card_bytes(card)
-    shown = await sign(card, app, base) if base is not None else card
+    signed = await sign(card, app, base) if base is not None else card
     signer = app.ports.card_signer
-    if shown is card or signer is None:
+    if signed is card or signer is None:
         return body, entity_tag(body)
-    return card_bytes(shown), f"W/{entity_tag(body + (await signer.key_id()).encode())}"
+    return card_bytes(signed), f"W/{entity_tag(body + (await signer.key_id()).encode())}"

@@ -111,7 +111,8 @@ def _features(carded: CardedAgent) -> dict[str, Any]:
         "multi_turn": True,
         "hitl_support": True,
         "handoff_support": bool(agent.handoffs or agent.triggers or not agent.main),
-        "stateful_workflows": agent.workflow is not None or any(each.workflow for each in carded.specialists),
+        "stateful_workflows": agent.workflow is not None
+        or any(specialist.workflow for specialist in carded.specialists),
         "handoff_triggers": [trigger for trigger in agent.triggers if is_phrase(trigger)],
         "workflow_states": agent.workflow.card_states if agent.workflow is not None else [],
     }
@@ -120,8 +121,8 @@ def _features(carded: CardedAgent) -> dict[str, Any]:
 def _skills(carded: CardedAgent) -> list[dict[str, Any]]:
     return [
         _skill(carded.agent, "conversation"),
-        *(_skill(each, "handoff") for each in carded.specialists),
-        *(_skill(each, "consulted") for each in carded.consulted),
+        *(_skill(specialist, "handoff") for specialist in carded.specialists),
+        *(_skill(definition, "consulted") for definition in carded.consulted),
     ]
 
 

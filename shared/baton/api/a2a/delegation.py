@@ -64,19 +64,19 @@ def time_zone_in(message: Message) -> str | None:
     return zone if zone is not None and is_time_zone(zone) else None
 
 
-def inherit(given: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
+def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
     """Return what a later message of a task brings: its own parent task, else the task's, and the task's handoff."""
     if first is None or (first.parent_task_id is None and first.handoff is None):
-        return given
-    parent = given.parent_task_id if given is not None else None
+        return offer
+    parent = offer.parent_task_id if offer is not None else None
     return ClientOffer(parent_task_id=parent or first.parent_task_id, handoff=first.handoff)
 
 
-def inherit_handoff(given: ClientOffer | None, latest: ClientOffer | None) -> ClientOffer | None:
+def inherit_handoff(offer: ClientOffer | None, latest: ClientOffer | None) -> ClientOffer | None:
     """Return what the first message of another task brings: the handoff of the session's latest message, if any."""
     if latest is None or latest.handoff is None:
-        return given
-    return replace(given or ClientOffer(), handoff=latest.handoff)
+        return offer
+    return replace(offer or ClientOffer(), handoff=latest.handoff)
 
 
 def plain_json(value: Any) -> Any:
@@ -112,18 +112,18 @@ def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
     """Return the newest messages that fit."""
     if messages is None:
         return ()
-    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise InvalidParamsError("metadata: handoff.recent_messages must be a list of objects.")
-    kept: list[tuple[str, str]] = []
+    recent: list[tuple[str, str]] = []
     room = MAX_RECENT_CHARS
-    for each in reversed(messages[-MAX_RECENT:]):
-        role, text = _text(each, MAX_NAME, "role"), _text(each, room, "content")
+    for message in reversed(messages[-MAX_RECENT:]):
+        role, text = _text(message, MAX_NAME, "role"), _text(message, room, "content")
         room -= len(text)
         if text:
-            kept.append((role, text))
+            recent.append((role, text))
         if room <= len(CUT):
             break
-    return tuple(reversed(kept))
+    return tuple(reversed(recent))
 
 
 def _cut(text: str, longest: int) -> str:

@@ -213,7 +213,7 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
     """Return the task with the message that was sent to it, which may still be in the queue."""
     request = sending.request
     if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
-        asked = StoredMessage(
+        message = StoredMessage(
             id=sending.message_id,
             role=Role.USER,
             content=request.content,
@@ -223,7 +223,7 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
             tokens=0,
             a2a_task=sending.task_id.root,
         )
-        task = replace(task, messages=(*task.messages, asked))
+        task = replace(task, messages=(*task.messages, message))
     if isinstance(request, MessageRequest) and task.first_offer is None:
         task = replace(task, first_offer=request.client)
     return await to_task(task, caller.agents.describe, history=history)

@@ -75,7 +75,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     """
     everything = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
     texts = [part.text for part in message.parts if part.HasField("text")]
-    found: dict[str, tuple[str, str, Any]] = {}
+    decisions: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
         if not part.HasField("data"):
             continue
@@ -84,19 +84,19 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
             raise InvalidParamsError('An answer is data {"approved": true or false, "comment"?: "..."}.')
         if not _decides(payload):
             continue
-        named = [each for key in _INTERRUPT_IDS if (each := payload.pop(key, None)) is not None]
-        if not all(isinstance(each, str) for each in named):
+        named = [name for key in _INTERRUPT_IDS if (name := payload.pop(key, None)) is not None]
+        if not all(isinstance(name, str) for name in named):
             raise InvalidParamsError("interruptId must be the id of an interrupt.")
         for interrupt_id in named or everything:
-            found[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
-    if found:
-        return list(found.values())
+            decisions[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
+    if decisions:
+        return list(decisions.values())
     if len(texts) != len(message.parts) or len("".join(texts)) > 40:
         return []
-    said = _TRIMMED.sub("", " ".join(texts).casefold())
-    if said not in YES | NO:
+    words = _TRIMMED.sub("", " ".join(texts).casefold())
+    if words not in YES | NO:
         return []
-    return [(each, AnswerStatus.RESOLVED.value, {"approved": said in YES}) for each in everything]
+    return [(interrupt_id, AnswerStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in everything]
 
 
 def _decides(value: Any) -> bool:
@@ -105,7 +105,7 @@ def _decides(value: Any) -> bool:
 
 def _is_like_answer(value: Any) -> bool:
     """Return whether a member is named like one of an answer, in any case."""
-    names = {APPROVED, *(each.casefold() for each in _INTERRUPT_IDS)}
+    names = {APPROVED, *(interrupt_id.casefold() for interrupt_id in _INTERRUPT_IDS)}
     return isinstance(value, dict) and any(name.strip().casefold() in names for name in value)
 
 
@@ -132,10 +132,10 @@ def _check_type(part: Part) -> None:
     """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names, nor stands for one of these."""
     named = part.media_type.partition(";")[0].strip().lower()
     is_sound = named.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
-    if not named or is_sound or any(fnmatchcase(standard(named), each) for each in FILE_TYPES):
+    if not named or is_sound or any(fnmatchcase(standard(named), file_type) for file_type in FILE_TYPES):
         return
-    known = type_of(MediaType.parse(part.media_type), part.filename)
-    if known is None or known.essence == OCTETS:
+    media_type = type_of(MediaType.parse(part.media_type), part.filename)
+    if media_type is None or media_type.essence == OCTETS:
         raise ContentTypeNotSupportedError(f"Files of the type {part.media_type[:100]!r} are not supported.")
 
 

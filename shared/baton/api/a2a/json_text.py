@@ -45,9 +45,9 @@ def with_whole_numbers(value: Any) -> Any:
     Protobuf has no integers in free-form data.
     """
     if isinstance(value, dict):
-        return {key: with_whole_numbers(each) for key, each in value.items()}
+        return {key: with_whole_numbers(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [with_whole_numbers(each) for each in value]
+        return [with_whole_numbers(member) for member in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value

@@ -47,23 +47,23 @@ class _Place:
     thread_id: str | None = None
     root: str | None = None
     """The last task of the conversation that was shown; None if it is done."""
-    shown: int = 0
+    earlier: int = 0
     """Tasks on all pages before."""
 
     def token(self) -> str:
-        return encode({"c": self.cursor, "t": self.thread_id, "r": self.root, "n": self.shown})
+        return encode({"c": self.cursor, "t": self.thread_id, "r": self.root, "n": self.earlier})
 
     @classmethod
     def of(cls, token: str) -> _Place:
         """Read a token. Raises ``InvalidParamsError``."""
         try:
-            place = decode(token)
+            fields = decode(token)
         except InvalidRequest:
-            place = {}
-        cursor, thread_id, root, shown = (place.get(name) for name in ("c", "t", "r", "n"))
-        are_texts = all(each is None or isinstance(each, str) for each in (cursor, thread_id, root))
-        if are_texts and isinstance(shown, int) and 0 <= shown < 10**9:
-            return cls(cursor, thread_id, root, shown)  # type: ignore[arg-type]
+            fields = {}
+        cursor, thread_id, root, earlier = (fields.get(name) for name in ("c", "t", "r", "n"))
+        are_texts = all(field is None or isinstance(field, str) for field in (cursor, thread_id, root))
+        if are_texts and isinstance(earlier, int) and 0 <= earlier < 10**9:
+            return cls(cursor, thread_id, root, earlier)  # type: ignore[arg-type]
         raise InvalidParamsError("pageToken was not handed out by this list.")
 
 
@@ -93,8 +93,8 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             next_place = before
             break
         tasks.append(served)
-    total = begin.shown + len(tasks) + (1 if next_place is not None else 0)
-    token = replace(next_place, shown=begin.shown + len(tasks)).token() if next_place is not None else ""
+    total = begin.earlier + len(tasks) + (1 if next_place is not None else 0)
+    token = replace(next_place, earlier=begin.earlier + len(tasks)).token() if next_place is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
 
 
@@ -116,8 +116,8 @@ async def _tasks(
         read += 1
         tasks = await reader.of_thread(caller.scope, thread)
         if thread.id == begin.thread_id and begin.root is not None:
-            known = [task.id.root for task in tasks]
-            tasks = tasks[known.index(begin.root) + 1 :] if begin.root in known else tasks
+            roots = [task.id.root for task in tasks]
+            tasks = tasks[roots.index(begin.root) + 1 :] if begin.root in roots else tasks
         for task in tasks:
             yield task, last
             last = _Place(cursor, thread.id, task.id.root)

@@ -94,7 +94,7 @@ class Notifications:
         if not self.ports.webhooks.is_on:
             return
         configs = await self.ports.push_configs.of_thread(change.scope, change.thread_id)
-        configs = [each for each in configs if change.root in (None, each.root)]
+        configs = [config for config in configs if change.root in (None, config.root)]
         if not configs:
             return
         await self._wait_for(change)
@@ -202,10 +202,10 @@ def _give_up(reason: str) -> None:
 
 def _shorten(task: A2ATask) -> A2ATask:
     """Return the task with its newest messages only."""
-    left, first = MAX_BYTES, len(task.messages)
+    room, first = MAX_BYTES, len(task.messages)
     while first > 0:
-        left -= message_of(task.messages[first - 1], task.id).ByteSize()
-        if left < 0 and first < len(task.messages):
+        room -= message_of(task.messages[first - 1], task.id).ByteSize()
+        if room < 0 and first < len(task.messages):
             break
         first -= 1
     return replace(task, messages=task.messages[first:])

@@ -31,7 +31,7 @@ def check_parts(params: Any, *, is_older: bool) -> None:
         return
     if len(parts) > MAX_PARTS:
         raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
-    left = MAX_VALUES
+    values_left = MAX_VALUES
     for number, part in enumerate(parts):
         where = f"params.message.parts[{number}]"
         if is_older and (not isinstance(part, dict) or part.get("kind") not in PART_KINDS):
@@ -44,14 +44,14 @@ def check_parts(params: Any, *, is_older: bool) -> None:
         else:
             _check_base64(part.get("raw"), f"{where}.raw", is_older=False)
         if "data" in part:
-            left -= _check_values(part["data"], f"{where}.data", left)
+            values_left -= _check_values(part["data"], f"{where}.data", values_left)
 
 
-def _check_base64(given: Any, where: str, *, is_older: bool) -> None:
+def _check_base64(value: Any, where: str, *, is_older: bool) -> None:
     """Check that bytes are base64 (RFC 4648): in 1.0 also that for URLs, and without padding, as ProtoJSON allows."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return  # absent, or the model says what is wrong
-    text = _SPACE.sub("", given)
+    text = _SPACE.sub("", value)
     if not text.rstrip("="):
         raise InvalidParamsError(f"{where} is empty.")
     is_standard = _STANDARD.fullmatch(text) is not None
@@ -75,6 +75,6 @@ def _check_values(data: Any, where: str, most: int) -> int:
         elif isinstance(value, list):
             waiting.extend(value)
         elif isinstance(value, int) and abs(value) > EXACT:
-            shown = str(value)[:40] if abs(value) < 10**40 else "a number"
-            raise InvalidParamsError(f"{where}: {shown} would be rounded. Send whole numbers beyond 2**53 as texts.")
+            text = str(value)[:40] if abs(value) < 10**40 else "a number"
+            raise InvalidParamsError(f"{where}: {text} would be rounded. Send whole numbers beyond 2**53 as texts.")
     return number

@@ -30,11 +30,11 @@ BEGUN_SECONDS = 3.0
 POLL_SECONDS = 0.1
 
 
-async def create(caller: A2ACaller, given: TaskPushNotificationConfig, line: Line) -> TaskPushNotificationConfig:
+async def create(caller: A2ACaller, request: TaskPushNotificationConfig, line: Line) -> TaskPushNotificationConfig:
     """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
     _check_on(caller)
-    task = await _own_task(caller, given.task_id)
-    config = parse(caller, given, task.id, line)
+    task = await _own_task(caller, request.task_id)
+    config = parse(caller, request, task.id, line)
     app, thread_id = caller.app, task.id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
     await _let_thread_notify(caller, task)
@@ -46,11 +46,13 @@ async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -
     _check_on(caller)
     task = await _own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
-    wanted = _config_id(params.id, task.id)
-    found = next((each for each in configs if each.id == wanted), configs[0] if configs and not params.id else None)
-    if found is None:
+    config_id = _config_id(params.id, task.id)
+    config = next(
+        (config for config in configs if config.id == config_id), configs[0] if configs and not params.id else None
+    )
+    if config is None:
         raise TaskNotFoundError("The task has no such push notification configuration.")
-    return to_wire(found, task.id)
+    return to_wire(config, task.id)
 
 
 async def list_all(
@@ -62,7 +64,7 @@ async def list_all(
         raise InvalidParamsError("pageToken was not handed out by this list.")
     task = await _own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
-    return ListTaskPushNotificationConfigsResponse(configs=[to_wire(each, task.id) for each in configs])
+    return ListTaskPushNotificationConfigsResponse(configs=[to_wire(config, task.id) for config in configs])
 
 
 async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequest) -> None:
@@ -100,17 +102,17 @@ async def prepare(sender: Sender, caller: A2ACaller, params: SendMessageRequest,
     return sending
 
 
-def parse(caller: A2ACaller, given: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
+def parse(caller: A2ACaller, request: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
     """Return a client's configuration. Raises ``InvalidParamsError``."""
-    authentication = given.authentication if given.HasField("authentication") else AuthenticationInfo()
+    authentication = request.authentication if request.HasField("authentication") else AuthenticationInfo()
     config = PushConfig(
         root=task_id.root,
-        id=_config_id(given.id, task_id),
+        id=_config_id(request.id, task_id),
         user_id=caller.scope.user_id,
-        url=given.url,
+        url=request.url,
         line=line,
         set_at=caller.app.ports.clock.now(),
-        token=given.token or None,
+        token=request.token or None,
         scheme=authentication.scheme or None,
         credentials=authentication.credentials or None,
     )
@@ -129,9 +131,9 @@ def to_wire(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
     return served
 
 
-def _config_id(given: str, task_id: TaskId) -> str:
+def _config_id(config_id: str, task_id: TaskId) -> str:
     """Return the id of a configuration. The id of the task stands for the default: some clients use it so."""
-    return DEFAULT_ID if given in ("", str(task_id)) else given
+    return DEFAULT_ID if config_id in ("", str(task_id)) else config_id
 
 
 def _check_on(caller: A2ACaller) -> None:

@@ -18,11 +18,7 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
-from baton.domain.errors import (
-    AgentMismatch,
-    MessageIdConflict,
-    ThreadUnavailable,
-)
+from baton.domain import errors
 from baton.domain.tenants.identity import Scope, derive_run_id, derive_thread_ref, imported_thread_ref
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.threads.events import Event
@@ -72,8 +68,9 @@ class Sender:
         root = message.message_id
         if context is not None:
             request, thread = await self._in_context(request, context)
-            known = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
-            root = known.root if known is not None else root  # a repeated message belongs where it was sent first
+            earlier_id = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
+            if earlier_id is not None:  # a repeated message belongs where it was sent first
+                root = earlier_id.root
         else:
             request = self._in_new_context(request)
         self._check_agent(thread)
@@ -158,7 +155,7 @@ class Sender:
         """
         try:
             return request, await self._thread(request)
-        except ThreadUnavailable as refusal:
+        except errors.ThreadUnavailable as refusal:
             if not refusal.is_unused:
                 raise
         mapped = imported_thread_ref(self._scope, context)
@@ -171,7 +168,7 @@ class Sender:
         try:
             await self._app.ports.store.check_writable(self._scope, request.thread.id)
             return await self._app.ports.store.get_thread(self._scope, request.thread.id)
-        except ThreadUnavailable as refusal:
+        except errors.ThreadUnavailable as refusal:
             if refusal.is_unused and request.thread.may_create:
                 return None
             if not refusal.is_unused:
@@ -192,7 +189,7 @@ class Sender:
                     "A conversation cannot begin with this agent. Send the message to /a2a, whose agent hands over."
                 )
         elif agent.id not in (thread.agent_id, thread.active_agent_id):
-            raise AgentMismatch
+            raise errors.AgentMismatch
 
     async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
         """Begin the turn, which continues if the caller disconnects, and return its events.
@@ -254,7 +251,7 @@ class Sender:
             return False
         turn = await self._app.ports.store.get_turn(self._scope, request.thread.id, request.message_id)
         if turn is not None and turn.digest != request.digest:
-            raise MessageIdConflict
+            raise errors.MessageIdConflict
         return turn is not None
 
     async def _until_begun(self, sending: Sending) -> None:

@@ -80,9 +80,9 @@ class TaskReader:
         seen = [*messages, *([question] if question is not None else [])]
         roots = [root for root in dict.fromkeys(message.a2a_task for message in reversed(seen)) if root is not None]
         whole = {message.id for message in seen if message.id == message.a2a_task}
-        found: list[A2ATask | None] = []
+        tasks: list[A2ATask | None] = []
         for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
-            found += await gather_all(
+            tasks += await gather_all(
                 *(
                     self._assemble(scope, TaskId(thread.id, root), thread, messages, question)
                     if root in whole
@@ -91,7 +91,7 @@ class TaskReader:
                 )
             )
         return sorted(
-            (task for task in found if task is not None), key=lambda task: (task.at, task.id.root), reverse=True
+            (task for task in tasks if task is not None), key=lambda task: (task.at, task.id.root), reverse=True
         )
 
     async def _assemble(
@@ -151,28 +151,28 @@ class TaskReader:
     async def latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
         """Return the offer of the newest message to a task in the thread's current session; None if there is none."""
         messages = await self._messages(scope, thread, thread.episode_first_ordinal)
-        latest = next((each for each in reversed(messages) if each.a2a_task is not None), None)
+        latest = next((message for message in reversed(messages) if message.a2a_task is not None), None)
         turn = await self._ports.store.get_turn(scope, thread.id, latest.id) if latest is not None else None
         return turn.client if turn is not None else None
 
     async def _messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
         """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""
         store = self._ports.store
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         before: int | None = None
         for _ in range(MAX_PAGES):
-            if thread.next_ordinal <= first_ordinal or len(found) >= MAX_HISTORY:
+            if thread.next_ordinal <= first_ordinal or len(messages) >= MAX_HISTORY:
                 break
-            page = await store.read_messages(scope, thread, limit=MAX_HISTORY - len(found), before=before)
-            found = [*page.messages, *found]
+            page = await store.read_messages(scope, thread, limit=MAX_HISTORY - len(messages), before=before)
+            messages = [*page.messages, *messages]
             before = page.next_before
             if before is None or before <= first_ordinal:
                 break
-        found = [message for message in found if message.ordinal >= first_ordinal]
-        if found and found[0].ordinal > first_ordinal and first_ordinal in thread.path:
-            first = await store.run_messages(scope, thread.id, first_ordinal=first_ordinal, below=found[0].ordinal)
-            found = [*first, *found]
-        return found
+        messages = [message for message in messages if message.ordinal >= first_ordinal]
+        if messages and messages[0].ordinal > first_ordinal and first_ordinal in thread.path:
+            first = await store.run_messages(scope, thread.id, first_ordinal=first_ordinal, below=messages[0].ordinal)
+            messages = [*first, *messages]
+        return messages
 
     async def _question(self, scope: Scope, thread: Thread) -> StoredMessage | None:
         """Return the question of the run in progress, if it is stored."""

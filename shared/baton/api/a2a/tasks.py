@@ -97,19 +97,19 @@ def assemble(
 
 def _runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     runs: list[list[StoredMessage]] = []
-    ended = True
+    is_over = True
     for message in messages:
-        if ended or message.run_id != runs[-1][-1].run_id:
+        if is_over or message.run_id != runs[-1][-1].run_id:
             runs.append([])
         runs[-1].append(message)
-        ended = message.end is not None
+        is_over = message.end is not None
     return runs
 
 
 def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
     thread, mark = task.thread, task.mark
     ends = [message.end for message in task.messages if message.end is not None]
-    begun = task.messages[0].ordinal if task.messages else None
+    first = task.messages[0].ordinal if task.messages else None
     below = task.messages[-1].ordinal + 1 if task.messages else None
     state = state_of(
         ends,
@@ -117,7 +117,7 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
         is_running=task.run_id is not None,
         is_waiting=is_waiting,
         is_superseded=thread is not None and below is not None and below < thread.next_ordinal,
-        session_ended=thread is not None and begun is not None and begun < thread.episode_first_ordinal,
+        session_ended=thread is not None and first is not None and first < thread.episode_first_ordinal,
     )
     times = [message.timestamp for message in task.messages[-1:]]
     if mark is not None and (not times or mark.status is MarkStatus.CANCELED or is_waiting):
@@ -147,10 +147,10 @@ def as_of(task: A2ATask, change: TaskChange | PushNotice) -> A2ATask | None:
         case ChangeKind.BEGAN:
             return _as_begun(task, change.run_id)
         case ChangeKind.ENDED:
-            ended = _as_ended(task, change.run_id, ends_session=change.first_ordinal is not None)
-            if ended is None and change.first_ordinal is not None:
+            ended_task = _as_ended(task, change.run_id, ends_session=change.first_ordinal is not None)
+            if ended_task is None and change.first_ordinal is not None:
                 return _as_completed(task, change.first_ordinal)
-            return ended
+            return ended_task
         case ChangeKind.CLOSED:
             return _as_completed(task, change.first_ordinal or 0)
         case ChangeKind.MARKED:
@@ -163,13 +163,13 @@ def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
     first = next((index for index, message in enumerate(task.messages) if message.run_id == run_id), None)
     if first is None and task.run_id != run_id:
         return None
-    said, at = task.messages, task.at
+    messages, at = task.messages, task.at
     if first is not None:
         opening = task.messages[first]
-        said, at = task.messages[:first], opening.timestamp
+        messages, at = task.messages[:first], opening.timestamp
         if opening.role is Role.USER:
-            said = (*said, opening)
-    return replace(task, messages=said, state=TaskState.WORKING, at=at, run_id=run_id)
+            messages = (*messages, opening)
+    return replace(task, messages=messages, state=TaskState.WORKING, at=at, run_id=run_id)
 
 
 def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask | None:
@@ -177,32 +177,32 @@ def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATa
     mine = [index for index, message in enumerate(task.messages) if message.run_id == run_id]
     if not mine or task.messages[mine[-1]].end is None:
         return None
-    said = task.messages[: mine[-1] + 1]
-    ended = _with_state(task, said, session_ended=ends_session)
-    has_continued = len(said) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
+    messages = task.messages[: mine[-1] + 1]
+    ended_task = _with_state(task, messages, session_ended=ends_session)
+    has_continued = len(messages) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
     # A message that came meanwhile continues the task: clients stop listening at a final state.
-    return None if ended.state is TaskState.COMPLETED and has_continued and not ends_session else ended
+    return None if ended_task.state is TaskState.COMPLETED and has_continued and not ends_session else ended_task
 
 
 def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
     """Return the task as the end of its session, which began at ``first_ordinal``, has left it."""
     if not task.messages or task.thread is None:
         return None
-    begun, below = task.messages[0].ordinal, task.thread.episode_first_ordinal
-    if not first_ordinal <= begun < below:
+    first, below = task.messages[0].ordinal, task.thread.episode_first_ordinal
+    if not first_ordinal <= first < below:
         return None
-    said = tuple(message for message in task.messages if message.ordinal < below and message.run_id != task.run_id)
-    if _with_state(task, said, session_ended=False).state.is_terminal:
+    messages = tuple(message for message in task.messages if message.ordinal < below and message.run_id != task.run_id)
+    if _with_state(task, messages, session_ended=False).state.is_terminal:
         return None  # it was final before
-    return _with_state(task, said, session_ended=True)
+    return _with_state(task, messages, session_ended=True)
 
 
-def _with_state(task: A2ATask, said: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
+def _with_state(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
     is_canceled = task.mark is not None and task.mark.status is MarkStatus.CANCELED
     state = state_of(
-        [message.end for message in said if message.end is not None],
+        [message.end for message in messages if message.end is not None],
         mark=MarkStatus.CANCELED if is_canceled else None,
         session_ended=session_ended,
     )
-    at = said[-1].timestamp if said else task.at
-    return replace(task, messages=said, state=state, at=at, run_id=None)
+    at = messages[-1].timestamp if messages else task.at
+    return replace(task, messages=messages, state=state, at=at, run_id=None)

@@ -232,9 +232,9 @@ class TaskFollower:
 
 def _changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
     """Yield the changes in between: the messages of runs that have ended meanwhile, and the state if it is new."""
-    ended = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
-    for run_id in ended:
+    run_ids = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
+    for run_id in run_ids:
         yield from updates.rest(now, run_id)
     has_left = before.run_id is not None and before.run_id != now.run_id
-    if ended or has_left or now.state is not before.state:
+    if run_ids or has_left or now.state is not before.state:
         yield updates.end(now)

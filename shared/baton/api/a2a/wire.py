@@ -32,14 +32,14 @@ STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 
 def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
     """Return the task with its newest ``history`` messages; None for all that were read, 0 for none."""
-    said = [message for message in task.messages if message.is_said]
-    shown = said if history is None else said[len(said) - history :] if history > 0 else []
+    messages = [message for message in task.messages if message.is_said]
+    stored_messages = messages if history is None else messages[len(messages) - history :] if history > 0 else []
     return Task(
         id=str(task.id),
         context_id=task.id.thread_id,
         status=status_of(task),
-        history=[message_of(message, task.id) for message in shown],
-        artifacts=[artifact_of(message) for message in said if message.role is StoredRole.ASSISTANT],
+        history=[message_of(message, task.id) for message in stored_messages],
+        artifacts=[artifact_of(message) for message in messages if message.role is StoredRole.ASSISTANT],
         metadata=struct({EXTENSION_URI: conversation_of(task, describe)}),
     )
 
@@ -99,9 +99,9 @@ def about_answer(
     """Return the metadata of an answer: its agent, and what it rests on."""
     about: dict[str, Any] = {"agent_id": agent_id}
     if sources:
-        about["sources"] = [dict(each) for each in sources]
+        about["sources"] = [dict(agent) for agent in sources]
     if consulted:
-        about["consulted"] = [dict(each) for each in consulted]
+        about["consulted"] = [dict(agent) for agent in consulted]
     return struct({EXTENSION_URI: about})
 
 
@@ -161,9 +161,9 @@ def _questions(task: A2ATask) -> Message:
     assert task.thread is not None  # noqa: S101 - an interrupted task has a thread
     assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
     pending = task.thread.pending
-    shown = shown_interrupts(pending.open)
-    texts = [Part(text=each.message) for each in pending.open]
-    return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": shown})])
+    interrupts = shown_interrupts(pending.open)
+    texts = [Part(text=interrupt.message) for interrupt in pending.open]
+    return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": interrupts})])
 
 
 def _last_said(messages: Sequence[StoredMessage]) -> StoredMessage | None:

@@ -48,7 +48,7 @@ class SentAgent:
         except InvalidAgent as error:
             if self.root is None:
                 raise
-            raise error.at_lines(lambda place: line_of(self.root, place)) from None
+            raise error.at_lines(lambda path: line_of(self.root, path)) from None
 
 
 async def read_agent(request: Request) -> SentAgent:
@@ -72,7 +72,7 @@ async def read_agent(request: Request) -> SentAgent:
 def wants_yaml(request: Request) -> bool:
     """Return whether the caller asks for YAML: one of its types is in ``Accept``."""
     accepted = request.headers.get("accept", "").split(",")
-    return any(each.partition(";")[0].strip().lower() in YAML_TYPES for each in accepted)
+    return any(media_type.partition(";")[0].strip().lower() in YAML_TYPES for media_type in accepted)
 
 
 def read_expected(request: Request, version: int | None) -> Expected:

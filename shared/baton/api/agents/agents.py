@@ -23,28 +23,17 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Agent, Listing
 from baton.api.threads.access import audited_denials
 from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.agent_version import MAX_COMMENT, agent_yaml
 from baton.domain.agents.agent_version import AgentVersion as VersionRecord
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.errors import (
-    AgentIdTaken,
-    AgentInUse,
-    AgentLimitReached,
-    AgentVersionMismatch,
-    Forbidden,
-    InvalidAgent,
-    InvalidRequest,
-    MessageTooLarge,
-    StoreUnavailable,
-    UnknownAgentVersion,
-)
 from baton.domain.tenants.identity import Permission, Scope, is_printable
 from baton.tenants.registry.agent_drafts import wire
 from baton.tenants.registry.agent_editing import AgentChange as EditedAgent
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses(StoreUnavailable))
+router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
 
 Comment = Annotated[
     str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])
@@ -98,11 +87,11 @@ _SENT: dict[str, Any] = {
 @router.get("", summary="List agents")
 async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
-    shown = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
-    return Listing[Agent](items=shown, next_cursor=None)
+    agents = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
+    return Listing[Agent](items=agents, next_cursor=None)
 
 
-@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses(Forbidden))
+@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses("forbidden"))
 async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
 
@@ -129,7 +118,7 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
     summary="Make or replace an agent",
     openapi_extra=_SENT,
     responses=_MADE
-    | responses(Forbidden, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, MessageTooLarge, InvalidAgent),
+    | responses("forbidden agent_id_taken agent_limit_reached agent_version_mismatch message_too_large invalid_agent"),
 )
 async def put_agent(
     agent_id: AgentId,
@@ -169,7 +158,7 @@ async def put_agent(
     "/{agent_id}",
     summary="Delete an agent",
     status_code=204,
-    responses=responses(Forbidden, AgentIdTaken, AgentInUse, AgentVersionMismatch),
+    responses=responses("forbidden agent_id_taken agent_in_use agent_version_mismatch"),
 )
 async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request) -> None:
     """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
@@ -182,7 +171,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
         await app.agent_editing.delete(scope, agent_id, expected=read_expected(request, None))
 
 
-@router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses(Forbidden))
+@router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses("forbidden"))
 async def list_versions(
     agent_id: AgentId,
     scope: Caller,
@@ -194,15 +183,15 @@ async def list_versions(
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     before = _number(decode_text(cursor)) if cursor is not None else None
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
-        found, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
-    shown = [AgentVersion.of(each, is_deletion=each.values is None) for each in found]
-    return Listing[AgentVersion](items=shown, next_cursor=encode_text(str(following)) if following else None)
+        versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+    agent_versions = [AgentVersion.of(version, is_deletion=version.values is None) for version in versions]
+    return Listing[AgentVersion](items=agent_versions, next_cursor=encode_text(str(following)) if following else None)
 
 
 @router.get(
     "/{agent_id}/versions/{number}",
     summary="Read a version of an agent",
-    responses=_AS_YAML | responses(Forbidden, UnknownAgentVersion),
+    responses=_AS_YAML | responses("forbidden unknown_agent_version"),
 )
 async def get_version(
     agent_id: AgentId, number: Number, scope: Caller, app: UseCases, request: Request
@@ -213,28 +202,37 @@ async def get_version(
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
-        found = await app.agent_editing.version(scope, agent_id, number)
-    if wants_yaml(request) and found.values is not None:
-        return cast("WholeAgentVersion", await _yaml(agent_id, found.values, number))
-    return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
+        version = await app.agent_editing.version(scope, agent_id, number)
+    if wants_yaml(request) and version.values is not None:
+        return cast("WholeAgentVersion", await _yaml(agent_id, version.values, number))
+    return WholeAgentVersion.of(version, is_deletion=version.values is None, agent=_definition(version))
 
 
 @router.post(
     "/{agent_id}/rollback",
     summary="Roll an agent back",
     responses=responses(
-        Forbidden, UnknownAgentVersion, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, InvalidAgent
+        "forbidden unknown_agent_version agent_id_taken agent_limit_reached agent_version_mismatch invalid_agent"
     ),
 )
 async def roll_back(
-    agent_id: AgentId, asked: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
+    agent_id: AgentId,
+    body: RollbackRequest,
+    scope: Caller,
+    app: UseCases,
+    request: Request,
+    response: Response,
 ) -> AgentChange:
     """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
     scope.require(Permission.AGENT_WRITE, WRITE)
-    _check_comment(asked.comment)
+    _check_comment(body.comment)
     async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
-            scope, agent_id, asked.version, expected=read_expected(request, None), comment=asked.comment
+            scope,
+            agent_id,
+            body.version,
+            expected=read_expected(request, None),
+            comment=body.comment,
         )
     return _to_change(response, change)
 
@@ -250,8 +248,8 @@ def _to_agent(scope: Scope, agent: AgentDefinition) -> Agent:
 
 def _to_change(response: Response, change: EditedAgent) -> AgentChange:
     response.headers["ETag"] = etag(change.version)
-    shown = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
-    return AgentChange.of(change, agent=shown)
+    agent = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
+    return AgentChange.of(change, agent=agent)
 
 
 async def _yaml(
@@ -274,10 +272,10 @@ def _definition(version: VersionRecord) -> dict[str, Any] | None:
 
 def _check_comment(comment: str | None) -> None:
     if comment is not None and not is_printable(comment, MAX_COMMENT):
-        raise InvalidRequest("comment must be one line of printable text.")
+        raise errors.InvalidRequest("comment must be one line of printable text.")
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or not text.isascii() or len(text) > 9:
-        raise InvalidRequest("cursor: use the one that the list has returned.")
+        raise errors.InvalidRequest("cursor: use the one that the list has returned.")
     return int(text)

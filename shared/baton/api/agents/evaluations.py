@@ -10,7 +10,6 @@ from baton.api.agents.evaluation_schemas import EVALUATION_ID, EvaluationRequest
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.domain.errors import Forbidden, NotFound, StoreUnavailable
 from baton.domain.tenants.identity import Permission
 
 router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
@@ -24,11 +23,11 @@ EvaluationId = Annotated[str, Path(description="The evaluation's id.", max_lengt
     summary="Publish an evaluation",
     responses={
         200: {"model": WholeEvaluation, "description": "The stored evaluation, if this one was published before."},
-        **responses(Forbidden, NotFound, StoreUnavailable),
+        **responses("forbidden not_found store_unavailable"),
     },
 )
 async def publish_evaluation(
-    asked: EvaluationRequest, caller: Caller, app: UseCases, response: Response
+    body: EvaluationRequest, caller: Caller, app: UseCases, response: Response
 ) -> WholeEvaluation:
     """Keep the results of an evaluation for 180 days. Needs `agent:write`, is audited.
 
@@ -36,14 +35,14 @@ async def publish_evaluation(
     room for others.
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
-    entry, details = asked.read(caller.user_id)
+    entry, details = body.read(caller.user_id)
     evaluation, is_new = await app.evaluations.publish(caller, entry, details)
     if not is_new:
         response.status_code = 200
     return WholeEvaluation.from_record(evaluation)
 
 
-@router.get("", summary="List evaluations", responses=responses(Forbidden, StoreUnavailable))
+@router.get("", summary="List evaluations", responses=responses("forbidden store_unavailable"))
 async def list_evaluations(
     caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[PublishedEvaluation]:
@@ -56,7 +55,7 @@ async def list_evaluations(
 
 
 @router.get(
-    "/{evaluation_id}", summary="Read an evaluation", responses=responses(Forbidden, NotFound, StoreUnavailable)
+    "/{evaluation_id}", summary="Read an evaluation", responses=responses("forbidden not_found store_unavailable")
 )
 async def get_evaluation(evaluation_id: EvaluationId, caller: Caller, app: UseCases) -> WholeEvaluation:
     """Return one evaluation with its metrics and cases. Needs `agent:write`."""
@@ -68,7 +67,7 @@ async def get_evaluation(evaluation_id: EvaluationId, caller: Caller, app: UseCa
     "/{evaluation_id}",
     status_code=204,
     summary="Delete an evaluation",
-    responses=responses(Forbidden, NotFound, StoreUnavailable),
+    responses=responses("forbidden not_found store_unavailable"),
 )
 async def delete_evaluation(evaluation_id: EvaluationId, caller: Caller, app: UseCases) -> None:
     """Delete an evaluation. Repeated: the same answer. Needs `agent:write`, is audited."""

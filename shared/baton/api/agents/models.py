@@ -11,11 +11,10 @@ from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, Listing
 from baton.domain.agents.model_providers import Ability, ModelKind, ModelUse
-from baton.domain.errors import Forbidden, NotFound, RateLimited
 from baton.domain.tenants.identity import Permission
 from baton.domain.wire_model import WireModel
 
-router = APIRouter(prefix="/v1/models", tags=["models"], responses=responses(Forbidden))
+router = APIRouter(prefix="/v1/models", tags=["models"], responses=responses("forbidden"))
 
 MODEL = "gpt-6-luna"
 
@@ -82,15 +81,15 @@ async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]
     return Listing[ConfiguredModel](items=models, next_cursor=None)
 
 
-@router.post("/check", summary="Check a model", responses=responses(NotFound, RateLimited))
-async def check_model(asked: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
+@router.post("/check", summary="Check a model", responses=responses("not_found rate_limited"))
+async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
     """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
 
     It takes up to 40 seconds. Another check while one is running: 429. It counts in the caller's rates as a message.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
     await app.run_limits.admit(caller)
-    report = await app.model_checks.check(asked.model)
+    report = await app.model_checks.check(body.model)
     await app.run_limits.spend(caller, report.tokens)
     outcome = "works" if report.works else "failed"
     await app.ports.audit.record(

@@ -12,19 +12,10 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, managed_agent
 from baton.api.threads.file_schemas import UploadTarget
-from baton.domain.errors import (
-    DocumentBusy,
-    DocumentOfSource,
-    DocumentTooLarge,
-    Forbidden,
-    LimitReached,
-    StoreUnavailable,
-    UnsupportedDocument,
-)
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"], responses=responses(Forbidden))
+router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"], responses=responses("forbidden"))
 
 DocumentId = Annotated[str, Path(description="The document's id.", max_length=64, examples=[DOCUMENT_ID])]
 
@@ -34,11 +25,11 @@ DocumentId = Annotated[str, Path(description="The document's id.", max_length=64
     summary="Add or replace a document",
     status_code=201,
     responses=responses(
-        DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
+        "document_busy limit_reached document_of_source document_too_large unsupported_document store_unavailable"
     ),
 )
 async def add_document(
-    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, asked: DocumentRequest
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: DocumentRequest
 ) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
@@ -53,14 +44,14 @@ async def add_document(
     agent = await managed_agent(app, caller, agent_id, "document.create")
     details: Details = {}
     for name in ("title", "url", "required_permission"):
-        if name in asked.model_fields_set:
-            details[name] = getattr(asked, name)
+        if name in body.model_fields_set:
+            details[name] = getattr(body, name)
     request = check_request(
-        name=asked.name,
-        content_type=asked.content_type,
-        size=asked.size,
-        sha256=asked.sha256,
-        document_id=asked.document_id,
+        name=body.name,
+        content_type=body.content_type,
+        size=body.size,
+        sha256=body.sha256,
+        document_id=body.document_id,
         details=details,
     )
     prepared = await app.knowledge.documents.prepare(caller, agent, request)
@@ -76,8 +67,8 @@ async def list_documents(
 ) -> Listing[Document]:
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "document.list")
-    found, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[Document](items=[Document.from_record(each) for each in found], next_cursor=next_cursor)
+    documents, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
+    return Listing[Document](items=[Document.from_record(document) for document in documents], next_cursor=next_cursor)
 
 
 @router.get("/{document_id}", summary="Read a document's status")
@@ -91,7 +82,7 @@ async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, call
     "/{document_id}",
     summary="Delete a document",
     status_code=202,
-    responses=responses(DocumentBusy, DocumentOfSource, StoreUnavailable),
+    responses=responses("document_busy document_of_source store_unavailable"),
 )
 async def delete_document(
     agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases

@@ -10,7 +10,6 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, check_query
 from baton.api.threads.access import KnowledgeAgentId, agent_of
 from baton.domain.documents.chunk import DOCUMENT_SOURCE
-from baton.domain.errors import SearchUnavailable, StoreUnavailable
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.knowledge.knowledge_search import MAX_FOUND
@@ -93,23 +92,23 @@ class FoundKnowledge(WireModel):
 @router.post(
     "/{agent_id}/knowledge/search",
     summary="Search an agent's documents",
-    responses=responses(SearchUnavailable, StoreUnavailable),
+    responses=responses("search_unavailable store_unavailable"),
 )
 async def search_knowledge(
     agent_id: KnowledgeAgentId,
     caller: Caller,
     app: UseCases,
-    asked: KnowledgeRequest,
+    body: KnowledgeRequest,
 ) -> FoundKnowledge:
     """Return what a turn of the caller's would find in the agent's documents, without a turn.
 
     The caller must have the agent's permissions, and gets only documents whose permission they hold.
     """
     agent = await agent_of(caller, app, agent_id, action="knowledge.search")
-    check_query(asked.query)
-    found = await try_knowledge(app.knowledge.search, caller, agent, asked.query, limit=asked.limit)
+    check_query(body.query)
+    knowledge = await try_knowledge(app.knowledge.search, caller, agent, body.query, limit=body.limit)
     return FoundKnowledge(
-        items=[KnowledgeItem.found(each) for each in found.chunks],
+        items=[KnowledgeItem.found(chunk) for chunk in knowledge.chunks],
         next_cursor=None,
-        note=found.words_only,
+        note=knowledge.words_only,
     )

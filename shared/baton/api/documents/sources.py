@@ -11,10 +11,9 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, managed_agent
-from baton.domain.errors import Forbidden, SourceConflict, SourceRefused, StoreUnavailable
 from baton.knowledge.sources import SourceRequest as Request
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/sources", tags=["documents"], responses=responses(Forbidden))
+router = APIRouter(prefix="/v1/agents/{agent_id}/sources", tags=["documents"], responses=responses("forbidden"))
 
 SourceId = Annotated[str, Path(description="The source's id.", max_length=64, examples=[SOURCE_ID])]
 
@@ -23,16 +22,16 @@ SourceId = Annotated[str, Path(description="The source's id.", max_length=64, ex
     "",
     summary="Add a source",
     status_code=201,
-    responses=responses(SourceConflict, SourceRefused, StoreUnavailable),
+    responses=responses("source_conflict source_refused store_unavailable"),
 )
-async def add_source(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, asked: SourceRequest) -> Source:
+async def add_source(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: SourceRequest) -> Source:
     """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
 
     It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
     taken in again; those that are gone are deleted. A repeated request gets the source that is there.
     """
     agent = await managed_agent(app, caller, agent_id, "source.create")
-    return Source.from_record(await app.knowledge.sources.create(caller, agent, Request(**asked.model_dump())))
+    return Source.from_record(await app.knowledge.sources.create(caller, agent, Request(**body.model_dump())))
 
 
 @router.get("", summary="List sources")
@@ -41,8 +40,8 @@ async def list_sources(
 ) -> Listing[Source]:
     """Return the agent's sources, by id. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "source.list")
-    found, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[Source](items=[Source.from_record(each) for each in found], next_cursor=next_cursor)
+    sources, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
+    return Listing[Source](items=[Source.from_record(source) for source in sources], next_cursor=next_cursor)
 
 
 @router.get("/{source_id}", summary="Read a source's status")
@@ -56,7 +55,7 @@ async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Ca
     "/{source_id}/refresh",
     summary="Refresh a source",
     status_code=202,
-    responses=responses(StoreUnavailable),
+    responses=responses("store_unavailable"),
 )
 async def refresh_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> Source:
     """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
@@ -64,7 +63,7 @@ async def refresh_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller
     return Source.from_record(await app.knowledge.sources.refresh(caller, agent, source_id))
 
 
-@router.delete("/{source_id}", summary="Delete a source", status_code=202, responses=responses(StoreUnavailable))
+@router.delete("/{source_id}", summary="Delete a source", status_code=202, responses=responses("store_unavailable"))
 async def delete_source(
     agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
 ) -> DeletedSource:

@@ -86,6 +86,6 @@ def deferred_routes() -> Sequence[DeferredRoutes]:
 
 def load_routes(*modules: str) -> None:
     """Import the routes of modules in advance."""
-    for each in deferred_routes():
-        if each.module.removeprefix("baton.api.") in modules:
-            each.load()
+    for deferred_route in deferred_routes():
+        if deferred_route.module.removeprefix("baton.api.") in modules:
+            deferred_route.load()

@@ -42,6 +42,6 @@ class CurrentCors:
     def _middleware(self) -> CORSMiddleware:
         origins, latest = self._origins(), self._latest
         if latest is None or latest[0] != origins:
-            made = CORSMiddleware(self._app, allow_origins=list(origins), **self._options)
-            latest = self._latest = (origins, made)
+            middleware = CORSMiddleware(self._app, allow_origins=list(origins), **self._options)
+            latest = self._latest = (origins, middleware)
         return latest[1]

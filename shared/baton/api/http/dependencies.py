@@ -51,9 +51,9 @@ def caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the request. Blocks. Raises ``Unauthorized`` and ``TokenExpired``."""
-    known: Scope | None = getattr(request.state, "scope", None)
-    if known is not None:  # the token was verified before the body was read
-        return known
+    scope: Scope | None = getattr(request.state, "scope", None)
+    if scope is not None:  # the token was verified before the body was read
+        return scope
     if credentials is None:
         if "authorization" in request.headers:
             _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")
@@ -68,8 +68,8 @@ async def known_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the request, without a thread if its token was verified before its body was read."""
-    known: Scope | None = getattr(request.state, "scope", None)
-    scope = known if known is not None else await run_in_threadpool(caller, request, app, credentials)
+    verified: Scope | None = getattr(request.state, "scope", None)
+    scope = verified if verified is not None else await run_in_threadpool(caller, request, app, credentials)
     work_for(scope.tenant_id)
     return scope
 

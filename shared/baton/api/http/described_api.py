@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,26 +11,13 @@ from starlette.types import ASGIApp
 from baton.api.deferred_routes import DeferredRoutes
 from baton.api.http.middleware import ResponseHeaders, UnbrokenLines
 from baton.api.http.problems import PROBLEM, Problem, responses
-from baton.domain.errors import (
-    BatonError,
-    InvalidRequest,
-    MalformedJson,
-    RateLimited,
-    ThreadUnavailable,
-    TokenExpired,
-    Unauthorized,
-    UnknownAgent,
-    UnknownDocument,
-    UnknownProcedure,
-    UnknownSource,
-)
 
-PATH_ERRORS: Mapping[str, type[BatonError]] = {
-    "{thread_id}": ThreadUnavailable,
-    "{agent_id}": UnknownAgent,
-    "{document_id}": UnknownDocument,
-    "{source_id}": UnknownSource,
-    "{procedure_id}": UnknownProcedure,
+PATH_ERRORS = {
+    "{thread_id}": "thread_unavailable",
+    "{agent_id}": "unknown_agent",
+    "{document_id}": "unknown_document",
+    "{source_id}": "unknown_source",
+    "{procedure_id}": "unknown_procedure",
 }
 """The errors of routes below ``/v1`` by what their paths name."""
 
@@ -46,7 +32,7 @@ class DescribedApi(FastAPI):
     def routes(self) -> list[BaseRoute]:
         """All routes, with those that no request has needed yet."""
         routes = super().routes
-        return [each for route in routes for each in (route.routes if isinstance(route, DeferredRoutes) else [route])]
+        return [inner for route in routes for inner in (route.routes if isinstance(route, DeferredRoutes) else [route])]
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware."""
@@ -82,18 +68,18 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
 
 def _with_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
     """Return the responses of a route: its own, and the errors that its token, parameters and body may cause."""
-    errors: list[type[BatonError]] = []
+    errors: list[str] = []
     if path.startswith("/v1/"):
         errors += [error for name, error in PATH_ERRORS.items() if name in path]
         if "security" in operation:
-            errors += [Unauthorized, TokenExpired, RateLimited]
+            errors.append("unauthorized token_expired rate_limited")
         if "requestBody" in operation:
-            errors.append(MalformedJson)
+            errors.append("malformed_json")
     described: dict[str, Any] = operation["responses"]
     if "parameters" in operation or "requestBody" in operation:
-        errors.append(InvalidRequest)
+        errors.append("invalid_request")
     if "application/json" in described.get("422", {}).get("content", {}):
-        described = {status: each for status, each in described.items() if status != "422"}
+        described = {status: response for status, response in described.items() if status != "422"}
     elif not path.startswith("/v1/"):
         return described
     for status, entry in responses(*errors).items():

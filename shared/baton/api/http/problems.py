@@ -6,6 +6,8 @@ import contextlib
 import json
 import re
 import uuid
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -17,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from baton.api.http.dependencies import thread_in_path, use_cases
+from baton.domain import errors
 from baton.domain.errors import (
     BatonError,
     Forbidden,
@@ -97,17 +100,26 @@ class Problem(WireModel):
     )
 
 
-def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of the errors a route may answer with."""
-    found: dict[int | str, dict[str, Any]] = {}
-    for error in classes:
-        codes = found.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
+@cache
+def _by_code() -> Mapping[str, type[BatonError]]:
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, BatonError)]
+    return {error.code: error for error in sorted(classes, key=lambda error: -len(error.__mro__))}  # bases count
+
+
+def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of the errors a route may answer with, whose codes are separated by spaces.
+
+    Raises ``KeyError`` for a code that no error has.
+    """
+    entries: dict[int | str, dict[str, Any]] = {}
+    for error in (_by_code()[code] for code in " ".join(codes).split()):
+        codes = entries.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
         if issubclass(error, RateLimited):
             codes["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
         schema = codes["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
         schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
-    return found
+    return entries
 
 
 def body(error: BatonError, request_id: str) -> dict[str, Any]:
@@ -117,11 +129,11 @@ def body(error: BatonError, request_id: str) -> dict[str, Any]:
 
 def request_id(request: Request) -> str:
     """Return API Gateway's id of the request, or a new one."""
-    known = getattr(request.state, "request_id", None)
-    if known is None:
-        known = _gateway_request_id(request) or str(uuid.uuid4())
-        request.state.request_id = known
-    return str(known)
+    stored = getattr(request.state, "request_id", None)
+    if stored is None:
+        stored = _gateway_request_id(request) or str(uuid.uuid4())
+        request.state.request_id = stored
+    return str(stored)
 
 
 def _gateway_request_id(request: Request) -> str | None:
@@ -129,10 +141,10 @@ def _gateway_request_id(request: Request) -> str | None:
     event = request.scope.get("aws.event")
     try:
         context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
-        given = context["requestId"]
+        value = context["requestId"]
     except (KeyError, TypeError, ValueError):
         return None
-    return given if isinstance(given, str) and REQUEST_ID.fullmatch(given) else None
+    return value if isinstance(value, str) and REQUEST_ID.fullmatch(value) else None
 
 
 def response(request: Request, error: BatonError) -> JSONResponse:
@@ -231,8 +243,8 @@ def _from_validation(error: Exception) -> BatonError:
     first = errors[0]
     if first["type"] == "json_invalid":
         return MalformedJson()
-    place = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
-    if not place and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
+    location = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
+    if not location and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
         return InvalidRequest("The body must be a JSON object.")
-    where = field_path(place)
+    where = field_path(location)
     return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

@@ -59,8 +59,8 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
     """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
     key = _key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
-        given = _read_forms(params.input_responses)
-        return await _answering(caller, agent, params.request_state, given, is_kept=key is not None)
+        forms = _read_forms(params.input_responses)
+        return await _answering(caller, agent, params.request_state, forms, is_kept=key is not None)
     arguments = _arguments(params.arguments)
     if arguments.answer is not None:
         if arguments.message is not None:
@@ -71,8 +71,8 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
         named = answers.pop(INTERRUPT_ID, None)
         if named is not None and not isinstance(named, str):
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
-        given = {named: (AnswerStatus.RESOLVED, answers or None)}
-        return await _answering(caller, agent, arguments.thread_id, given, is_kept=key is not None)
+        forms = {named: (AnswerStatus.RESOLVED, answers or None)}
+        return await _answering(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
     return _message(caller, agent, arguments, key, _time_zone(params.meta))
 
 
@@ -111,7 +111,7 @@ async def _answering(
     caller: McpCaller,
     agent: AgentDefinition,
     thread_id: str,
-    given: Mapping[str | None, tuple[AnswerStatus, Any]],
+    decisions: Mapping[str | None, tuple[AnswerStatus, Any]],
     *,
     is_kept: bool,
 ) -> Asked:
@@ -121,10 +121,10 @@ async def _answering(
         raise AgentMismatch
     user_id = caller.scope.user_id
     answers: list[InterruptAnswer] = []
-    for named, (status, payload) in given.items():
+    for named, (status, payload) in decisions.items():
         ids = [named] if named is not None else _open(thread)
         _check_decision(thread, ids, payload)
-        answers += [interrupt_answer(each, status.value, payload, user_id) for each in ids]
+        answers += [interrupt_answer(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
@@ -134,8 +134,8 @@ async def _answering(
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
     """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is not consent."""
     decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
-    asked = [thread.pending.get(each) for each in ids] if thread.pending is not None else []
-    if not decides and any(each is not None and is_approval(each) for each in asked):
+    interrupts = [thread.pending.get(interrupt_id) for interrupt_id in ids] if thread.pending is not None else []
+    if not decides and any(interrupt is not None and is_approval(interrupt) for interrupt in interrupts):
         raise InvalidRequest("answer.approved must be true or false.")
 
 
@@ -153,25 +153,25 @@ async def _own(caller: McpCaller, thread_id: str) -> Thread:
 
 def _open(thread: Thread) -> Sequence[str]:
     """Return the approvals that are open. The result of a call of the user's application must name the call."""
-    return [each.id for each in thread.open_interrupts if is_approval(each)]
+    return [open_interrupt.id for open_interrupt in thread.open_interrupts if is_approval(open_interrupt)]
 
 
 def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:
     """Return the decisions in a user's responses to forms. A form that was dismissed decides nothing."""
-    given: dict[str | None, tuple[AnswerStatus, Any]] = {}
+    decisions: dict[str | None, tuple[AnswerStatus, Any]] = {}
     for interrupt_id, response in responses.items():
         if not isinstance(response, types.ElicitResult):
             raise InvalidRequest("inputResponses must be the responses to the forms that were asked for.")
         if response.action == "accept":
-            given[interrupt_id] = (AnswerStatus.RESOLVED, response.content or None)
+            decisions[interrupt_id] = (AnswerStatus.RESOLVED, response.content or None)
         elif response.action == "decline":
-            given[interrupt_id] = (AnswerStatus.RESOLVED, {"approved": False})
-    return given
+            decisions[interrupt_id] = (AnswerStatus.RESOLVED, {"approved": False})
+    return decisions
 
 
-def _arguments(given: dict[str, Any] | None) -> _Arguments:
+def _arguments(values: dict[str, Any] | None) -> _Arguments:
     try:
-        return _Arguments.model_validate(given or {})
+        return _Arguments.model_validate(values or {})
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None

@@ -40,23 +40,23 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     outcome = end.outcome if end is not None else OutcomeType.SUCCESS
     if end is not None and outcome is OutcomeType.ERROR:
         raise error_from_code(end.error_code or "", end.error_detail)
-    said = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
+    messages = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
     content: dict[str, Any] = {
         "thread_id": finished.thread.id,
-        "message": _APART.join(message.text for message in said),
+        "message": _APART.join(message.text for message in messages),
         "state": STATES[outcome],
     }
     if outcome is OutcomeType.INTERRUPT:
         content["questions"] = _questions(interrupts_of(finished), finished.messages)
-    begins = accumulate((len(message.text) + len(_APART) for message in said), initial=0)
+    begins = accumulate((len(message.text) + len(_APART) for message in messages), initial=0)
     sources = [
         dict(shift_places(source, begin))
-        for message, begin in zip(said, begins, strict=False)
+        for message, begin in zip(messages, begins, strict=False)
         for source in message.sources
     ]
     if sources:
         content["sources"] = sources
-    if consulted := [dict(source) for message in said for source in message.consulted]:
+    if consulted := [dict(source) for message in messages for source in message.consulted]:
         content["consulted"] = consulted
     result = result_of_run(finished.messages)
     if result is not None:
@@ -121,13 +121,13 @@ def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage
     calls = {call.id: call.arguments for message in messages for call in message.tool_calls}
     questions = []
     for interrupt in interrupts:
-        shown = interrupt.as_ag_ui()
+        as_shown = interrupt.as_ag_ui()
         question = {
             "interrupt_id": interrupt.id,
-            "message": shown.message or "",
+            "message": as_shown.message or "",
             "tool": interrupt.tool_name,
-            "schema": shown.response_schema or {},
-            "expires_at": shown.expires_at or "",
+            "schema": as_shown.response_schema or {},
+            "expires_at": as_shown.expires_at or "",
         }
         if arguments := interrupt.arguments or shown_arguments(calls.get(interrupt.tool_call_id, "")):
             question["arguments"] = arguments

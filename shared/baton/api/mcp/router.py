@@ -14,7 +14,6 @@ from baton.api.http.dependencies import UseCases, bearer, caller, token_ends_at
 from baton.api.http.problems import responses
 from baton.api.mcp.access import METADATA_PATH, PATH, challenge
 from baton.api.runs import sse
-from baton.domain.errors import MessageTooLarge, OriginRefused, TokenExpired, Unauthorized
 from baton.domain.tenants.identity import Scope
 
 EXAMPLE_CALL = {
@@ -70,7 +69,7 @@ def mcp_caller(
 @router.post(
     PATH,
     summary="Ask agents over MCP",
-    responses={**ANSWERED, **responses(Unauthorized, TokenExpired, OriginRefused, MessageTooLarge)},
+    responses={**ANSWERED, **responses("unauthorized token_expired origin_refused message_too_large")},
     openapi_extra=CALL,
 )
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:

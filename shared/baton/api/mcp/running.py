@@ -23,11 +23,11 @@ logger = Logger(child=True)
 class RunningTurn:
     """A turn that runs from the object's construction on."""
 
-    def __init__(self, caller: McpCaller, asked: Asked) -> None:
+    def __init__(self, caller: McpCaller, turn: Asked) -> None:
         self._caller = caller
-        self._asked = asked
+        self._asked = turn
         turns = caller.app.turns
-        self._turn = BackgroundTurn(lambda emit: turns.run(asked.owner, asked.request, emit, seconds=TURN_SECONDS))
+        self._turn = BackgroundTurn(lambda emit: turns.run(turn.owner, turn.request, emit, seconds=TURN_SECONDS))
 
     async def wait(self, report: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
         """Wait for the end of the run; None if it waits for more answers. ``tell`` gets its events.

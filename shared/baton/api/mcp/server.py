@@ -22,16 +22,9 @@ from baton.api.mcp.cancelling import note_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
 from baton.api.mcp.running import RunningTurn, to_progress
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, select_agents, tool_of
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.errors import (
-    BatonError,
-    InternalError,
-    InvalidRequest,
-    StoreUnavailable,
-    ThreadUnavailable,
-    UnknownAgent,
-)
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
 from baton.failures.reports import report_failure
@@ -70,17 +63,17 @@ def _guard() -> Iterator[None]:
         raise
     except Exception as error:
         report_failure(error, "request failed")
-        raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
+        raise MCPError(types.INTERNAL_ERROR, errors.InternalError.detail) from error
 
 
 async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
     try:
         after = decode_text(cursor) if cursor is not None else ""
-    except InvalidRequest as error:
+    except errors.InvalidRequest as error:
         raise MCPError(types.INVALID_PARAMS, error.detail) from None
     try:
         visible = (await caller.app.agents.of(caller.scope)).visible(caller.scope)
-    except StoreUnavailable as error:
+    except errors.StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
         report_failure(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
@@ -98,16 +91,16 @@ async def _ask(
         if thread is not None:
             return to_questions(thread)
         turn = await parse_call(caller, agent, params)
-    except BatonError as error:
+    except errors.BatonError as error:
         return _fail(error)
     try:
         return await _run(context, caller, turn)
-    except BatonError as error:
-        is_unknown = isinstance(error, ThreadUnavailable | UnknownAgent)
+    except errors.BatonError as error:
+        is_unknown = isinstance(error, errors.ThreadUnavailable | errors.UnknownAgent)
         return _fail(error, None if is_unknown else turn.request.thread.id)
 
 
-def _fail(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
+def _fail(error: errors.BatonError, thread_id: str | None = None) -> types.CallToolResult:
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
         report_failure(error, "request failed", thread_id=thread_id)
@@ -118,7 +111,7 @@ async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
     """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not say why there is none."""
     try:
         agent = await caller.app.agents.get(caller.scope, name)
-    except UnknownAgent:
+    except errors.UnknownAgent:
         agent = None
     if agent is None or not agent.mcp:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:64]}")

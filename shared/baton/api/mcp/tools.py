@@ -95,15 +95,15 @@ def select_agents(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
     return [agent for agent in agents if agent.mcp]
 
 
-def tool_of(agent: AgentDefinition, known: Sequence[AgentDefinition]) -> types.Tool:
-    """Return the agent as a tool. ``known`` are the agents that the caller may talk to."""
+def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.Tool:
+    """Return the agent as a tool. ``agents`` are the agents that the caller may talk to."""
     return types.Tool(
         name=agent.id,
         title=agent.name,
         description=agent.description,
         input_schema=INPUT_SCHEMA,
         output_schema=output_schema(agent),
-        annotations=annotations_of(agent, {each.id: each for each in known}),
+        annotations=annotations_of(agent, {definition.id: definition for definition in agents}),
     )
 
 
@@ -122,7 +122,7 @@ def output_schema(agent: AgentDefinition) -> dict[str, Any]:
     return described if definitions is None else {**described, "$defs": definitions}
 
 
-def annotations_of(agent: AgentDefinition, known: dict[str, AgentDefinition]) -> types.ToolAnnotations:
+def annotations_of(agent: AgentDefinition, agents: dict[str, AgentDefinition]) -> types.ToolAnnotations:
     """Return the annotations that hold for every call.
 
     A call always writes a conversation, and the same message again is another turn: it is neither read-only nor
@@ -131,12 +131,12 @@ def annotations_of(agent: AgentDefinition, known: dict[str, AgentDefinition]) ->
     """
     reached, waiting = {agent.id: agent}, [agent]
     while waiting:
-        each = waiting.pop()
-        for other in (*each.sub_agents, *(handoff.agent for handoff in each.handoffs)):
-            if other in known and other not in reached:
-                reached[other] = known[other]
-                waiting.append(known[other])
-    acts = any(each.tools or each.remote is not None for each in reached.values())
+        definition = waiting.pop()
+        for other in (*definition.sub_agents, *(handoff.agent for handoff in definition.handoffs)):
+            if other in agents and other not in reached:
+                reached[other] = agents[other]
+                waiting.append(agents[other])
+    acts = any(definition.tools or definition.remote is not None for definition in reached.values())
     return types.ToolAnnotations(
         title=agent.name, read_only_hint=False, destructive_hint=acts, idempotent_hint=False, open_world_hint=acts
     )

@@ -23,18 +23,8 @@ from baton.api.memory.episode_schemas import (
 from baton.api.threads.record_schemas import ToolCallRecord
 from baton.api.threads.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency.tasks import gather_all
+from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.errors import (
-    ImportConflict,
-    InvalidRequest,
-    MessageTooLarge,
-    NotFound,
-    SearchUnavailable,
-    StoreUnavailable,
-    ThreadBusy,
-    ThreadUnavailable,
-    UnknownAgent,
-)
 from baton.domain.memory.episode import EpisodeMessage as MessageOfEpisode
 from baton.threads.requests.parsing import moment
 from baton.threads.requests.session_import import imported_session
@@ -51,12 +41,12 @@ async def list_episodes(caller: Caller, app: UseCases, limit: Limit = 20, cursor
 
     An episode is listed a moment after its session has ended.
     """
-    found, next_cursor = await app.ports.episodes.of_user(caller, limit=limit, cursor=cursor)
-    items = [Episode.from_record(caller.tenant_id, each.user_id, each.ref, each) for each in found]
+    episodes, next_cursor = await app.ports.episodes.of_user(caller, limit=limit, cursor=cursor)
+    items = [Episode.from_record(caller.tenant_id, episode.user_id, episode.ref, episode) for episode in episodes]
     return Listing[Episode](items=items, next_cursor=next_cursor)
 
 
-@router.get("/{episode_id:uuid}", summary="Read an episode", responses=responses(NotFound))
+@router.get("/{episode_id:uuid}", summary="Read an episode", responses=responses("not_found"))
 async def get_episode(
     episode_id: EpisodeId,
     caller: Caller,
@@ -71,80 +61,86 @@ async def get_episode(
     before = decode_ordinal(cursor) if cursor else None
     ref = await app.ports.episodes.find(caller, str(episode_id))
     if ref is None:
-        raise NotFound("There is no such episode.")
+        raise errors.NotFound("There is no such episode.")
     try:
         episode, thread = await gather_all(
             app.ports.episodes.get(caller, ref.thread_id, ref.number), app.ports.store.get_thread(caller, ref.thread_id)
         )
-    except ThreadUnavailable:
-        raise NotFound("There is no such episode.") from None
+    except errors.ThreadUnavailable:
+        raise errors.NotFound("There is no such episode.") from None
     if thread.user_id != caller.user_id or thread.episode <= ref.number:  # recorded, but its end was never committed
-        raise NotFound("There is no such episode.")
+        raise errors.NotFound("There is no such episode.")
     messages: list[MessageOfEpisode] = []
     for _ in range(MAX_READS):
         room = limit - len(messages)
         page, before = await app.memory.episode_messages.page(caller, thread, ref, before=before, limit=room)
         messages = [*page, *messages]
-        if before is None or len(messages) >= limit or sum(len(each.content) for each in messages) >= PAGE_CHARACTERS:
+        if (
+            before is None
+            or len(messages) >= limit
+            or sum(len(message.content) for message in messages) >= PAGE_CHARACTERS
+        ):
             break
-    said = ref.selected(thread).path.below(
+    path = ref.selected(thread).path.below(
         ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
         ref.first_ordinal if before is None or not messages else messages[0].ordinal,
     )
     calls = [
         call
-        for first, end in said.ranges
+        for first, end in path.ranges
         for call in await app.ports.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
     ]
-    shown = EpisodeWithMessages.from_record(
+    served = EpisodeWithMessages.from_record(
         caller.tenant_id,
         caller.user_id,
         ref,
         episode,
-        messages=[EpisodeMessage.of(each) for each in messages],
+        messages=[EpisodeMessage.of(message) for message in messages],
         tool_calls=[ToolCallRecord.of(call) for call in calls],
         next_cursor=encode_ordinal(before) if before is not None else None,
     )
-    return cast("EpisodeWithMessages", shown)
+    return cast("EpisodeWithMessages", served)
 
 
-@router.post("/search", summary="Search episodes", responses=responses(SearchUnavailable))
-async def search_episodes(caller: Caller, app: UseCases, asked: SearchRequest) -> Listing[FoundEpisode]:
+@router.post("/search", summary="Search episodes", responses=responses("search_unavailable"))
+async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) -> Listing[FoundEpisode]:
     """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
 
     Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
     """
-    since = moment(asked.since, "from") if asked.since is not None else None
-    until = moment(asked.until, "to") if asked.until is not None else None
+    since = moment(body.since, "from") if body.since is not None else None
+    until = moment(body.until, "to") if body.until is not None else None
     if since is not None and until is not None and since >= until:
-        raise InvalidRequest("from must be before to.")
-    check_query(asked.query)
-    found = await app.memory.episode_search.search(caller, asked.query, limit=asked.limit, since=since, until=until)
-    return Listing[FoundEpisode](items=[FoundEpisode.of(each) for each in found.episodes], next_cursor=None)
+        raise errors.InvalidRequest("from must be before to.")
+    check_query(body.query)
+    episodes = await app.memory.episode_search.search(caller, body.query, limit=body.limit, since=since, until=until)
+    return Listing[FoundEpisode](items=[FoundEpisode.of(episode) for episode in episodes.episodes], next_cursor=None)
 
 
 @router.post(
     "/import",
     summary="Import a session",
     status_code=202,
-    responses=responses(UnknownAgent, ThreadUnavailable, ImportConflict, MessageTooLarge, ThreadBusy, StoreUnavailable),
+    responses=responses(
+        "unknown_agent thread_unavailable import_conflict message_too_large thread_busy store_unavailable"
+    ),
 )
-async def import_session(caller: Caller, app: UseCases, asked: ImportRequest) -> ImportAnswer:
+async def import_session(caller: Caller, app: UseCases, body: ImportRequest) -> ImportAnswer:
     """Store a session from another system as a closed conversation, and start the closing of its episode.
 
     Messages keep their ids and times. A repeated request gets the same answer and changes nothing. Poll the episode's
     `status` until it is `complete`. A message to the conversation reopens it.
     """
-    messages: list[dict[str, Any]] = [message.model_dump() for message in asked.messages]
+    messages: list[dict[str, Any]] = [message.model_dump() for message in body.messages]
     imported = imported_session(
         caller,
-        session_id=asked.session_id,
-        agent_id=asked.agent_id,
+        session_id=body.session_id,
+        agent_id=body.agent_id,
         messages=messages,
-        ended_at=asked.ended_at,
+        ended_at=body.ended_at,
         now=app.ports.clock.now(),
-        title=asked.title,
-        time_zone=asked.time_zone,
+        title=body.title,
+        time_zone=body.time_zone,
     )
     ref = await app.sessions.importer.run(caller, imported)
     return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

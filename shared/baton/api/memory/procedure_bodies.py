@@ -104,7 +104,7 @@ def to_draft(fields: dict[str, Any]) -> ProcedureDraft:
 def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
     """Return a JSON schema with its definitions in place of the references to them."""
     if isinstance(schema, list):
-        return [_inline(each, definitions) for each in schema]
+        return [_inline(part, definitions) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:

@@ -11,12 +11,12 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.memory.procedure_schemas import Procedure, ProcedureSourceMessage, ProcedureSourceTurns
 from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, Version
-from baton.domain.errors import Forbidden, InvalidRequest, StoreUnavailable
+from baton.domain.errors import InvalidRequest
 from baton.domain.memory.procedure import REVIEWED, ProcedureStatus
 from baton.domain.tenants.identity import Permission
 from baton.memory.procedures.procedure_sources import READ
 
-router = APIRouter(prefix="/v1", tags=["procedures"], responses=responses(Forbidden, StoreUnavailable))
+router = APIRouter(prefix="/v1", tags=["procedures"], responses=responses("forbidden store_unavailable"))
 
 
 @router.get("/procedures", summary="List all agents' procedures")
@@ -36,14 +36,14 @@ async def list_all_procedures(
     agents = (await app.agents.of(scope)).visible(scope)
     if status is ProcedureStatus.OFFERED:
         ids = [agent.id for agent in agents]
-        found, after = await app.procedures.skills.offered(scope, ids, limit=limit, cursor=cursor)
+        procedures, after = await app.procedures.skills.offered(scope, ids, limit=limit, cursor=cursor)
     elif status in REVIEWED:
-        found, after = await app.procedures.administration.of_all_agents(
+        procedures, after = await app.procedures.administration.of_all_agents(
             scope, agents, status, limit=limit, cursor=cursor
         )
     else:
         raise InvalidRequest("status: private skills that are not offered are their makers' own.")
-    return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
+    return Listing[Procedure](items=[Procedure.from_record(procedure) for procedure in procedures], next_cursor=after)
 
 
 @router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of")
@@ -56,16 +56,16 @@ async def get_source(
     another user's conversation is audited.
     """
     scope.require(Permission.PROCEDURE_APPROVE, READ)
-    found = await app.procedures.administration.read(
+    versions = await app.procedures.administration.read(
         scope, agent.id, procedure_id, version=version, limit=1, before=None
     )
-    source = found.shown.source
+    source = versions.shown.source
     turns = await app.procedures.sources.read(scope, source)
     return ProcedureSourceTurns(
-        version=found.shown.version,
+        version=versions.shown.version,
         thread_id=source.thread_id if source is not None else None,
         run_id=source.run_id if source is not None else None,
-        messages=[ProcedureSourceMessage.of(each) for each in turns.messages],
+        messages=[ProcedureSourceMessage.of(message) for message in turns.messages],
         missing=turns.missing,
         redacted=turns.is_redacted,
     )

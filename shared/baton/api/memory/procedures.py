@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 
 from baton.api.http.dependencies import AgentId, Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
@@ -34,17 +34,9 @@ from baton.api.memory.procedure_schemas import (
 )
 from baton.api.threads.access import agent_of
 from baton.composition.app import App
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    MalformedJson,
-    ProcedureChanged,
-    ProcedureVersionMismatch,
-    TooManyProcedures,
-    UnknownProcedure,
-)
 from baton.domain.memory.context_item import ContextItem
 from baton.domain.memory.procedure import REVIEWED, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.memory.procedure import Procedure as Record
@@ -73,7 +65,7 @@ async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefini
 Agent = Annotated[AgentDefinition, Depends(_agent)]
 
 
-@router.get(PROCEDURES, summary="List procedures", responses=responses(Forbidden))
+@router.get(PROCEDURES, summary="List procedures", responses=responses("forbidden"))
 async def list_procedures(
     agent: Agent,
     scope: Caller,
@@ -90,13 +82,15 @@ async def list_procedures(
     Private skills are not listed here: their makers find them with `GET /v1/skills`, and what is offered is listed by
     `GET /v1/procedures?status=offered`.
     """
-    wanted = status or app.procedures.administration.statuses_for(scope)
-    if not set(wanted) <= set(REVIEWED):
-        raise InvalidRequest("status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures.")
-    found, after = await app.procedures.administration.page(
-        scope, agent.id, list(dict.fromkeys(wanted)), limit=limit, cursor=cursor
+    statuses = status or app.procedures.administration.statuses_for(scope)
+    if not set(statuses) <= set(REVIEWED):
+        raise errors.InvalidRequest(
+            "status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures."
+        )
+    procedures, after = await app.procedures.administration.page(
+        scope, agent.id, list(dict.fromkeys(statuses)), limit=limit, cursor=cursor
     )
-    return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
+    return Listing[Procedure](items=[Procedure.from_record(procedure) for procedure in procedures], next_cursor=after)
 
 
 @router.post(
@@ -104,7 +98,7 @@ async def list_procedures(
     summary="Create a procedure",
     status_code=201,
     openapi_extra=describe_body(ProcedureRequest),
-    responses=responses(Forbidden),
+    responses=responses("forbidden"),
 )
 async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> Procedure:
     """Save a procedure as pending: JSON, or a SKILL.md as `text/markdown`, with `?scope=tenant` for all agents.
@@ -115,21 +109,21 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
     if is_markdown(request):
         of = request.query_params.get("scope", ProcedureScope.AGENT)
         if of not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
-            raise InvalidRequest("scope must be agent or tenant.")
+            raise errors.InvalidRequest("scope must be agent or tenant.")
         draft = await read_markdown(request)
     else:
-        asked = await read_json(request, ProcedureRequest)
-        draft, of = to_draft(asked.fields()), asked.scope
+        json = await read_json(request, ProcedureRequest)
+        draft, of = to_draft(json.fields()), json.scope
     saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
     return cast("Procedure", Procedure.from_record(saved))
 
 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
-async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: MatchRequest) -> ProcedureMatches:
+async def match_procedures(agent: Agent, scope: Caller, app: UseCases, body: MatchRequest) -> ProcedureMatches:
     """Return the procedures that a turn would find for a message, and which one it would follow."""
-    check_query(asked.query)
-    block = await app.procedures.administration.match(scope, agent, asked.query)
-    items = [ContextItem.from_found(item) for item in block.items[: asked.limit]]
+    check_query(body.query)
+    block = await app.procedures.administration.match(scope, agent, body.query)
+    items = [ContextItem.from_found(item) for item in block.items[: body.limit]]
     return ProcedureMatches(items=items, error=block.error)
 
 
@@ -152,16 +146,16 @@ async def get_procedure(
     skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
+    versions = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
-        return cast("ProcedureWithVersions", _file(found.shown))
-    response.headers["ETag"] = etag(found.shown)
-    shown = ProcedureWithVersions.from_record(
-        found.shown,
-        versions=[Procedure.from_record(each) for each in found.versions],
-        next_cursor=encode_ordinal(found.before) if found.before is not None else None,
+        return cast("ProcedureWithVersions", _file(versions.shown))
+    response.headers["ETag"] = etag(versions.shown)
+    served = ProcedureWithVersions.from_record(
+        versions.shown,
+        versions=[Procedure.from_record(version) for version in versions.versions],
+        next_cursor=encode_ordinal(versions.before) if versions.before is not None else None,
     )
-    return cast("ProcedureWithVersions", shown)
+    return cast("ProcedureWithVersions", served)
 
 
 @router.get(
@@ -181,8 +175,8 @@ async def export_procedure(
     user_id: UserId = None,
 ) -> Response:
     """Return a version as a SKILL.md, which can be imported again."""
-    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
-    return _file(found.shown)
+    versions = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
+    return _file(versions.shown)
 
 
 async def _read(
@@ -192,7 +186,7 @@ async def _read(
         return await app.procedures.administration.read(scope, agent.id, procedure_id, **page)
     skill = await app.procedures.skills.read(scope, agent.id, procedure_id, user_id=user_id)
     if page["version"] not in (None, skill.version):
-        raise UnknownProcedure
+        raise errors.UnknownProcedure
     return ProcedureVersions(skill, [skill], None)
 
 
@@ -209,7 +203,7 @@ _CHANGED_VERSION = {
     PROCEDURE,
     summary="Change a procedure",
     openapi_extra={**describe_body(ProcedureChange), "parameters": [_CHANGED_VERSION]},
-    responses=responses(Forbidden, ProcedureChanged, ProcedureVersionMismatch),
+    responses=responses("forbidden procedure_changed procedure_version_mismatch"),
 )
 async def change_procedure(
     agent: Agent,
@@ -226,22 +220,22 @@ async def change_procedure(
     who approves a version has read just that. Needs `procedure:approve`.
     """
     if is_markdown(request):
-        given = request.query_params.get("version")
-        if given is not None and not (given.isascii() and given.isdecimal() and 1 <= len(given) <= 6):
-            raise InvalidRequest("version: the version that was changed is no number.")
-        draft, version = await read_markdown(request), int(given) if given is not None else None
+        number = request.query_params.get("version")
+        if number is not None and not (number.isascii() and number.isdecimal() and 1 <= len(number) <= 6):
+            raise errors.InvalidRequest("version: the version that was changed is no number.")
+        draft, version = await read_markdown(request), int(number) if number is not None else None
     else:
-        asked = await read_json(request, ProcedureChange)
-        draft, version = to_draft(asked.fields()), asked.version
+        json = await read_json(request, ProcedureChange)
+        draft, version = to_draft(json.fields()), json.version
     read = read_version(if_match, version)
     if read is None:
-        raise InvalidRequest("version: the version that was changed is missing.")
+        raise errors.InvalidRequest("version: the version that was changed is missing.")
     return to_response(
         response, await app.procedures.administration.change(scope, agent.id, procedure_id, draft, read=read)
     )
 
 
-_DECIDING = responses(MalformedJson, Forbidden, ProcedureChanged, ProcedureVersionMismatch, TooManyProcedures)
+_DECIDING = responses("malformed_json forbidden procedure_changed procedure_version_mismatch too_many_procedures")
 
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
@@ -251,11 +245,11 @@ async def approve_procedure(
     scope: Caller,
     app: UseCases,
     response: Response,
-    asked: Approval | None = None,
+    approval: Annotated[Approval | None, Body(title="Asked")] = None,
     if_match: IfMatch = None,
 ) -> Procedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
-    read = read_version(if_match, asked.version if asked is not None else None)
+    read = read_version(if_match, approval.version if approval is not None else None)
     decided = await app.procedures.administration.decide(
         scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read
     )
@@ -269,7 +263,7 @@ async def reject_procedure(
     scope: Caller,
     app: UseCases,
     response: Response,
-    asked: Rejection,
+    rejection: Rejection,
     if_match: IfMatch = None,
 ) -> Procedure:
     """Reject a pending version. Needs `procedure:approve`."""
@@ -278,8 +272,8 @@ async def reject_procedure(
         agent.id,
         procedure_id,
         ProcedureAction.REJECT,
-        read=read_version(if_match, asked.version),
-        reason=reason_line(asked.reason),
+        read=read_version(if_match, rejection.version),
+        reason=reason_line(rejection.reason),
     )
     return to_response(response, decided)
 
@@ -318,7 +312,7 @@ async def retire_procedure(
 def reason_line(text: str) -> str:
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
-        raise InvalidRequest("reason must be printable text.")
+        raise errors.InvalidRequest("reason must be printable text.")
     return line
 
 

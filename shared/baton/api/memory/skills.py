@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.memory.procedure_schemas import Declination, Offer, Procedure, Sharing
 from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, reason_line, to_response
+from baton.domain import errors
 from baton.domain.cursors import decode, encode
-from baton.domain.errors import (
-    Forbidden,
-    InvalidRequest,
-    MalformedJson,
-    ProcedureChanged,
-    ProcedureNameTaken,
-    TooManyProcedures,
-)
 from baton.domain.memory.private_skill import SkillAction
 from baton.domain.memory.procedure import ProcedureScope
 
 router = APIRouter(prefix="/v1", tags=["procedures"])
 
-_OFFERING = responses(MalformedJson, ProcedureChanged)
+_OFFERING = responses("malformed_json procedure_changed")
 
 
 @router.get("/skills", summary="List skills")
@@ -43,12 +36,12 @@ async def list_skills(
     """
     start = _position(cursor)
     agents = (await app.agents.of(scope)).visible(scope)
-    found = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
+    procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
     if of in (None, ProcedureScope.USER):
-        found += await app.procedures.skills.own(scope, agents)
-    found = [each for each in found if of in (None, each.scope)]
-    after = encode({"from": start + limit}) if len(found) > start + limit else None
-    items = [Procedure.from_record(each) for each in found[start : start + limit]]
+        procedures += await app.procedures.skills.own(scope, agents)
+    procedures = [procedure for procedure in procedures if of in (None, procedure.scope)]
+    after = encode({"from": start + limit}) if len(procedures) > start + limit else None
+    items = [Procedure.from_record(procedure) for procedure in procedures[start : start + limit]]
     return Listing[Procedure](items=items, next_cursor=after)
 
 
@@ -59,10 +52,10 @@ async def offer_skill(
     scope: Caller,
     app: UseCases,
     response: Response,
-    asked: Offer | None = None,
+    offer: Annotated[Offer | None, Body(title="Asked")] = None,
 ) -> Procedure:
     """Ask that the caller's own private skill is shared: holders of `procedure:approve` can read it from then on."""
-    version = asked.version if asked is not None else None
+    version = offer.version if offer is not None else None
     changed = await app.procedures.skills.change_offer(
         scope, agent.id, procedure_id, SkillAction.OFFER, version=version
     )
@@ -83,10 +76,10 @@ async def withdraw_offer(
 @router.post(
     f"{PROCEDURE}/share",
     summary="Share a private skill",
-    responses=responses(Forbidden, ProcedureChanged, ProcedureNameTaken, TooManyProcedures),
+    responses=responses("forbidden procedure_changed procedure_name_taken too_many_procedures"),
 )
 async def share_skill(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, asked: Sharing
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, sharing: Sharing
 ) -> Procedure:
     """Make an offered skill, or the caller's own, an approved procedure of the agent, for all its users.
 
@@ -94,23 +87,23 @@ async def share_skill(
     Repeated by the same user: the same answer. Needs `procedure:approve`.
     """
     shared = await app.procedures.skills.share(
-        scope, agent.id, procedure_id, user_id=asked.user_id, version=asked.version, replaces=asked.replaces
+        scope, agent.id, procedure_id, user_id=sharing.user_id, version=sharing.version, replaces=sharing.replaces
     )
     return to_response(response, shared)
 
 
-@router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses(Forbidden, ProcedureChanged))
+@router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses("forbidden procedure_changed"))
 async def decline_offer(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, asked: Declination
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, declination: Declination
 ) -> Procedure:
     """Refuse to share an offered skill. Its maker keeps it and sees the `reason`. Needs `procedure:approve`."""
     declined = await app.procedures.skills.decline(
         scope,
         agent.id,
         procedure_id,
-        user_id=asked.user_id,
-        version=asked.version,
-        reason=reason_line(asked.reason),
+        user_id=declination.user_id,
+        version=declination.version,
+        reason=reason_line(declination.reason),
     )
     return to_response(response, declined)
 
@@ -121,4 +114,4 @@ def _position(cursor: str | None) -> int:
     match decode(cursor):
         case {"from": int(start)} if 0 < start < 10**6 and not isinstance(start, bool):
             return start
-    raise InvalidRequest("cursor was not handed out by this list.")
+    raise errors.InvalidRequest("cursor was not handed out by this list.")

@@ -58,14 +58,14 @@ class AbandonedRuns:
 
     def came_back(self, scope: Scope, thread_id: str) -> None:
         """Let the thread's run continue: somebody follows it."""
-        left = self._left.pop(_key(scope, thread_id), None)
-        if left is not None:
-            left.waiting.cancel()
+        abandoned = self._left.pop(_key(scope, thread_id), None)
+        if abandoned is not None:
+            abandoned.waiting.cancel()
 
     def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
         """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
-        left = self._left.get(_key(scope, thread_id))
-        if left is not None and left.message_id != message_id:
+        abandoned = self._left.get(_key(scope, thread_id))
+        if abandoned is not None and abandoned.message_id != message_id:
             self._stop(_key(scope, thread_id))
         else:
             self.came_back(scope, thread_id)
@@ -83,11 +83,11 @@ class AbandonedRuns:
         self._left[key] = _Left(message_id, stop, waiting)
 
     def _stop(self, key: Key) -> None:
-        left = self._left.pop(key, None)
-        if left is None:
+        abandoned = self._left.pop(key, None)
+        if abandoned is None:
             return
-        left.waiting.cancel()
-        in_background(_stop_run(left.stop), "stop of a run that was left")
+        abandoned.waiting.cancel()
+        in_background(_stop_run(abandoned.stop), "stop of a run that was left")
 
 
 def _key(scope: Scope, thread_id: str) -> Key:

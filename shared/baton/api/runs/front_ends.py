@@ -39,13 +39,13 @@ def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[st
 
     Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls as done and does not continue.
     """
-    waiting = [each for each in interrupts if each["reason"] == CLIENT_TOOL]
+    waiting = [interrupt for interrupt in interrupts if interrupt["reason"] == CLIENT_TOOL]
     if not waiting:
         return body
-    asked = [each for each in interrupts if each["reason"] != CLIENT_TOOL]
-    ended = {name: value for name, value in body.items() if name != "outcome"}
-    outcome = {"outcome": {"type": "interrupt", "interrupts": asked}} if asked else {}
-    return {**ended, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
+    questions = [interrupt for interrupt in interrupts if interrupt["reason"] != CLIENT_TOOL]
+    finished = {name: value for name, value in body.items() if name != "outcome"}
+    outcome = {"outcome": {"type": "interrupt", "interrupts": questions}} if questions else {}
+    return {**finished, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
 
 
 def _own_result(body: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _run_started(body: Json) -> Json:
         return body
     # That line requires all of these fields, even if they are empty.
     whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
-    return {**body, "input": {**whole, "messages": [_message(each) for each in whole["messages"]]}}
+    return {**body, "input": {**whole, "messages": [_message(message) for message in whole["messages"]]}}
 
 
 def _run_finished(body: Json) -> Json:
@@ -139,7 +139,10 @@ def _run_finished(body: Json) -> Json:
         case None | {"type": "success"}:
             return body
         case {"type": "interrupt", "interrupts": interrupts}:
-            return {**body, "outcome": {"type": "interrupt", "interrupts": [_interrupt(each) for each in interrupts]}}
+            return {
+                **body,
+                "outcome": {"type": "interrupt", "interrupts": [_interrupt(interrupt) for interrupt in interrupts]},
+            }
     # That line knows finished and interrupted runs only. Other outcomes become the run's result.
     return {
         **{name: value for name, value in body.items() if name != "outcome"},
@@ -152,12 +155,12 @@ def _interrupt(interrupt: Json) -> Json:
 
 
 def _messages_snapshot(body: Json) -> Json:
-    return {**body, "messages": [_message(each) for each in body["messages"]]}
+    return {**body, "messages": [_message(message) for message in body["messages"]]}
 
 
 def _message(message: Json) -> Json:
     content = message.get("content")
-    return {**message, "content": [_part(each) for each in content]} if isinstance(content, list) else message
+    return {**message, "content": [_part(part) for part in content]} if isinstance(content, list) else message
 
 
 def _part(part: Json) -> Json:
@@ -179,7 +182,7 @@ _CHANGES: Mapping[str, Callable[[Json], Json]] = {
 def upgrade(message: Json) -> Json:
     """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
     content = message.get("content")
-    return {**message, "content": [_upgrade_part(each) for each in content]} if isinstance(content, list) else message
+    return {**message, "content": [_upgrade_part(part) for part in content]} if isinstance(content, list) else message
 
 
 def _upgrade_part(part: Any) -> Any:

@@ -41,16 +41,16 @@ def newest_only(body: Any) -> Any:
     if not isinstance(messages, list):
         return body
     places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
-    asked = places[-1] if places else -1
-    since = asked
+    last = places[-1] if places else -1
+    since = last
     while since > 0 and isinstance(messages[since - 1], dict) and messages[since - 1].get("role") == "tool":
         since -= 1
-    before = [n for n in range(since, asked) if _is_client_result(messages[n])]
-    results = [n for n in range(asked + 1, len(messages)) if _is_client_result(messages[n])]
+    before = [n for n in range(since, last) if _is_client_result(messages[n])]
+    results = [n for n in range(last + 1, len(messages)) if _is_client_result(messages[n])]
     read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
-    for place in read:
-        _check_lists(messages[place])
-    return {**body, "messages": [messages[place] for place in read]}
+    for index in read:
+        _check_lists(messages[index])
+    return {**body, "messages": [messages[index] for index in read]}
 
 
 def _check_lists(message: object) -> None:
@@ -102,8 +102,10 @@ def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 def _of_one_run(results: list[Any]) -> list[Any]:
     """Return the last result of each call of the run that the last one belongs to."""
-    runs = [answer_message_id(each.tool_call_id) for each in results]
-    return list({each.tool_call_id: each for each, run in zip(results, runs, strict=True) if run == runs[-1]}.values())
+    runs = [answer_message_id(result.tool_call_id) for result in results]
+    return list(
+        {result.tool_call_id: result for result, run in zip(results, runs, strict=True) if run == runs[-1]}.values()
+    )
 
 
 def _is_own_call(call_id: str) -> bool:
@@ -125,11 +127,11 @@ async def to_request(
     run_input: RunAgentInput,
     results: Sequence[ToolMessage],
     offer: ClientOffer | None,
-    said: Said,
+    make_message: Said,
 ) -> tuple[MessageRequest | AnswerRequest, Scope]:
     """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
 
-    ``results`` are the tool messages that bring something, and ``said`` makes the request of the last user message.
+    ``results`` are the tool messages that bring something; ``make_message`` makes the request of the last user message.
     """
     thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
@@ -138,17 +140,18 @@ async def to_request(
     ]
     if answers:  # earlier runs of the exchange may have called the client's tools too
         named, of_run = {answer.interrupt_id for answer in answers}, answer_message_id(answers[0].interrupt_id)
-        results = [each for each in results if answer_message_id(each.tool_call_id) == of_run]
-        results = [each for each in results if each.tool_call_id not in named]
-    answers += [_result(scope, each) for each in results]
-    asked = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
+        results = [message for message in results if answer_message_id(message.tool_call_id) == of_run]
+        results = [message for message in results if message.tool_call_id not in named]
+    answers += [_result(scope, message) for message in results]
+    request = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
     if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
-        return said(scope, run_input, offer), scope
+        return make_message(scope, run_input, offer), scope
     owner = await app.approvals.owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
     if owner.user_id != scope.user_id:
-        asked = replace(asked, client=None)  # the permission to approve does not include showing the agent something
-    return asked, owner
+        # The permission to approve does not include showing the agent something.
+        request = replace(request, client=None)
+    return request, owner
 
 
 def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:

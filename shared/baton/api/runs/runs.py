@@ -17,22 +17,7 @@ from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
 from baton.api.runs.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
-from baton.domain.errors import (
-    AgentMismatch,
-    BranchCrossesHandoff,
-    BranchUnavailable,
-    InterruptUnavailable,
-    InvalidRequest,
-    LimitReached,
-    MessageIdConflict,
-    MessageTooLarge,
-    ThreadLed,
-    ThreadUnavailable,
-    ToolNameTaken,
-    TooManyBranches,
-    UnknownAgent,
-    UnsupportedPart,
-)
+from baton.domain import errors
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.events import Event
@@ -48,18 +33,12 @@ TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""
 
 TURN_ERRORS = (
-    LimitReached,
-    ThreadUnavailable,
-    ThreadLed,
-    UnknownAgent,
-    AgentMismatch,
-    MessageIdConflict,
-    MessageTooLarge,
-    UnsupportedPart,
+    "limit_reached thread_unavailable thread_led_by_parent unknown_agent agent_mismatch message_id_conflict"
+    " message_too_large unsupported_part"
 )
 """The errors that refuse a message before its run begins."""
 
-BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+BRANCH_ERRORS = "branch_unavailable branch_crosses_handoff too_many_branches"
 """The errors that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
@@ -91,7 +70,7 @@ class RunInput(RunAgentInput):
         raw = newest_only(raw)
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
             return raw
-        messages = [upgrade(each) if isinstance(each, dict) else each for each in raw["messages"]]
+        messages = [upgrade(message) if isinstance(message, dict) else message for message in raw["messages"]]
         return {**raw, "messages": messages}
 
 
@@ -101,7 +80,7 @@ class RunInput(RunAgentInput):
     response_class=StreamingResponse,
     responses={
         200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
-        **responses(*TURN_ERRORS, *BRANCH_ERRORS, InterruptUnavailable, ToolNameTaken),
+        **responses(TURN_ERRORS, BRANCH_ERRORS, "interrupt_unavailable tool_name_taken"),
     },
 )
 async def run(
@@ -129,19 +108,19 @@ async def run(
     time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
     results = [] if branches else read_results(run_input.messages)
-    asked: MessageRequest | AnswerRequest
+    turn: MessageRequest | AnswerRequest
     if run_input.resume or results:
-        asked, owner = await to_request(app, scope, run_input, results, offer, _message)
+        turn, owner = await to_request(app, scope, run_input, results, offer, _message)
     else:
-        asked, owner = _message(scope, run_input, offer), scope
+        turn, owner = _message(scope, run_input, offer), scope
     if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
-        asked = replace(asked, time_zone=time_zone)
+        turn = replace(turn, time_zone=time_zone)
 
     is_stopped = _is_stopped_when_left(run_input.forwarded_props)
     abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
-        await audit_read(app.ports.audit, scope, asked.thread.id, owner.user_id, "thread.read")
+        await audit_read(app.ports.audit, scope, turn.thread.id, owner.user_id, "thread.read")
 
     def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Emit only the run's end to a user who may approve the calls but not read the conversation."""
@@ -159,35 +138,35 @@ async def run(
                 run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
             emit_allowed(event)
 
-        if await app.turns.run(owner, asked, noting, seconds=TURN_SECONDS) is None:
-            thread = await app.ports.store.get_thread(owner, asked.thread.id)
+        if await app.turns.run(owner, turn, noting, seconds=TURN_SECONDS) is None:
+            thread = await app.ports.store.get_thread(owner, turn.thread.id)
             for event in still_waiting(run_input, thread):
                 emit(event)
 
     answered = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
-    abandoned_runs.note_message(owner, asked.thread.id, asked.message_id)
+    abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     stream = sse.RunStream(work, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
     async def stop() -> None:
         if not stream.is_over:
-            await app.controls.cancel(scope, asked.thread.id, run_ids[0] if run_ids else asked.run_id)
+            await app.controls.cancel(scope, turn.thread.id, run_ids[0] if run_ids else turn.run_id)
 
     async def when_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
             seconds = timing.leaving_seconds
-            abandoned_runs.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+            abandoned_runs.leave(scope, turn.thread.id, turn.message_id, stop, seconds=seconds)
 
-    return sse.respond(abandoned_runs.count(owner, asked.thread.id, frames), timing, when_left)
+    return sse.respond(abandoned_runs.count(owner, turn.thread.id, frames), timing, when_left)
 
 
 def _is_stopped_when_left(props: Any) -> bool:
-    wanted: object = _property(props, "onDisconnect")
-    if wanted not in (None, "stop", "continue"):
-        raise InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
-    return wanted != "continue"
+    choice: object = _property(props, "onDisconnect")
+    if choice not in (None, "stop", "continue"):
+        raise errors.InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
+    return choice != "continue"
 
 
 async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
@@ -235,7 +214,7 @@ def _last_user_message(run_input: RunAgentInput) -> UserMessage:
     for message in reversed(run_input.messages):
         if isinstance(message, UserMessage):
             return message
-    raise InvalidRequest("messages must hold a user message; its id is the idempotency key.")
+    raise errors.InvalidRequest("messages must hold a user message; its id is the idempotency key.")
 
 
 def _content(message: UserMessage) -> str | list[dict[str, Any]]:

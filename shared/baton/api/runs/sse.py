@@ -117,14 +117,14 @@ class RunStream:
             first = await self._turn.next(began + self._timing.first_event_seconds)
         except TimeoutError:
             waiting = True
-        return self._frames(first, began + token_seconds, ended=first is None and not waiting)
+        return self._frames(first, began + token_seconds, is_over=first is None and not waiting)
 
-    async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
+    async def _frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
             for event in await self._for_reader(first):
                 yield frame(self._convert(event))
         loop = asyncio.get_running_loop()
-        while not ended:
+        while not is_over:
             try:
                 item = await self._turn.next(ends_at)
             except TimeoutError:

@@ -18,7 +18,6 @@ from baton.api.threads.access import readable_thread, repeated_read
 from baton.api.threads.record_schemas import AuditRecord
 from baton.api.threads.thread_filters import period
 from baton.composition.app import App
-from baton.domain.errors import Forbidden
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import iso
 from baton.domain.wire_model import TIMESTAMP, GivenTime
@@ -49,7 +48,7 @@ async def thread_audit(
 class AuditFilters:
     """A selection of audit records."""
 
-    wanted: Mapping[str, str]
+    fields: Mapping[str, str]
     since: datetime | None
     until: datetime | None
 
@@ -57,7 +56,7 @@ class AuditFilters:
     def detail(self) -> dict[str, Any]:
         """The detail of the audit record of this reading."""
         times = {"from": self.since, "to": self.until}
-        return {**self.wanted, **{name: iso(time) for name, time in times.items() if time is not None}}
+        return {**self.fields, **{name: iso(time) for name, time in times.items() if time is not None}}
 
 
 async def _filters(
@@ -82,20 +81,20 @@ async def _filters(
     ] = None,
 ) -> AuditFilters:
     """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""
-    wanted = {
+    fields = {
         "action": action,
         "outcome": outcome,
         "user_id": user_id,
         "thread_id": thread_id,
         "agent_id": agent_id,
     }
-    return AuditFilters({name: value for name, value in wanted.items() if value is not None}, *period(since, until))
+    return AuditFilters({name: value for name, value in fields.items() if value is not None}, *period(since, until))
 
 
 Filters = Annotated[AuditFilters, Depends(_filters)]
 
 
-@router.get("/audit", summary="Read the tenant's audit records", responses=responses(Forbidden))
+@router.get("/audit", summary="Read the tenant's audit records", responses=responses("forbidden"))
 async def tenant_audit(
     caller: Caller, app: UseCases, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[AuditRecord]:
@@ -122,7 +121,7 @@ async def tenant_audit(
             "description": "One record a line, as `GET /v1/audit` has them, then `{type: end, nextCursor}`.",
             "content": {JSON_LINES: {"example": '{"type":"end","records":0,"nextCursor":null}\n'}},
         },
-        **responses(Forbidden),
+        **responses("forbidden"),
     },
 )
 async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: Cursor = None) -> StreamingResponse:
@@ -160,6 +159,6 @@ async def _page(
 ) -> tuple[Sequence[StoredRecord], str | None]:
     """Return a page of records as the caller may see them."""
     records, next_cursor = await app.ports.audit.of_tenant(
-        caller, filters.wanted, limit=limit, cursor=cursor, since=filters.since, until=filters.until
+        caller, filters.fields, limit=limit, cursor=cursor, since=filters.since, until=filters.until
     )
     return await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id), next_cursor

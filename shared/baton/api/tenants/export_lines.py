@@ -79,8 +79,8 @@ class ExportLines:
         shape = self.shapes[piece.kind](piece.value)
         mark = {} if piece.is_selected else {"selected": False}
         rated = {"feedback": Feedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
-        shown = await self._shown({**shape, **rated})
-        return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **shown})
+        served = await self._shown({**shape, **rated})
+        return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **served})
 
     async def _shown(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return a piece as the reader may see it."""
@@ -122,8 +122,8 @@ def _session_begin(session: Session) -> dict[str, Any]:
 
 def _session_message(piece: Exported) -> dict[str, Any]:
     message: StoredMessage = piece.value
-    said = {"id": message.shown_id, "role": message.role.value, "content": message.text, **_time(message)}
-    return said if piece.feedback is None else {**said, "feedback": Feedback.of(piece.feedback).wire()}
+    exported = {"id": message.shown_id, "role": message.role.value, "content": message.text, **_time(message)}
+    return exported if piece.feedback is None else {**exported, "feedback": Feedback.of(piece.feedback).wire()}
 
 
 def _time(message: StoredMessage) -> dict[str, str]:

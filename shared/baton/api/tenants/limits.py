@@ -12,12 +12,12 @@ from pydantic.alias_generators import to_camel
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
 from baton.composition.app import App
-from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
+from baton.domain.errors import InvalidRequest, LimitsChanged
 from baton.domain.tenants.identity import Permission
 from baton.domain.tenants.tenant_limits import LIMITS, TALKING_LIMITS, LimitFields, TenantLimits
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
-router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses(Forbidden, StoreUnavailable))
+router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses("forbidden store_unavailable"))
 
 IfMatch = Annotated[
     str | None,
@@ -56,9 +56,9 @@ async def get_limits(caller: Caller, app: UseCases, response: Response) -> Curre
     return _to_response(app, await app.ports.tenant_limits.get(caller), response)
 
 
-@router.put("", summary="Set the tenant's limits", responses=responses(LimitsChanged))
+@router.put("", summary="Set the tenant's limits", responses=responses("limits_changed"))
 async def put_limits(
-    asked: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
+    body: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
 ) -> CurrentLimits:
     """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
 
@@ -67,20 +67,20 @@ async def put_limits(
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)
-    wanted = stored.model_copy(update=asked.model_dump())
-    stopped = next((name for name in TALKING_LIMITS if getattr(asked, name) == 0), None)
+    limits = stored.model_copy(update=body.model_dump())
+    stopped = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
     if stopped is not None:
         raise InvalidRequest(f"{to_camel(stopped)}: at least 1, because 0 would refuse everything to everybody.")
-    above = wanted.excess(app.current_limits.deployment)
+    above = limits.excess(app.current_limits.deployment)
     if above is not None:
         most = getattr(app.current_limits.deployment, above)
         raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
-    if wanted == stored and stored.changed_by == caller.user_id:
+    if limits == stored and stored.changed_by == caller.user_id:
         return _to_response(app, stored, response)
     if not _matches(if_match, stored.revision):
         raise LimitsChanged
     author = {"changed_by": caller.user_id, "changed_at": app.ports.clock.now()}
-    changed = wanted.model_copy(update={"revision": stored.revision + 1, **author})
+    changed = limits.model_copy(update={"revision": stored.revision + 1, **author})
     if not await app.ports.tenant_limits.put(caller, changed):
         raise LimitsChanged
     app.current_limits.forget(caller)
@@ -105,6 +105,6 @@ def _matches(if_match: str | None, revision: int) -> bool:
     """Return True if the caller has read this revision. Raises ``InvalidRequest`` for anything but such an ETag."""
     if if_match is None or if_match.strip() == "*":
         return True
-    if re.fullmatch(r'"\d{1,18}"', given := if_match.strip(), re.ASCII) is None:
+    if re.fullmatch(r'"\d{1,18}"', tag := if_match.strip(), re.ASCII) is None:
         raise InvalidRequest('If-Match: send the ETag of the limits, such as "3", or *.')
-    return int(given.strip('"')) == revision
+    return int(tag.strip('"')) == revision

@@ -13,7 +13,7 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import COST
 from baton.api.threads.access import repeated_read
 from baton.api.threads.thread_filters import period
-from baton.domain.errors import Forbidden, InvalidRequest
+from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS
 from baton.domain.tenants.overview import Overview as OverviewCounts
@@ -108,25 +108,25 @@ class Overview(WireModel):
                 AgentDay(
                     day=day,
                     agent_id=agent_id or None,
-                    turns=each.turns,
-                    failures=each.failures,
-                    input_tokens=each.usage.input_tokens,
-                    output_tokens=each.usage.output_tokens,
-                    cached_input_tokens=each.usage.cached_input_tokens,
-                    cost=each.cost,
-                    unpriced=each.unpriced,
+                    turns=counts.turns,
+                    failures=counts.failures,
+                    input_tokens=counts.usage.input_tokens,
+                    output_tokens=counts.usage.output_tokens,
+                    cached_input_tokens=counts.usage.cached_input_tokens,
+                    cost=counts.cost,
+                    unpriced=counts.unpriced,
                 )
-                for (day, agent_id), each in sorted(counts.days.items())
+                for (day, agent_id), counts in sorted(counts.days.items())
             ],
             errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
             first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
-            slowest=[SlowTurn.of(each) for each in counts.slowest],
-            costliest=[CostlyThread.of(each) for each in counts.costliest],
+            slowest=[SlowTurn.of(turn) for turn in counts.slowest],
+            costliest=[CostlyThread.of(cost) for cost in counts.costliest],
             next_cursor=next_cursor,
         )
 
 
-@router.get("", summary="Overview of the tenant's conversations", responses=responses(Forbidden))
+@router.get("", summary="Overview of the tenant's conversations", responses=responses("forbidden"))
 async def get_overview(
     caller: Caller,
     app: UseCases,
@@ -150,14 +150,14 @@ async def get_overview(
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)
     if cursor is not None:
-        place = Place.decode(cursor)
+        position = Place.decode(cursor)
     else:
         until = end or app.ports.clock.now()
-        place = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
-        if place.period.start > place.period.end:
+        position = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
+        if position.period.start > position.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
-    detail = {"from": place.period.start.isoformat(), "to": place.period.end.isoformat()}
+    detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}
     once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
-    counts, following = await app.sessions.overviews.page(caller, place)
-    return Overview.from_record(counts, place.period, following.encode() if following is not None else None)
+    counts, following = await app.sessions.overviews.page(caller, position)
+    return Overview.from_record(counts, position.period, following.encode() if following is not None else None)

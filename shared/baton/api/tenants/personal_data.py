@@ -15,7 +15,7 @@ from baton.api.http.schemas import EXTERNAL_ID, Asked
 from baton.api.tenants.export_lines import ExportLines, record_shapes
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
-from baton.domain.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, ThreadLed
+from baton.domain.errors import InvalidRequest
 from baton.domain.memory.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.memory.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.memory.forgetting import Retention as RetentionRecord
@@ -122,7 +122,7 @@ class RetentionRequest(Asked):
     "/users/{user_id}/memory",
     summary="Forget a user",
     status_code=202,
-    responses=responses(Forbidden, StoreUnavailable),
+    responses=responses("forbidden store_unavailable"),
 )
 async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetRequest:
     """Forget everything that the user said, in every store. Any id but `me` needs `user:manage`.
@@ -133,7 +133,10 @@ async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetR
 
 
 @router.delete(
-    "/threads/{thread_id}", summary="Forget a thread", status_code=202, responses=responses(ThreadLed, StoreUnavailable)
+    "/threads/{thread_id}",
+    summary="Forget a thread",
+    status_code=202,
+    responses=responses("thread_led_by_parent store_unavailable"),
 )
 async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ForgetRequest:
     """Forget one of the caller's conversations with its forks, in every store. A running turn is cancelled.
@@ -144,7 +147,7 @@ async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> F
     return _progress(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
 
 
-@router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses(NotFound))
+@router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses("not_found"))
 async def get_forget_request(
     request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
     caller: Caller,
@@ -163,7 +166,7 @@ async def get_forget_request(
             "description": "One JSON object a line.",
             "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"thread","id":"..."}\n'}},
         },
-        **responses(Forbidden),
+        **responses("forbidden"),
     },
 )
 async def export_user(
@@ -198,25 +201,25 @@ async def export_user(
     return StreamingResponse(lines, media_type=JSON_LINES)
 
 
-@router.get("/retention", summary="Read the tenant's retention", responses=responses(Forbidden))
+@router.get("/retention", summary="Read the tenant's retention", responses=responses("forbidden"))
 async def get_retention(caller: Caller, app: UseCases) -> Retention:
     """Return how long the tenant keeps things. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
     return await _to_retention(app, caller, await app.ports.retentions.get(caller))
 
 
-@router.put("/retention", summary="Set the tenant's retention", responses=responses(Forbidden, StoreUnavailable))
-async def put_retention(asked: RetentionRequest, caller: Caller, app: UseCases) -> Retention:
+@router.put("/retention", summary="Set the tenant's retention", responses=responses("forbidden store_unavailable"))
+async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -> Retention:
     """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
 
     Name at least one field, with `null` for what is kept for ever: an empty object is refused.
     """
     caller.require(Permission.USER_MANAGE, "retention.change")
-    if not asked.model_fields_set:
+    if not body.model_fields_set:
         raise InvalidRequest(
             "Name at least one of threads, episodes, audit and uploads; null keeps it for ever, as leaving out does."
         )
-    days = asked.model_dump()
+    days = body.model_dump()
     retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
     await app.ports.retentions.put(caller, retention)
     await app.ports.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)

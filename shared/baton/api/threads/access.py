@@ -23,13 +23,13 @@ REPEATED_WITHIN = timedelta(minutes=15)
 """The time in which repeated reads of the same thing, as clients do to follow it, are audited once."""
 
 
-async def readable_thread(app: App, scope: Scope, given: str, *, is_repeated: bool = False) -> Thread:
-    """Return the thread ``given``, a UUID or a host's own id.
+async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
+    """Return the thread ``name``, a UUID or a host's own id.
 
     Refusals and reads of other users' threads are audited; reads that clients repeat, only once in fifteen minutes.
     Raises ``ThreadUnavailable``.
     """
-    thread_id = thread_ref(scope, given).id
+    thread_id = thread_ref(scope, name).id
     once = repeated_read(scope, thread_id, app.ports.clock.now()) if is_repeated else None
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
@@ -41,8 +41,8 @@ async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | N
 
 def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
     """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
-    begun = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
-    return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), begun)
+    start = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
+    return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), start)
 
 
 KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])]

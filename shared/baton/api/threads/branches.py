@@ -13,15 +13,6 @@ from baton.api.threads.access import readable_thread
 from baton.api.threads.thread_schemas import Branch, SelectedBranch
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.errors import (
-    ApprovalsWaiting,
-    BranchCrossesHandoff,
-    BranchUnavailable,
-    RunInProgress,
-    StoreUnavailable,
-    ThreadLed,
-    TooManyBranches,
-)
 from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.branches import Alternative, alternatives
 from baton.domain.threads.message import StoredMessage
@@ -45,8 +36,12 @@ async def list_branches(
     """
     first = decode_ordinal(cursor) if cursor else 0
     thread = await readable_thread(app, caller, thread_id)
-    found = [each for each in alternatives(thread.segments, thread.next_ordinal) if each.ordinal >= first]
-    shown, rest = found[:limit], found[limit:]
+    branches = [
+        alternative
+        for alternative in alternatives(thread.segments, thread.next_ordinal)
+        if alternative.ordinal >= first
+    ]
+    page, rest = branches[:limit], branches[limit:]
 
     async def message(ordinal: int) -> StoredMessage | None:
         stored = await app.ports.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
@@ -55,13 +50,13 @@ async def list_branches(
     async def after(parent: int) -> str | None:
         return await app.branch_selection.last_shown(caller, thread.continued_from(parent))
 
-    parents = sorted({each.parent for each in shown})
-    messages = await gather_all(*(message(each.ordinal) for each in shown))
+    parents = sorted({alternative.parent for alternative in page})
+    messages = await gather_all(*(message(alternative.ordinal) for alternative in page))
     ids = dict(zip(parents, await gather_all(*map(after, parents)), strict=True))
     items = [
-        _branch(thread, alternative, begun, ids[alternative.parent])
-        for alternative, begun in zip(shown, messages, strict=True)
-        if begun is not None
+        _branch(thread, alternative, message, ids[alternative.parent])
+        for alternative, message in zip(page, messages, strict=True)
+        if message is not None
     ]
     items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
     return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
@@ -83,13 +78,8 @@ def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, af
     "/{branch_id}/select",
     summary="Select a branch",
     responses=responses(
-        BranchUnavailable,
-        BranchCrossesHandoff,
-        TooManyBranches,
-        RunInProgress,
-        ApprovalsWaiting,
-        ThreadLed,
-        StoreUnavailable,
+        "branch_unavailable branch_crosses_handoff too_many_branches run_in_progress "
+        "approvals_waiting thread_led_by_parent store_unavailable"
     ),
 )
 async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:

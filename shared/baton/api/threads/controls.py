@@ -11,16 +11,6 @@ from baton.api.http.problems import request_id, responses
 from baton.api.threads.message_schemas import MessageAnswer
 from baton.api.threads.messages import whole_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
-from baton.domain.errors import (
-    HandoffInProgress,
-    ModelError,
-    NotInHandoff,
-    StoreUnavailable,
-    ThreadBusy,
-    ThreadLed,
-    UnknownAgent,
-    WorkflowUnavailable,
-)
 from baton.domain.tenants.identity import thread_ref
 from baton.threads.requests.parsing import parse_run_id
 
@@ -29,14 +19,14 @@ router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
 @router.post("/{thread_id}/cancel", summary="Stop the running turn", status_code=202)
 async def cancel(
-    thread_id: ThreadId, scope: Caller, app: UseCases, asked: Annotated[CancelRequest | None, Body()] = None
+    thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[CancelRequest | None, Body(title="Asked")] = None
 ) -> CancelAnswer:
     """Stop the running turn, or the run named by `runId`. The streamed text is kept and marked as cancelled.
 
     If no run is in progress, nothing happens, and `runId` is null.
     """
     canonical = thread_ref(scope, thread_id).id
-    named = parse_run_id(asked.run_id if asked else None)
+    named = parse_run_id(body.run_id if body else None)
     return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named))
 
 
@@ -44,7 +34,7 @@ async def cancel(
     "/{thread_id}/exit",
     summary="Leave the specialist",
     response_model_exclude_unset=True,
-    responses=responses(NotInHandoff, ThreadBusy, StoreUnavailable),
+    responses=responses("not_in_handoff thread_busy store_unavailable"),
 )
 async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> MessageAnswer:
     """Return to the main agent at once, in a separate turn that calls no model. The answer has its messages.
@@ -52,8 +42,8 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
     canonical = thread_ref(scope, thread_id).id
-    asked = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
-    return await whole_answer(app, scope, asked)
+    action_request = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
+    return await whole_answer(app, scope, action_request)
 
 
 @router.post(
@@ -61,19 +51,20 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     summary="Continue a workflow",
     response_model_exclude_unset=True,
     responses=responses(
-        ThreadLed, UnknownAgent, WorkflowUnavailable, HandoffInProgress, ModelError, ThreadBusy, StoreUnavailable
+        "thread_led_by_parent unknown_agent workflow_unavailable handoff_in_progress "
+        "model_error thread_busy store_unavailable"
     ),
 )
-async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ContinueRequest) -> MessageAnswer:
+async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, body: ContinueRequest) -> MessageAnswer:
     """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
 
     The workflow may come from any conversation. A new conversation begins with the default agent.
     """
-    request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), asked.workflow_id)
+    request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), body.workflow_id)
     return await whole_answer(app, scope, request)
 
 
-@router.post("/{thread_id}/close", summary="End the session", status_code=202, responses=responses(StoreUnavailable))
+@router.post("/{thread_id}/close", summary="End the session", status_code=202, responses=responses("store_unavailable"))
 async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> CloseAnswer:
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Path
 from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.threads.message_schemas import FeedbackRequest, RatedMessage
-from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.feedback import Rating, given_comment
 
@@ -34,15 +33,15 @@ async def _message_in_path(
 MessageId = Annotated[str, Depends(_message_in_path)]
 
 
-@router.post("", summary="Rate an answer", responses=responses(NotFound, StoreUnavailable))
+@router.post("", summary="Rate an answer", responses=responses("not_found store_unavailable"))
 async def rate_answer(
-    thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases, asked: FeedbackRequest
+    thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases, body: FeedbackRequest
 ) -> RatedMessage:
     """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
 
     It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws it.
     """
-    rating = Rating(asked.rating) if asked.rating != "none" else None
-    comment = given_comment(asked.comment)
+    rating = Rating(body.rating) if body.rating != "none" else None
+    comment = given_comment(body.comment)
     rated = await app.sessions.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
     return RatedMessage.of(rated)

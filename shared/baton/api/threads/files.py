@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.threads.file_schemas import UploadAnswer, UploadRequest
-from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
+from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
 from baton.threads.requests.thread_access import own_thread
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/threads", tags=["files"])
     "/{thread_id}/files",
     summary="Prepare an upload",
     status_code=201,
-    responses=responses(MessageTooLarge, UnsupportedPart),
+    responses=responses("message_too_large unsupported_part"),
 )
 async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file: UploadRequest) -> UploadAnswer:
     """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.

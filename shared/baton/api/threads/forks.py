@@ -13,16 +13,6 @@ from baton.api.threads.access import readable_thread, serve_thread
 from baton.api.threads.message_schemas import MessageAnswer
 from baton.api.threads.messages import answer_of
 from baton.api.threads.thread_schemas import ForkRequest, MergeRequest, SandboxRequest, Thread
-from baton.domain.errors import (
-    MessageTooLarge,
-    NotAFork,
-    NotFound,
-    NothingToMerge,
-    StoreUnavailable,
-    ThreadBusy,
-    ThreadLed,
-    UnknownAgent,
-)
 from baton.domain.tenants.identity import thread_ref
 
 router = APIRouter(prefix="/v1/threads", tags=["threads"])
@@ -32,9 +22,9 @@ router = APIRouter(prefix="/v1/threads", tags=["threads"])
     "/{thread_id}/fork",
     summary="Branch a conversation",
     status_code=201,
-    responses=responses(UnknownAgent, ThreadBusy, StoreUnavailable),
+    responses=responses("unknown_agent thread_busy store_unavailable"),
 )
-async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkRequest) -> Thread:
+async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequest) -> Thread:
     """Create a conversation with another agent that begins with the last messages of this one.
 
     Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
@@ -43,8 +33,8 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkReq
     child = await app.forks.fork(
         scope,
         thread_ref(scope, thread_id).id,
-        agent_id=asked.agent_id,
-        include_history_messages=asked.include_history_messages,
+        agent_id=body.agent_id,
+        include_history_messages=body.include_history_messages,
     )
     return await serve_thread(app, scope, child)
 
@@ -53,9 +43,9 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkReq
     "/{thread_id}/sandbox",
     summary="Copy a conversation into a sandbox",
     status_code=201,
-    responses=responses(NotFound, UnknownAgent, ThreadBusy, StoreUnavailable),
+    responses=responses("not_found unknown_agent thread_busy store_unavailable"),
 )
-async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked: SandboxRequest) -> Thread:
+async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: SandboxRequest) -> Thread:
     """Create a conversation of the caller's own that begins as this one did up to one of its turns.
 
     Every reader of a conversation may copy it and continues in the copy as in any fork: it makes no episode, and
@@ -63,7 +53,7 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked:
     messages at most. The agent that answered the turn continues, without its workflow and handoff.
     """
     source = await readable_thread(app, scope, thread_id)
-    child = await app.sandboxes.make(scope, source, asked.message_id, is_answered=asked.include_turn)
+    child = await app.sandboxes.make(scope, source, body.message_id, is_answered=body.include_turn)
     return await serve_thread(app, scope, child)
 
 
@@ -71,10 +61,12 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked:
     "/{thread_id}/merge",
     summary="Merge a fork's answer",
     response_model_exclude_unset=True,
-    responses=responses(ThreadLed, NotAFork, NothingToMerge, MessageTooLarge, ThreadBusy, StoreUnavailable),
+    responses=responses(
+        "thread_led_by_parent not_a_fork nothing_to_merge message_too_large thread_busy store_unavailable"
+    ),
 )
 async def merge(
-    thread_id: ThreadId, scope: Caller, app: UseCases, asked: Annotated[MergeRequest | None, Body()] = None
+    thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[MergeRequest | None, Body(title="Asked")] = None
 ) -> MessageAnswer:
     """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
 

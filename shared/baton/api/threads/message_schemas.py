@@ -43,10 +43,10 @@ class Message(WireModel):
     @classmethod
     def from_record(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
         """Return the served form of ``message`` with the ``feedback`` on it."""
-        said = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
+        served = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
         if feedback is not None:
-            said["feedback"] = Feedback.of(feedback)
-        return cls(**said, metadata=MessageMetadata.of(message))
+            served["feedback"] = Feedback.of(feedback)
+        return cls(**served, metadata=MessageMetadata.of(message))
 
 
 class MessageListing(Listing[Message]):

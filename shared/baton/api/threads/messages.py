@@ -13,7 +13,7 @@ from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
 from baton.api.threads.message_schemas import Message, MessageAnswer, MessageRequest
 from baton.composition.app import App
-from baton.domain.errors import ModelError, ThreadBusy, error_from_code
+from baton.domain.errors import error_from_code
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["messages"])
     "/messages",
     summary="Send a message and wait for the answer",
     response_model_exclude_unset=True,
-    responses=responses(*TURN_ERRORS, *BRANCH_ERRORS, ModelError, ThreadBusy),
+    responses=responses(TURN_ERRORS, BRANCH_ERRORS, "model_error thread_busy"),
 )
 async def send_message(scope: Caller, app: UseCases, message: MessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
@@ -37,7 +37,7 @@ async def send_message(scope: Caller, app: UseCases, message: MessageRequest) ->
     `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,
     without a second turn. A model failure is a 502 problem.
     """
-    asked = message_request(
+    request = message_request(
         scope,
         thread_id=message.session_id,
         message_id=message.message_id if message.message_id is not None else app.ports.clock.new_id(),
@@ -47,12 +47,12 @@ async def send_message(scope: Caller, app: UseCases, message: MessageRequest) ->
         content_field="message",
         time_zone=message.time_zone,
     )
-    return await whole_answer(app, scope, asked)
+    return await whole_answer(app, scope, request)
 
 
-async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAnswer:
+async def whole_answer(app: App, scope: Scope, turn: TurnRequest) -> MessageAnswer:
     """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
-    return await answer_of(app, scope, app.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+    return await answer_of(app, scope, app.turns.run(scope, turn, lambda event: None, seconds=TURN_SECONDS))
 
 
 async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
@@ -83,5 +83,7 @@ def _outcome(end: RunEnd | None) -> dict[str, Any]:
     """Return the run's outcome as in RUN_FINISHED."""
     if end is None or end.outcome is not OutcomeType.INTERRUPT:
         return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
-    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    interrupts = [
+        interrupt.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for interrupt in end.interrupts
+    ]
     return {"type": end.outcome.value, "interrupts": interrupts}

@@ -40,7 +40,7 @@ async def list_tasks(
     return Listing[Task](items=tasks, next_cursor=next_cursor)
 
 
-@router.get("/tasks/{task_id}", summary="Read a sub-task", responses=responses(NotFound))
+@router.get("/tasks/{task_id}", summary="Read a sub-task", responses=responses("not_found"))
 async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases) -> TaskWithMessages:
     """Return one sub-task with its messages."""
     thread = await readable_thread(app, caller, thread_id)

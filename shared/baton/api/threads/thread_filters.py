@@ -39,8 +39,8 @@ class ThreadFilters:
             raise InvalidRequest(
                 "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
             )
-        found = thread_query(words).words if words is not None else ()
-        query = replace(self.unworded, words=found)
+        text_words = thread_query(words).words if words is not None else ()
+        query = replace(self.unworded, words=text_words)
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 
 

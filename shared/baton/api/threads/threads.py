@@ -21,17 +21,9 @@ from baton.api.threads.message_schemas import Message, MessageListing
 from baton.api.threads.thread_filters import Filters
 from baton.api.threads.thread_schemas import RenameRequest, Thread
 from baton.composition.app import App
+from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.documents.chunk import FILE_SOURCE
-from baton.domain.errors import (
-    BranchUnavailable,
-    Forbidden,
-    InvalidRequest,
-    InvalidSequence,
-    NotFound,
-    StoreUnavailable,
-    ThreadUnavailable,
-)
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
 from baton.domain.threads.branches import find_branch, tip_of
@@ -69,11 +61,11 @@ Search = Annotated[
 ]
 
 
-@router.get("", summary="List threads", responses=responses(Forbidden, ThreadUnavailable))
+@router.get("", summary="List threads", responses=responses("forbidden thread_unavailable"))
 async def list_threads(
     caller: Caller,
     app: UseCases,
-    wanted: Filters,
+    filters: Filters,
     limit: Limit = 20,
     cursor: Cursor = None,
     scope: Annotated[
@@ -90,15 +82,15 @@ async def list_threads(
     """
     if scope == "tenant":
         if parent is not None:
-            raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
+            raise errors.InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
-    elif wanted.user_id is not None:
-        raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
+    elif filters.user_id is not None:
+        raise errors.InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
     parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
     # Words that find a title would reveal it to a reader.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
-    query = wanted.query(q, app.ports.prices, in_titles=sees_titles)
+    query = filters.query(q, app.ports.prices, in_titles=sees_titles)
     if scope == "tenant":
         await app.ports.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     threads, next_cursor = await app.ports.store.list_threads(
@@ -107,13 +99,13 @@ async def list_threads(
         cursor=cursor,
         whole_tenant=scope == "tenant",
         parent_thread_id=parent_thread.id if parent_thread is not None else None,
-        of_user=wanted.user_id,
+        of_user=filters.user_id,
         query=query,
     )
     describe = (await app.agents.of(caller)).describe
-    shown = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
-    shown = await app.privacy.readers.redact_each_for(caller, shown, lambda each: each.user_id)
-    return Listing[Thread](items=shown, next_cursor=next_cursor)
+    items = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
+    items = await app.privacy.readers.redact_each_for(caller, items, lambda thread: thread.user_id)
+    return Listing[Thread](items=items, next_cursor=next_cursor)
 
 
 @router.get("/{thread_id}", summary="Read a thread")
@@ -123,14 +115,14 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thre
     last_seq = None
     if thread.run is not None:
         last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
-    shown = await serve_thread(app, caller, thread, last_seq)
-    return await app.privacy.readers.redact_for(caller, thread.user_id, shown)
+    served = await serve_thread(app, caller, thread, last_seq)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, served)
 
 
-@router.patch("/{thread_id}", summary="Rename a thread", responses=responses(StoreUnavailable))
-async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, asked: RenameRequest) -> Thread:
+@router.patch("/{thread_id}", summary="Rename a thread", responses=responses("store_unavailable"))
+async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> Thread:
     """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
-    title = given_title(asked.title)
+    title = given_title(body.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)
 
@@ -139,7 +131,7 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, aske
     "/{thread_id}/messages",
     summary="Read messages",
     response_model_exclude_unset=True,
-    responses=responses(BranchUnavailable),
+    responses=responses("branch_unavailable"),
 )
 async def list_messages(
     thread_id: ThreadId,
@@ -160,24 +152,28 @@ async def list_messages(
     client that shows the first page and resumes after its `lastSeq` has the whole conversation, including the answer in
     progress.
     """
-    wanted = _roles(roles)
+    wanted_roles = _roles(roles)
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
         chosen = find_branch(thread.segments, thread.next_ordinal, branch)
         thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
-    found: list[StoredMessage] = []
+    messages: list[StoredMessage] = []
     for _ in range(MAX_READS):
         page = await app.ports.store.read_messages(caller, thread, limit=limit, before=before)
-        found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
+        messages = [*(message for message in page.messages if _is_listed(message, wanted_roles)), *messages]
         before = page.next_before
-        if before is None or len(found) >= limit or sum(len(message.text) for message in found) >= PAGE_CHARACTERS:
+        if (
+            before is None
+            or len(messages) >= limit
+            or sum(len(message.text) for message in messages) >= PAGE_CHARACTERS
+        ):
             break
-    shown = found[-limit:]
-    feedback = await _feedback_on(app, caller, thread, shown)
-    if len(found) > len(shown):
-        before = shown[0].ordinal
-    items = [await _with_downloads(app, caller, thread, message, feedback) for message in shown]
+    stored_messages = messages[-limit:]
+    feedback = await _feedback_on(app, caller, thread, stored_messages)
+    if len(messages) > len(stored_messages):
+        before = stored_messages[0].ordinal
+    items = [await _with_downloads(app, caller, thread, message, feedback) for message in stored_messages]
     return MessageListing(
         items=await app.privacy.readers.redact_for(caller, thread.user_id, items),
         next_cursor=encode_ordinal(before) if before is not None else None,
@@ -186,11 +182,11 @@ async def list_messages(
     )
 
 
-def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
+def _is_listed(message: StoredMessage, roles: Collection[Role]) -> bool:
     """Return whether the message has a wanted role. A message with calls only counts as a tool's."""
     if message.role is Role.ASSISTANT and not message.is_said:
-        return Role.TOOL in wanted and message.is_shown
-    return message.role in wanted and message.is_shown
+        return Role.TOOL in roles and message.is_shown
+    return message.role in roles and message.is_shown
 
 
 @router.get(
@@ -202,7 +198,7 @@ def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
             "description": "AG-UI events.",
             "content": {sse.MEDIA_TYPE: {"example": 'id: 18\ndata: {"type":"TEXT_MESSAGE_CONTENT","delta":"Hel"}\n\n'}},
         },
-        **responses(InvalidSequence),
+        **responses("invalid_sequence"),
     },
 )
 async def follow_events(
@@ -223,9 +219,9 @@ async def follow_events(
     """
     seen = after if after is not None else _sequence(last_event_id)
     name, seconds = request_id(request), timing.follow_seconds
-    place = app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds)
+    manager = app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds)
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(place)
+        await stack.enter_async_context(manager)
         frames = await _follow(request, thread_id, caller, app, timing, seen, protocol_version)
         held = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
@@ -308,19 +304,19 @@ def _sequence(last_event_id: str | None) -> int:
     if last_event_id is None:
         return 0
     if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 12:
-        raise InvalidRequest("Last-Event-ID must be a sequence number.")
+        raise errors.InvalidRequest("Last-Event-ID must be a sequence number.")
     return int(last_event_id)
 
 
 def _roles(roles: str) -> set[Role]:
     stored = {Role.USER, Role.ASSISTANT, Role.TOOL}
     try:
-        wanted = {Role(name.strip()) for name in roles.split(",")}
+        wanted_roles = {Role(name.strip()) for name in roles.split(",")}
     except ValueError:
-        wanted = set()
-    if not wanted or not wanted <= stored:
-        raise InvalidRequest("roles must be a comma-separated choice of user, assistant and tool.")
-    return wanted
+        wanted_roles = set()
+    if not wanted_roles or not wanted_roles <= stored:
+        raise errors.InvalidRequest("roles must be a comma-separated choice of user, assistant and tool.")
+    return wanted_roles
 
 
 async def _feedback_on(
@@ -330,7 +326,10 @@ async def _feedback_on(
     if not messages:
         return {}
     end = messages[-1].ordinal + 1
-    return {each.message_id: each for each in await app.ports.feedback.between(scope, thread, messages[0].ordinal, end)}
+    return {
+        feedback.message_id: feedback
+        for feedback in await app.ports.feedback.between(scope, thread, messages[0].ordinal, end)
+    }
 
 
 async def _with_downloads(
@@ -341,17 +340,17 @@ async def _with_downloads(
     feedback: Mapping[str, Feedback],
 ) -> Message:
     """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
-    shown = Message.from_record(message, feedback.get(message.id))
-    if isinstance(shown.content, list):  # absent if there are only tool calls
-        shown.content = [without_download_url(part) for part in shown.content]
-        for part in shown.content:
+    served = Message.from_record(message, feedback.get(message.id))
+    if isinstance(served.content, list):  # absent if there are only tool calls
+        served.content = [without_download_url(part) for part in served.content]
+        for part in served.content:
             if part["type"] != "text" and part["source"]["type"] == "file":
                 url = await _download_url(app, scope, thread, part["source"]["value"])
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
-    for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
+    for source in served.metadata.sources if any(source.get("isKept") for source in message.sources) else ():
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
             source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
-    return shown
+    return served
 
 
 async def _download_url(app: App, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
@@ -360,5 +359,5 @@ async def _download_url(app: App, scope: Scope, thread: ThreadRecord, file_id: s
         return None
     try:
         return await app.ports.files.download_url(scope, thread.id, file_id)
-    except NotFound:
+    except errors.NotFound:
         return None

@@ -65,8 +65,8 @@ class Turn(WireModel):
     @classmethod
     def from_record(cls, prices: Prices, turn: TurnSummary) -> Turn:
         """Return the served form of ``turn``. What it cost is known once it has ended."""
-        ended = turn.ended_at is not None
-        return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if ended else None)
+        is_over = turn.ended_at is not None
+        return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if is_over else None)
 
 
 class ContextBlock(Recorded):

@@ -12,17 +12,8 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread
 from baton.api.threads.turn_schemas import ContextRecord, Rerun, RerunRequest, Turn
+from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.errors import (
-    Forbidden,
-    ModelError,
-    ModelNotOffered,
-    NotFound,
-    RerunUnavailable,
-    StoreUnavailable,
-    TurnTimeout,
-    UnknownAgentVersion,
-)
 from baton.domain.memory.context_item import InspectorMode
 from baton.domain.tenants.identity import Permission
 from baton.threads.sessions.turn_listing import turns_of
@@ -54,12 +45,12 @@ async def list_turns(
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
-    shown = [Turn.from_record(app.ports.prices, turn) for turn in turns]
-    shown = await app.privacy.readers.redact_for(caller, thread.user_id, shown)
-    return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
+    items = [Turn.from_record(app.ports.prices, turn) for turn in turns]
+    items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
+    return Listing[Turn](items=items, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
-@router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses(Forbidden, NotFound))
+@router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses("forbidden not_found"))
 async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ContextRecord:
     """Return what each memory contributed to a turn, and the exact messages that its models were sent.
 
@@ -73,9 +64,9 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     await app.ports.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
     if record is None:
         reason = ABSENT[app.memory.inspector.mode]
-        raise NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
+        raise errors.NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
-    feedback = [each for each in rated if each.run_id == record["runId"]]
+    feedback = [feedback for feedback in rated if feedback.run_id == record["runId"]]
     context = ContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
     return await app.privacy.readers.redact_for(caller, thread.user_id, context)
 
@@ -84,17 +75,11 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     "/{run_id}/rerun",
     summary="Run a turn again, without effects",
     responses=responses(
-        Forbidden,
-        NotFound,
-        UnknownAgentVersion,
-        RerunUnavailable,
-        ModelNotOffered,
-        ModelError,
-        TurnTimeout,
-        StoreUnavailable,
+        "forbidden not_found unknown_agent_version rerun_unavailable model_not_offered "
+        "model_error turn_timeout store_unavailable"
     ),
 )
-async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases, asked: RerunRequest) -> Rerun:
+async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases, body: RerunRequest) -> Rerun:
     """Answer a turn's message again as a dry run: with the history of then, and with what is remembered today.
 
     Nothing is stored or sent, and no tool is called: a call that the turn made as well gets the turn's own result.
@@ -104,17 +89,17 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     thread = await readable_thread(app, caller, thread_id)
     owner = replace(caller, user_id=thread.user_id)
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
-    if asked.model is not None:
-        detail["model"] = asked.model
+    if body.model is not None:
+        detail["model"] = body.model
     audited = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
     try:
-        turn = await app.reruns.find(owner, thread, run_id, asked.message_id)
-    except NotFound:
+        turn = await app.reruns.find(owner, thread, run_id, body.message_id)
+    except errors.NotFound:
         await audited(outcome="not_found", detail=detail)
         raise
-    more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
+    more = {"agentVersion": body.agent_version, "without": body.without[:MAX_AUDITED_ITEMS]}
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
-    ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
+    ran = await app.reruns.run(caller, turn, RerunOptions(body.model, body.agent_version, frozenset(body.without)))
     record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
     rerun = Rerun.of(ran, context=ContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
     return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

@@ -94,12 +94,12 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
     return operation, converted
 
 
-def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration | None) -> None:
+def _configure(params: SendMessageRequest, configuration: v03.MessageSendConfiguration | None) -> None:
     """Set what the conversion loses: without ``blocking`` the caller does not wait, and a length of 0 is a length."""
-    if given is None or given.blocking is None:
+    if configuration is None or configuration.blocking is None:
         params.configuration.return_immediately = True
-    if given is not None and given.history_length is not None:
-        params.configuration.history_length = given.history_length
+    if configuration is not None and configuration.history_length is not None:
+        params.configuration.history_length = configuration.history_length
 
 
 def to_result(operation: str, value: Any) -> Any:
@@ -141,7 +141,7 @@ _RESULTS: Mapping[str, Callable[[Any], Any]] = {
     "CreateTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
     "GetTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
     "ListTaskPushNotificationConfigs": lambda listed: [
-        _dump(conversions.to_compat_task_push_notification_config(each)) for each in listed.configs
+        _dump(conversions.to_compat_task_push_notification_config(config)) for config in listed.configs
     ],
     "DeleteTaskPushNotificationConfig": lambda _: None,
     "GetExtendedAgentCard": lambda card: _dump(conversions.to_compat_agent_card(card)),

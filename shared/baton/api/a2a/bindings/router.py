@@ -14,7 +14,7 @@ from baton.api.http.problems import Refused, request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
 from baton.concurrency.tenant_threads import work_for
-from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.errors import NotFound, UnknownAgent
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tracing import join
 
@@ -80,7 +80,7 @@ A2AScope = Annotated[Scope, Depends(a2a_scope)]
 @router.post(
     "/a2a",
     summary="Call the default agent over A2A",
-    responses={**ANSWERED, **responses(Unauthorized, TokenExpired)},
+    responses={**ANSWERED, **responses("unauthorized token_expired")},
     openapi_extra=CALL,
 )
 async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Response:
@@ -91,7 +91,7 @@ async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Resp
 @router.post(
     "/a2a/{agent_id}",
     summary="Call an agent over A2A",
-    responses={**ANSWERED, **responses(Unauthorized, TokenExpired, NotFound)},
+    responses={**ANSWERED, **responses("unauthorized token_expired not_found")},
     openapi_extra=CALL,
 )
 async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
