@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from baton.settings.document import InvalidDocument, Problem, SettingsDocument, check_document
+from baton.settings.document import DocumentProblem, InvalidDocument, SettingsDocument, check_document
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
@@ -59,7 +59,7 @@ def _check_issuers(document: SettingsDocument) -> None:
         )
     ]
     wrong = [
-        Problem(location, "is no https address: a deployed stage fetches the keys of issuers over https only")
+        DocumentProblem(location, "is no https address: a deployed stage fetches the keys of issuers over https only")
         for location, address in addresses
         if not _is_https(address)
     ]

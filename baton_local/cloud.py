@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from baton.settings.document import SettingsDocument, with_variables
-from baton.settings.models import ModelSettings
+from baton.settings.models import ProviderSettings
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
 from baton_local.cloud_functions import CloudFunctions
@@ -115,7 +115,9 @@ class LocalCloud:
         """Return where turns ask the chat model, for people."""
         document = with_variables(self._document)
         return model_endpoint(
-            ModelSettings(BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles)
+            ProviderSettings(
+                BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
+            )
         )
 
     def token(self, tenant: str, user: str, *permissions: str) -> str:

@@ -15,7 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton import settings as families
 from baton.settings.base import Settings
-from baton.settings.models import ModelSettings
+from baton.settings.models import ProviderSettings
 from baton_local.demo_model.sentence_encoder import encoder_url
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
@@ -143,7 +143,7 @@ def all_families() -> list[type[Settings]]:
     return found
 
 
-def model_endpoint(settings: ModelSettings) -> str:
+def model_endpoint(settings: ProviderSettings) -> str:
     """Return where the chat model is asked, for people."""
     provider = settings.providers[settings.route(settings.chat_model).provider]
     return provider.base_url or "Amazon Bedrock"
@@ -153,7 +153,7 @@ def _check_profiles() -> None:
     from baton.adapters.models.profiles.profile_overrides import profile_overrides
 
     try:
-        profile_overrides(ModelSettings().model_profiles)
+        profile_overrides(ProviderSettings().model_profiles)
     except ValidationError:
         return  # something is missing, which each function judges by itself
     except ValueError as problem:

@@ -79,10 +79,10 @@ class StartupModelChecks:
 
 
 async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
-    from baton.api.agents.models import ModelReport
+    from baton.api.agents.models import ServedModelReport
 
     try:
-        return table_of(ModelReport.of(await checks.check(model.name)).wire())
+        return table_of(ServedModelReport.of(await checks.check(model.name)).wire())
     except BatonError as problem:
         return [f"{model.name}: not tried. {problem.detail}"]
 

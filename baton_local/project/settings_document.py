@@ -49,8 +49,8 @@ def read_settings_file(
         check(document)
         profile_overrides(document.model_profiles)
     except InvalidDocument as invalid:
-        problems = sorted(invalid.problems, key=lambda problem: text.line(problem.place))
-        raise LocalCloudError("\n".join(text.problem(problem.place, problem.what) for problem in problems)) from None
+        problems = sorted(invalid.problems, key=lambda problem: text.line(problem.path))
+        raise LocalCloudError("\n".join(text.problem(problem.path, problem.what) for problem in problems)) from None
     except ValueError as problem:
         raise LocalCloudError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
     return SettingsFile(path, values, document)

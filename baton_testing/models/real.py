@@ -14,7 +14,7 @@ from baton.composition.models import provider_models
 from baton.domain.errors import ModelError
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
-from baton.settings.models import ModelSettings as EndpointSettings
+from baton.settings.models import ProviderSettings as EndpointSettings
 from baton_local.root import TOKENIZER
 from baton_testing.conversation_ports import ModelNames
 from baton_testing.errors import CannotRun

@@ -43,7 +43,7 @@ class AgentPorts(StorePorts):
         return CurrentModels(lambda: self.settings.document, self.secrets)
 
     @property
-    def model_settings(self) -> parts.ModelSettings:
+    def model_settings(self) -> parts.ProviderSettings:
         """The settings of the model endpoints now."""
         return self.provider_models.settings
 

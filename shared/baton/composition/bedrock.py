@@ -66,7 +66,11 @@ def guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
 
 
 def embedder(
-    model: str, dimensions: int, models: parts.ModelSettings, counter: parts.TokenCounter, paces: parts.EmbeddingPaces
+    model: str,
+    dimensions: int,
+    models: parts.ProviderSettings,
+    counter: parts.TokenCounter,
+    paces: parts.EmbeddingPaces,
 ) -> parts.Embedder:
     """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
     selected = models.route(model)

@@ -37,7 +37,7 @@ class CurrentModels:
         """Earlier ones whose connections may still be open. Only the event loop removes them."""
 
     @property
-    def settings(self) -> parts.ModelSettings:
+    def settings(self) -> parts.ProviderSettings:
         """The settings of the model endpoints now."""
         return self._now().settings
 
@@ -105,7 +105,7 @@ class CurrentModels:
 class _Models:
     """The clients of one state of the settings."""
 
-    def __init__(self, settings: parts.ModelSettings, clients: parts.ProviderModels) -> None:
+    def __init__(self, settings: parts.ProviderSettings, clients: parts.ProviderModels) -> None:
 
         self.settings = settings
         self.clients = clients
@@ -121,7 +121,7 @@ class _Models:
         """Return the models of a document: those ``before`` if they are the same. Raises ``ValueError``."""
         from baton.composition.models import deployed_models
 
-        settings = parts.ModelSettings(
+        settings = parts.ProviderSettings(
             BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
         )
         if before is not None and before.settings == settings:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def provider_models(
-    settings: parts.ModelSettings, secrets: parts.SecretsManager, *, shows_reasons: bool = False
+    settings: parts.ProviderSettings, secrets: parts.SecretsManager, *, shows_reasons: bool = False
 ) -> parts.ProviderModels:
     """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
     profiles = parts.profile_overrides(settings.model_profiles)
@@ -28,7 +28,7 @@ def provider_models(
     )
 
 
-def deployed_models(settings: parts.ModelSettings, secrets: parts.SecretsManager) -> parts.ProviderModels:
+def deployed_models(settings: parts.ProviderSettings, secrets: parts.SecretsManager) -> parts.ProviderModels:
     """Return ``provider_models``. Raises ``ValueError`` for keys in the settings of a deployment too."""
     is_local = parts.IdentitySettings().is_local
     if settings.plain_keys and not is_local:

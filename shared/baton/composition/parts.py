@@ -191,9 +191,9 @@ if TYPE_CHECKING:
     from baton.settings.conversations import (
         EpisodeSettings,
         InspectorSettings,
-        LearningSettings,
         LeaseSettings,
         PrivacySettings,
+        ProcedureSettings,
         RecallSettings,
         TitleSettings,
     )
@@ -203,7 +203,7 @@ if TYPE_CHECKING:
         BedrockSettings,
         EmbeddingSettings,
         ModelNameSettings,
-        ModelSettings,
+        ProviderSettings,
         TokenizerSettings,
     )
     from baton.settings.resources import (

@@ -98,7 +98,7 @@ class Ports(SearchPorts):
     @cached_property
     def with_learning(self) -> bool:
         """True if procedures are captured."""
-        return parts.LearningSettings().learning
+        return parts.ProcedureSettings().learning
 
     # Forgetting
 

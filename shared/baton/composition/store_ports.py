@@ -13,7 +13,7 @@ class StorePorts:
     """The ports on the table, and the clock and leases of its writers. See ``Ports``."""
 
     def __init__(self, **ports: Any) -> None:
-        """Use ``ports`` ports instead of the deployment's. The other ports are built on them, for example on a table.
+        """Use ``ports`` instead of the deployment's. The other ports are built on them, for example on a table.
 
         Raises ``TypeError`` for a name that no port has.
         """

@@ -46,7 +46,7 @@ def make_tracer(settings: parts.TraceSettings, secrets: Callable[[], parts.Secre
     )
 
 
-def find_provider(settings: parts.ModelSettings, model: str) -> str:
+def find_provider(settings: parts.ProviderSettings, model: str) -> str:
     """Return a model's provider by the conventions' names. OpenAI's API counts as OpenAI, as they ask for."""
     return "aws.bedrock" if settings.is_on_bedrock(model) else "openai"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, Unpack
 
 from pydantic import AliasGenerator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
@@ -47,6 +47,11 @@ class WireModel(BaseModel):
     """
 
     model_config = ConfigDict(alias_generator=WIRE_NAMES, from_attributes=True)
+
+    def __init_subclass__(cls, **config: Unpack[ConfigDict]) -> None:
+        """Describe ``ServedThread`` as ``Thread``: the prefix distinguishes it from the stored class in code only."""
+        super().__init_subclass__(**config)
+        cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Served")
 
     @classmethod
     def of(cls, record: Any, **more: Any) -> Self:

@@ -62,7 +62,7 @@ class EpisodeSettings(Settings):
     """True if the light model writes a summary and key facts."""
 
 
-class LearningSettings(Settings):
+class ProcedureSettings(Settings):
     """The capture of procedures."""
 
     learning: bool = Field(default=True, validation_alias="BATON_LEARNING")

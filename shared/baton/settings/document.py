@@ -49,7 +49,7 @@ def _refuse_keys(providers: dict[str, Provider]) -> dict[str, Provider]:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DocumentProblem:
     """A fault of a document, without the value."""
 
     path: tuple[str | int, ...]
@@ -63,7 +63,7 @@ class Problem:
 class InvalidDocument(ValueError):
     """The text is not a settings document."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: DocumentProblem) -> None:
         self.problems = problems[:MAX_SHOWN]
         more = [f"and {len(problems) - MAX_SHOWN} more"] if len(problems) > MAX_SHOWN else []
         super().__init__("; ".join([*map(str, self.problems), *more]))
@@ -106,26 +106,26 @@ class SettingsDocument(BaseModel):
 def read_document(text: str | bytes) -> SettingsDocument:
     """Return the document in ``text``. Raises ``InvalidDocument`` that names every wrong field, and quotes nothing."""
     if len(text) > MAX_SETTINGS_BYTES:
-        raise InvalidDocument(Problem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
+        raise InvalidDocument(DocumentProblem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
     try:
         value = parse_object(text.decode() if isinstance(text, bytes) else text)
     except UnicodeDecodeError:
-        raise InvalidDocument(Problem((), "is not UTF-8")) from None
+        raise InvalidDocument(DocumentProblem((), "is not UTF-8")) from None
     except ValueError as error:
-        raise InvalidDocument(Problem((), str(error))) from None
+        raise InvalidDocument(DocumentProblem((), str(error))) from None
     return check_document(value)
 
 
 def check_document(value: object) -> SettingsDocument:
     """Return the document that ``value``, a JSON value, describes. Raises ``InvalidDocument``."""
     if isinstance(value, dict) and "version" not in value:
-        raise InvalidDocument(Problem(("version",), "is missing. This release reads version 1"))
+        raise InvalidDocument(DocumentProblem(("version",), "is missing. This release reads version 1"))
     try:
         return SettingsDocument.model_validate(value)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
         raise InvalidDocument(
-            *(Problem(each["loc"], in_plain_words(each, SettingsDocument)) for each in errors)
+            *(DocumentProblem(fault["loc"], in_plain_words(fault, SettingsDocument)) for fault in errors)
         ) from None
 
 

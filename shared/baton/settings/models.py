@@ -86,7 +86,7 @@ class ModelVariables(Settings):
 
 
 class ModelNameSettings(Settings):
-    """The names of the models, for those that need no more of them. ``ModelSettings`` checks their providers."""
+    """The names of the models, for those that need no more of them. ``ProviderSettings`` checks their providers."""
 
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
@@ -98,7 +98,7 @@ class TokenizerSettings(Settings):
     tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
 
 
-class ModelSettings(ModelVariables):
+class ProviderSettings(ModelVariables):
     """The model endpoints. Keys are read from secrets unless they are given (as the local cloud does)."""
 
     base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")

@@ -40,9 +40,9 @@ def _suggestion(name: str, fields: Mapping[str, Any]) -> str:
 
 def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
     """Return the fields of the model at ``location``, below lists and mappings of models."""
-    found = model
+    inner_model = model
     for part in location:
-        for field in found.model_fields.values():
+        for field in inner_model.model_fields.values():
             if field.alias == part and (inner := _model_in(field.annotation)) is not None:
                 inner_model = inner
     return {str(field.alias): field for field in inner_model.model_fields.values()}

@@ -16,7 +16,7 @@ from baton.domain.errors import ModelError
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt
 from baton.ports.documents.files import ThreadFiles
-from baton.settings.models import ModelSettings as EndpointSettings
+from baton.settings.models import ProviderSettings as EndpointSettings
 from tests.fault_model import FaultModel, status
 
 HELLO = [Prompt(Role.USER, "Hello")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton.api.threads.record_schemas import Task
+from baton.api.threads.record_schemas import ServedTask
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable
 from baton.domain.runs.task import RemoteTask, TaskStatus
@@ -72,7 +72,7 @@ def of_type(said: Said, kind: str) -> list[dict[str, Any]]:
 
 async def tasks(harness: Harness) -> list[dict[str, Any]]:
     found, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
-    return [Task.of(task).wire() for task in found]
+    return [ServedTask.of(task).wire() for task in found]
 
 
 async def test_two_agents_are_asked_and_the_user_hears_one_voice(harness: Harness) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
 from baton.agents.model_answer import MAX_CALLS
-from baton.api.threads.record_schemas import ToolCallRecord as ServedCall
+from baton.api.threads.record_schemas import ServedToolCallRecord as ServedCall
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import MessageStatus, Role

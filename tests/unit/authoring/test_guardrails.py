@@ -10,7 +10,7 @@ import pytest
 
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, tool
 from baton.adapters.dynamodb.shapes import MESSAGE
-from baton.api.threads.turn_schemas import ContextRecord
+from baton.api.threads.turn_schemas import ServedContextRecord
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.memory.capture import CaptureRef
@@ -96,7 +96,7 @@ class TestOutput:
         assert said.finished is not None
         assert said.finished.messages[-1].metadata()["refusedBy"] == "no_secrets"
         record = await harness.context()
-        assert ContextRecord.model_validate(record).guardrails is not None
+        assert ServedContextRecord.model_validate(record).guardrails is not None
         [judged] = record["guardrails"]
         wanted = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
         assert wanted.items() <= judged.items()

@@ -29,7 +29,7 @@ from baton.domain.metrics import Metric
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import SecretReference
 from baton.domain.tenants.token_issuer import OidcIssuer
-from baton.settings.models import ModelSettings
+from baton.settings.models import ProviderSettings
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings, all_families
 from tests.unit.docs.pages import ROOT, block, blocks, table
@@ -171,7 +171,7 @@ def test_the_example_providers_are_valid(monkeypatch: pytest.MonkeyPatch) -> Non
         "TIKTOKEN_CACHE_DIR": "tokenizer",
     }.items():
         monkeypatch.setenv(name, value)
-    assert set(ModelSettings().providers) == {"default", "bedrock", "groq", "aws"}
+    assert set(ProviderSettings().providers) == {"default", "bedrock", "groq", "aws"}
 
 
 def test_every_field_of_an_agent_is_listed_with_its_default() -> None:

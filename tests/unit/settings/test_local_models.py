@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.settings.models import ModelSettings
+from baton.settings.models import ProviderSettings
 from baton_local.demo_model.sentence_encoder import encoder_url
 from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, variables
 from baton_local.settings import LocalSettings, model_endpoint
@@ -41,7 +41,7 @@ def made_here(embedding_url: str | None = None) -> dict[str, str]:
 
 def endpoint(values: dict[str, str]) -> str:
     with applied(values):
-        return model_endpoint(ModelSettings())
+        return model_endpoint(ProviderSettings())
 
 
 def test_the_demo_model_answers_a_developer_who_has_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

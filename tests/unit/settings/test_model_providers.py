@@ -14,7 +14,7 @@ from baton.domain.agents.model_providers import OfferedModels, Provider, Provide
 from baton.domain.errors import ModelMisconfigured
 from baton.ports.agents import chat_model
 from baton.ports.documents.files import ThreadFiles
-from baton.settings.models import ModelSettings
+from baton.settings.models import ProviderSettings
 
 ADDRESS = "https://api.openai.com/v1"
 SECRET = "baton/prod/models/groq"
@@ -30,16 +30,16 @@ def minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
 
 
-def declared(monkeypatch: pytest.MonkeyPatch, providers: Any) -> ModelSettings:
+def declared(monkeypatch: pytest.MonkeyPatch, providers: Any) -> ProviderSettings:
     text = providers if isinstance(providers, str) else json.dumps(providers)
     monkeypatch.setenv("BATON_MODEL_PROVIDERS", text)
-    return ModelSettings()
+    return ProviderSettings()
 
 
 def test_the_settings_of_one_endpoint_are_the_default_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_KEY_SECRET", "baton/model-key")
     monkeypatch.setenv("BATON_MODEL_METADATA", "true")
-    providers = ModelSettings().providers
+    providers = ProviderSettings().providers
     default = providers["default"]
     assert (default.base_url, default.key_secret, default.metadata) == (ADDRESS, "baton/model-key", True)
     assert providers["bedrock"] == Provider(kind=ProviderKind.BEDROCK, metadata=True)
@@ -49,7 +49,7 @@ def test_the_settings_of_one_endpoint_are_the_default_provider(monkeypatch: pyte
 def test_a_key_that_is_given_comes_before_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_KEY_SECRET", "baton/model-key")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    default = ModelSettings().providers["default"]
+    default = ProviderSettings().providers["default"]
     assert default.key is not None
     assert (default.key.get_secret_value(), default.key_secret) == ("sk-1", None)
 
@@ -65,7 +65,7 @@ def test_further_providers_are_selected_by_their_names(monkeypatch: pytest.Monke
 def test_bedrock_alone_is_a_complete_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.setenv("BATON_CHAT_MODEL", "bedrock/eu.anthropic.claude-sonnet-5-5")
-    settings = ModelSettings()
+    settings = ProviderSettings()
     assert list(settings.providers) == ["bedrock"]
     assert settings.route(settings.chat_model).provider == "bedrock"
 
@@ -78,7 +78,7 @@ def test_a_model_without_a_provider_is_refused_by_the_variables_name(
     monkeypatch.setenv("BATON_CHAT_MODEL", "bedrock/nova")
     monkeypatch.setenv(variable, "gpt-6-sol")
     with pytest.raises(ValidationError, match=rf"{variable}\n.*'gpt-6-sol' .*OPENAI_BASE_URL"):
-        ModelSettings()
+        ProviderSettings()
 
 
 def test_bedrock_may_be_declared_with_a_region_and_models_for_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +175,10 @@ def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest
 
 def test_profiles_are_an_object_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_PROFILES", '{"gpt-*": {"maxTools": 20}}')
-    assert ModelSettings().model_profiles == {"gpt-*": {"maxTools": 20}}
+    assert ProviderSettings().model_profiles == {"gpt-*": {"maxTools": 20}}
     monkeypatch.setenv("BATON_MODEL_PROFILES", '{"gpt-*": 20}')
     with pytest.raises(ValidationError, match=r"BATON_MODEL_PROFILES\.gpt-\*\n"):
-        ModelSettings()
+        ProviderSettings()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import yaml
 from fastapi import Request
 from pydantic import Field
 
-from baton.api.http.schemas import Agent, Asked
+from baton.api.http.schemas import Asked, ServedAgent
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent_version import MAX_COMMENT
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
@@ -131,7 +131,7 @@ def _without_derived(values: dict[str, Any]) -> SentAgent:
     return SentAgent(fields, as_served=True, version=version if isinstance(version, int) else None)
 
 
-class FieldChange(WireModel):
+class ServedFieldChange(WireModel):
     """One field of an agent that differs."""
 
     field: str = Field(examples=["systemPrompt"])
@@ -139,21 +139,21 @@ class FieldChange(WireModel):
     after: Any = Field(examples=["You help with homework."])
 
 
-class AgentChange(WireModel):
+class ServedAgentChange(WireModel):
     """A change of an agent, or what it would be."""
 
-    agent: Agent
+    agent: ServedAgent
     version: int = Field(description="The agent's newest version afterwards.", examples=[3])
     is_new: bool = Field(description="Whether there was no such agent before.", examples=[False])
     is_stored: bool = Field(
         description="Whether a version was made: not for a dry run, nor for what the agent was already.",
         examples=[True],
     )
-    changes: list[FieldChange]
+    changes: list[ServedFieldChange]
     warnings: list[str] = Field(description="Remarks on what is allowed, but may surprise.", examples=[[]])
 
 
-class AgentVersion(WireModel):
+class ServedAgentVersion(WireModel):
     """One version of a tenant's agent."""
 
     agent_id: str = Field(examples=["tutor"])
@@ -165,7 +165,7 @@ class AgentVersion(WireModel):
     created_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class WholeAgentVersion(AgentVersion):
+class WholeAgentVersion(ServedAgentVersion):
     """One version of a tenant's agent, with its definition."""
 
     agent: dict[str, Any] | None = Field(

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from baton.api.agents.agent_bodies import (
     TAG,
-    AgentChange,
-    AgentVersion,
     RollbackRequest,
+    ServedAgentChange,
+    ServedAgentVersion,
     WholeAgentVersion,
     etag,
     read_agent,
@@ -20,7 +20,7 @@ from baton.api.agents.agent_bodies import (
 )
 from baton.api.http.dependencies import AgentId, Caller, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import Agent, Listing
+from baton.api.http.schemas import Listing, ServedAgent
 from baton.api.threads.access import audited_denials
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain import errors
@@ -46,7 +46,7 @@ YAML = "application/yaml"
 _AS_YAML: dict[int | str, dict[str, Any]] = {
     200: {"content": {YAML: {"schema": {"type": "string"}, "example": "id: tutor\nname: Tutor\n"}}}
 }
-_MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": AgentChange}}
+_MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": ServedAgentChange}}
 _SENT: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -85,14 +85,16 @@ _SENT: dict[str, Any] = {
 
 
 @router.get("", summary="List agents")
-async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
+async def list_agents(scope: Caller, app: UseCases) -> Listing[ServedAgent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
     agents = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
-    return Listing[Agent](items=agents, next_cursor=None)
+    return Listing[ServedAgent](items=agents, next_cursor=None)
 
 
 @router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses("forbidden"))
-async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response) -> Agent:
+async def get_agent(
+    agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response
+) -> ServedAgent:
     """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
 
     For `Accept: application/yaml` they get it as its file would have it, which `PUT` takes back.
@@ -104,10 +106,10 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
         agent = (await app.agents.current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
             stored = await app.agent_editing.version(scope, agent_id, agent.version)
-            return cast("Agent", await _yaml(agent_id, stored.values or {}, agent.version))
+            return cast("ServedAgent", await _yaml(agent_id, stored.values or {}, agent.version))
     if as_yaml:
         values = agent.model_dump(mode="json", exclude_unset=True)
-        return cast("Agent", await _yaml(agent_id, values, None, functions=agent.code.names))
+        return cast("ServedAgent", await _yaml(agent_id, values, None, functions=agent.code.names))
     if agent.version is not None:
         response.headers["ETag"] = etag(agent.version)
     return _to_agent(scope, agent)
@@ -128,7 +130,7 @@ async def put_agent(
     response: Response,
     dry_run: Annotated[bool, Query(alias="dryRun", description="Check and compare only; store nothing.")] = False,
     comment: Comment = None,
-) -> AgentChange:
+) -> ServedAgentChange:
     """Store a definition as the newest version of an agent of the tenant. Turns use it within a minute.
 
     Needs `agent:write`. The rules are those of agents' files, and a tenant's agents have some more: see the page about
@@ -178,14 +180,16 @@ async def list_versions(
     app: UseCases,
     limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
     cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the previous page.")] = None,
-) -> Listing[AgentVersion]:
+) -> Listing[ServedAgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     before = _number(decode_text(cursor)) if cursor is not None else None
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
-    agent_versions = [AgentVersion.of(version, is_deletion=version.values is None) for version in versions]
-    return Listing[AgentVersion](items=agent_versions, next_cursor=encode_text(str(following)) if following else None)
+    agent_versions = [ServedAgentVersion.of(version, is_deletion=version.values is None) for version in versions]
+    return Listing[ServedAgentVersion](
+        items=agent_versions, next_cursor=encode_text(str(following)) if following else None
+    )
 
 
 @router.get(
@@ -222,7 +226,7 @@ async def roll_back(
     app: UseCases,
     request: Request,
     response: Response,
-) -> AgentChange:
+) -> ServedAgentChange:
     """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(body.comment)
@@ -237,19 +241,19 @@ async def roll_back(
     return _to_change(response, change)
 
 
-def _to_agent(scope: Scope, agent: AgentDefinition) -> Agent:
+def _to_agent(scope: Scope, agent: AgentDefinition) -> ServedAgent:
     """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
     if scope.has(Permission.AGENT_WRITE):
         # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
         added = {"version": agent.version, "functions": agent.code.names or None}
-        return Agent.model_validate({**agent.model_dump(by_alias=True), **added})
-    return Agent.of(agent)
+        return ServedAgent.model_validate({**agent.model_dump(by_alias=True), **added})
+    return ServedAgent.of(agent)
 
 
-def _to_change(response: Response, change: EditedAgent) -> AgentChange:
+def _to_change(response: Response, change: EditedAgent) -> ServedAgentChange:
     response.headers["ETag"] = etag(change.version)
-    agent = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
-    return AgentChange.of(change, agent=agent)
+    agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
+    return ServedAgentChange.of(change, agent=agent)
 
 
 async def _yaml(

@@ -27,7 +27,7 @@ class ModelCheckRequest(Asked):
     )
 
 
-class ConfiguredModel(WireModel):
+class ServedConfiguredModel(WireModel):
     """A model that the deployment or its agents use."""
 
     name: str = Field(examples=[MODEL])
@@ -42,7 +42,7 @@ class ConfiguredModel(WireModel):
     )
 
 
-class AbilityCheck(WireModel):
+class ServedAbilityCheck(WireModel):
     """The outcome of one trial."""
 
     ability: Ability
@@ -58,12 +58,12 @@ class AbilityCheck(WireModel):
     )
 
 
-class ModelReport(WireModel):
+class ServedModelReport(WireModel):
     """A model's abilities, and changes to make."""
 
-    model: ConfiguredModel
+    model: ServedConfiguredModel
     works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])
-    checks: list[AbilityCheck]
+    checks: list[ServedAbilityCheck]
     learned: dict[str, Any] = Field(
         description="The profile that its refusals have taught this server, for `modelProfiles` of the settings.",
         examples=[{"dropped": ["temperature"]}],
@@ -74,15 +74,15 @@ class ModelReport(WireModel):
 
 
 @router.get("", summary="List the deployment's models")
-async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]:
+async def list_models(caller: Caller, app: UseCases) -> Listing[ServedConfiguredModel]:
     """Return the models that the deployment and its own agents use, with who uses them. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "model.list")
-    models = [ConfiguredModel.of(model) for model in app.model_checks.models()]
-    return Listing[ConfiguredModel](items=models, next_cursor=None)
+    models = [ServedConfiguredModel.of(model) for model in app.model_checks.models()]
+    return Listing[ServedConfiguredModel](items=models, next_cursor=None)
 
 
 @router.post("/check", summary="Check a model", responses=responses("not_found rate_limited"))
-async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
+async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) -> ServedModelReport:
     """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
 
     It takes up to 40 seconds. Another check while one is running: 429. It counts in the caller's rates as a message.
@@ -95,4 +95,4 @@ async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) ->
     await app.ports.audit.record(
         caller, "model.check", thread_id=None, outcome=outcome, detail={"model": report.model.name[:200]}
     )
-    return ModelReport.of(report)
+    return ServedModelReport.of(report)

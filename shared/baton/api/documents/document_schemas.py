@@ -33,7 +33,7 @@ class PageError(WireModel):
     message: str = Field(examples=["The page holds no text."])
 
 
-class Document(WireModel):
+class ServedDocument(WireModel):
     """The newest version of a document, and how far it has been taken in."""
 
     id: str = Field(examples=[DOCUMENT_ID])
@@ -68,7 +68,7 @@ class Document(WireModel):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def from_record(cls, document: DocumentRecord) -> Document:
+    def from_record(cls, document: DocumentRecord) -> ServedDocument:
         """Return the served form of ``document``."""
         version = document.latest
         failed = version.error_code is not None
@@ -97,7 +97,7 @@ _OF_VERSION = (
 )
 
 
-class DocumentRequest(Asked):
+class SentDocumentRequest(Asked):
     """A document that is to be uploaded."""
 
     model_config = ConfigDict(
@@ -143,7 +143,7 @@ class DocumentRequest(Asked):
 class DocumentAnswer(WireModel):
     """A document, and how to upload it."""
 
-    document: Document
+    document: ServedDocument
     upload: UploadTarget | None = Field(
         description="Null if this content is already there: the request was a repetition."
     )
@@ -157,14 +157,14 @@ class DeletedDocument(WireModel):
     deleted_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class SourceError(WireModel):
+class ServedSourceError(WireModel):
     """A page that could not be read. Its document stays as it was."""
 
     url: str = Field(examples=["https://example.com/docs/old"])
     message: str = Field(examples=["HTTP 503"])
 
 
-class RefreshCounts(WireModel):
+class ServedRefreshCounts(WireModel):
     """The result of a refresh, in pages."""
 
     changed: int = Field(description="New or with new content: they were taken in.", examples=[3])
@@ -173,7 +173,7 @@ class RefreshCounts(WireModel):
     failed: int = Field(description="Not readable this time: their documents stay.", examples=[0])
 
 
-class Source(WireModel):
+class ServedSource(WireModel):
     """A list of addresses, a sitemap or an S3 prefix whose documents are kept up to date."""
 
     id: str = Field(examples=[SOURCE_ID])
@@ -191,8 +191,8 @@ class Source(WireModel):
         description="`failed`: its list of pages could not be read; its documents stay as they were."
     )
     documents: int = Field(description="After the last refresh.", examples=[60])
-    counts: RefreshCounts = Field(description="The counts of the refresh in progress, or of the last one.")
-    errors: list[SourceError] = Field(description="The first 20 of that refresh.")
+    counts: ServedRefreshCounts = Field(description="The counts of the refresh in progress, or of the last one.")
+    errors: list[ServedSourceError] = Field(description="The first 20 of that refresh.")
     error: str | None = Field(description="The reason that its list of pages could not be read.", examples=[None])
     refreshed_at: Timestamp | None = Field(description="The end of the last refresh.", examples=[TIMESTAMP])
     next_refresh_at: Timestamp | None = Field(description="Null while it is being read.", examples=[TIMESTAMP])
@@ -201,7 +201,7 @@ class Source(WireModel):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def from_record(cls, source: SourceRecord) -> Source:
+    def from_record(cls, source: SourceRecord) -> ServedSource:
         """Return the served form of ``source``."""
         refresh = source.refresh
         return cls.of(
@@ -213,7 +213,7 @@ class Source(WireModel):
         )
 
 
-class SourceRequest(Asked):
+class SentSourceRequest(Asked):
     """A source to read from now on."""
 
     model_config = ConfigDict(

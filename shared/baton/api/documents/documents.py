@@ -6,7 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from baton.api.documents.document_schemas import DOCUMENT_ID, DeletedDocument, Document, DocumentAnswer, DocumentRequest
+from baton.api.documents.document_schemas import (
+    DOCUMENT_ID,
+    DeletedDocument,
+    DocumentAnswer,
+    SentDocumentRequest,
+    ServedDocument,
+)
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
@@ -29,7 +35,7 @@ DocumentId = Annotated[str, Path(description="The document's id.", max_length=64
     ),
 )
 async def add_document(
-    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: DocumentRequest
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: SentDocumentRequest
 ) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
@@ -56,7 +62,7 @@ async def add_document(
     )
     prepared = await app.knowledge.documents.prepare(caller, agent, request)
     return DocumentAnswer(
-        document=Document.from_record(prepared.document),
+        document=ServedDocument.from_record(prepared.document),
         upload=UploadTarget.of(prepared.upload) if prepared.upload is not None else None,
     )
 
@@ -64,18 +70,22 @@ async def add_document(
 @router.get("", summary="List documents")
 async def list_documents(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
-) -> Listing[Document]:
+) -> Listing[ServedDocument]:
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "document.list")
     documents, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[Document](items=[Document.from_record(document) for document in documents], next_cursor=next_cursor)
+    return Listing[ServedDocument](
+        items=[ServedDocument.from_record(document) for document in documents], next_cursor=next_cursor
+    )
 
 
 @router.get("/{document_id}", summary="Read a document's status")
-async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
+async def get_document(
+    agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
+) -> ServedDocument:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "document.read")
-    return Document.from_record(await app.knowledge.documents.get(caller, agent, document_id))
+    return ServedDocument.from_record(await app.knowledge.documents.get(caller, agent, document_id))
 
 
 @router.delete(

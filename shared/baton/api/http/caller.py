@@ -16,7 +16,7 @@ from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 router = APIRouter(prefix="/v1")
 
 
-class Identity(WireModel):
+class ServedIdentity(WireModel):
     """The caller, as the server reads the token."""
 
     tenant_id: str = Field(examples=["acme"])
@@ -26,10 +26,10 @@ class Identity(WireModel):
 
 
 @router.get("/users/me", tags=["users"], summary="Read who the caller is")
-async def get_identity(request: Request, caller: Caller) -> Identity:
+async def get_identity(request: Request, caller: Caller) -> ServedIdentity:
     """Return what the token says, because front ends cannot read the tokens of every issuer."""
     expires_at: datetime = request.state.token_expires_at
-    return Identity(
+    return ServedIdentity(
         tenant_id=caller.tenant_id,
         user_id=caller.user_id,
         permissions=sorted(caller.permissions),

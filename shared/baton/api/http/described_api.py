@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from baton.api.deferred_routes import DeferredRoutes
 from baton.api.http.middleware import ResponseHeaders, UnbrokenLines
-from baton.api.http.problems import PROBLEM, Problem, responses
+from baton.api.http.problems import PROBLEM, ServedProblem, responses
 
 PATH_ERRORS = {
     "{thread_id}": "thread_unavailable",
@@ -58,7 +58,7 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
         for operation in operations.values():
             operation["responses"] = _with_errors(path, operation)
     schemas = document["components"]["schemas"]
-    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    problem = ServedProblem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= problem.pop("$defs")
     schemas["Problem"] = problem
     for unused in ("HTTPValidationError", "ValidationError"):

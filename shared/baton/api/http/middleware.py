@@ -76,7 +76,7 @@ class _Body:
         self._values = MemberCount()
 
     async def receive(self) -> Message:
-        """Return the next message. Raises ``problems.Refused``."""
+        """Return the next message. Raises ``problems.RefusedBody``."""
         if self._needs_token:
             await self._verify_token()
             self._needs_token = False
@@ -89,11 +89,13 @@ class _Body:
             if self._values.add(body[start : start + COUNTED_AT_ONCE]) > MAX_BODY_VALUES:
                 break
         if self._size > MAX_BODY_BYTES:
-            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_BYTES // (1024 * 1024)} MiB."))
+            raise problems.RefusedBody(
+                MessageTooLarge(f"The body may have at most {MAX_BODY_BYTES // (1024 * 1024)} MiB.")
+            )
         if self._values.count > MAX_BODY_VALUES:
-            raise problems.Refused(MessageTooLarge(f"The body may have at most {MAX_BODY_VALUES:,} JSON values."))
+            raise problems.RefusedBody(MessageTooLarge(f"The body may have at most {MAX_BODY_VALUES:,} JSON values."))
         if self._values.members > MAX_MEMBERS:
-            raise problems.Refused(
+            raise problems.RefusedBody(
                 InvalidRequest(f"An object in the body has more than {MAX_MEMBERS:,} members, which no field takes.")
             )
         return message
@@ -105,7 +107,7 @@ class _Body:
             # Verification may fetch keys.
             await run_in_threadpool(caller, self._request, await use_cases(self._request), credentials)
         except BatonError as error:
-            raise problems.Refused(error) from None
+            raise problems.RefusedBody(error) from None
 
 
 NO_STORE = "no-store"

@@ -66,7 +66,7 @@ class ProblemField(WireModel):
     line: int | None = Field(description="The line of a text that was sent, such as YAML; from 1.", examples=[12])
 
 
-class Problem(WireModel):
+class ServedProblem(WireModel):
     """An error, as RFC 9457 problem details."""
 
     model_config = ConfigDict(
@@ -113,10 +113,10 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     """
     entries: dict[int | str, dict[str, Any]] = {}
     for error in (_by_code()[code] for code in " ".join(codes).split()):
-        codes = entries.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
+        entry = entries.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
         if issubclass(error, RateLimited):
-            codes["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
-        schema = codes["content"][PROBLEM]
+            entry["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+        schema = entry["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
         schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
     return entries
@@ -124,7 +124,7 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 def body(error: BatonError, request_id: str) -> dict[str, Any]:
     """Return the problem details of an error."""
-    return Problem.of(error, type="about:blank", request_id=request_id).wire()
+    return ServedProblem.of(error, type="about:blank", request_id=request_id).wire()
 
 
 def request_id(request: Request) -> str:
@@ -173,7 +173,7 @@ def _allowed_methods(request: Request) -> list[str]:
     ]
 
 
-class Refused(HTTPException):
+class RefusedBody(HTTPException):
     """An error raised while a body is read, where FastAPI turns all other exceptions into a 400."""
 
     def __init__(self, error: BatonError) -> None:
@@ -183,7 +183,7 @@ class Refused(HTTPException):
 
 def of_http(error: HTTPException) -> BatonError:
     """Return the error that an exception of the framework stands for."""
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedBody):
         return error.error
     is_the_callers = 400 <= error.status_code < 500
     return _BY_STATUS.get(error.status_code, InvalidRequest if is_the_callers else InternalError)()
@@ -201,7 +201,7 @@ def install(app: FastAPI) -> None:
         return response(request, _from_validation(error))
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
-        if isinstance(error, Refused):
+        if isinstance(error, RefusedBody):
             return _answer(request, error.error, error.error)
         return _answer(request, error, of_http(error) if isinstance(error, HTTPException) else InternalError())
 

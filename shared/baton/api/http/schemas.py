@@ -5,7 +5,7 @@ Shapes that events have too are declared in ``domain``: ``thread_state`` and the
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -30,6 +30,11 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
 
+    def __init_subclass__(cls, **config: Unpack[ConfigDict]) -> None:
+        """Describe ``SentOffer`` as ``Offer``: the prefix distinguishes it from a use case's class in code only."""
+        super().__init_subclass__(**config)
+        cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Sent")
+
 
 def check_query(query: str) -> None:
     """Raise ``InvalidRequest`` for a query without words, or with more characters than a search takes."""
@@ -48,7 +53,7 @@ class Listing(WireModel, Generic[T]):
     )
 
 
-class Usage(WireModel):
+class ServedUsage(WireModel):
     """Tokens spent."""
 
     input_tokens: int = Field(examples=[412])
@@ -69,7 +74,7 @@ COST = Field(
 )
 
 
-class Agent(WireModel):
+class ServedAgent(WireModel):
     """An agent's definition."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)

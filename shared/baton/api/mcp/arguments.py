@@ -45,7 +45,7 @@ class _Arguments(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTurn:
     """A turn to run."""
 
     request: TurnRequest
@@ -55,7 +55,7 @@ class Asked:
     """Whether the client may call again for the result: it has given an idempotency key."""
 
 
-async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> Asked:
+async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> AskedTurn:
     """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
     key = _key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
@@ -88,7 +88,7 @@ async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams)
 
 def _message(
     caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None, time_zone: str | None
-) -> Asked:
+) -> AskedTurn:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
     # A separate name, so that a key meets no message id that another transport was given.
@@ -104,7 +104,7 @@ def _message(
     )
     if arguments.thread_id is not None:
         request = replace(request, thread=replace(request.thread, may_create=False))
-    return Asked(request, caller.scope, key is not None)
+    return AskedTurn(request, caller.scope, key is not None)
 
 
 async def _answering(
@@ -114,7 +114,7 @@ async def _answering(
     decisions: Mapping[str | None, tuple[AnswerStatus, Any]],
     *,
     is_kept: bool,
-) -> Asked:
+) -> AskedTurn:
     """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
     thread = await _own(caller, parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
@@ -128,7 +128,7 @@ async def _answering(
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
-    return Asked(answer_request(thread.id, answers), owner, is_kept)
+    return AskedTurn(answer_request(thread.id, answers), owner, is_kept)
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:

@@ -29,7 +29,7 @@ BAD_ID = {
 }
 
 
-class Exchange(Response):
+class McpExchange(Response):
     """The response to a request whose body has been read.
 
     Clients of protocol versions before 2026-07-28 get a session id from ``initialize``. It names their requests for

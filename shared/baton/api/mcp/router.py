@@ -76,7 +76,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
     from baton.api.mcp.access import McpCaller, named_session
-    from baton.api.mcp.exchange import Exchange
+    from baton.api.mcp.exchange import McpExchange
 
     who = McpCaller(
         scope=scope,
@@ -85,7 +85,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
         ends_at=token_ends_at(request, app),
         session_id=named_session(request.headers.get("mcp-session-id")),
     )
-    return Exchange(who, await request.body())
+    return McpExchange(who, await request.body())
 
 
 MAX_AGE = 600

@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.api.mcp.access import McpCaller
-from baton.api.mcp.arguments import Asked
+from baton.api.mcp.arguments import AskedTurn
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.metrics import Metric, count
@@ -23,7 +23,7 @@ logger = Logger(child=True)
 class RunningTurn:
     """A turn that runs from the object's construction on."""
 
-    def __init__(self, caller: McpCaller, turn: Asked) -> None:
+    def __init__(self, caller: McpCaller, turn: AskedTurn) -> None:
         self._caller = caller
         self._asked = turn
         turns = caller.app.turns

@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from baton import __version__
 from baton.api.mcp.access import McpCaller, caller_of
-from baton.api.mcp.arguments import Asked, find_dismissed, parse_call
+from baton.api.mcp.arguments import AskedTurn, find_dismissed, parse_call
 from baton.api.mcp.cancelling import note_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
 from baton.api.mcp.running import RunningTurn, to_progress
@@ -118,10 +118,12 @@ async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
     return agent
 
 
-async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallToolResult | types.InputRequiredResult:
+async def _run(
+    context: Context, caller: McpCaller, turn: AskedTurn
+) -> types.CallToolResult | types.InputRequiredResult:
     running = RunningTurn(caller, turn)
     await note_call(caller, context.request_id, turn.request)
-    progress = Progress(context)
+    progress = CallProgress(context)
     try:
         finished = await running.wait(progress.report)
     except asyncio.CancelledError:
@@ -136,7 +138,7 @@ async def _run(context: Context, caller: McpCaller, turn: Asked) -> types.CallTo
     return form or result_of(finished)
 
 
-class Progress:
+class CallProgress:
     """The progress notifications of a call, for clients that asked for them."""
 
     def __init__(self, context: Context) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked
-from baton.api.threads.record_schemas import ToolCallRecord
+from baton.api.threads.record_schemas import ServedToolCallRecord
 from baton.domain.memory.episode import Episode as EpisodeRecord
 from baton.domain.memory.episode import EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
@@ -34,7 +34,7 @@ class EpisodeFact(WireModel):
     superseded_by: str | None = Field(description="The id of that fact.", examples=[None])
 
 
-class Episode(WireModel):
+class ServedEpisode(WireModel):
     """A session that has ended."""
 
     id: str = Field(examples=[EPISODE_ID])
@@ -84,7 +84,7 @@ class Episode(WireModel):
         )
 
 
-class EpisodeMessage(WireModel):
+class ServedEpisodeMessage(WireModel):
     """A message of an episode."""
 
     id: str = Field(examples=["m-1"])
@@ -100,11 +100,11 @@ class EpisodeMessage(WireModel):
     )
 
 
-class EpisodeWithMessages(Episode):
+class EpisodeWithMessages(ServedEpisode):
     """An episode with its messages and the agents' actions."""
 
-    messages: list[EpisodeMessage] = Field(description="In order. Pages go back in time.")
-    tool_calls: list[ToolCallRecord] = Field(
+    messages: list[ServedEpisodeMessage] = Field(description="In order. Pages go back in time.")
+    tool_calls: list[ServedToolCallRecord] = Field(
         description="Those of the runs that begin with these messages; of many, the last."
     )
     next_cursor: str | None = Field(
@@ -148,7 +148,7 @@ class EpisodeMatch(WireModel):
     score: float = Field(description="From 0 to 1; comparable between episodes.", examples=[0.83])
 
 
-class MatchedFact(WireModel):
+class ServedMatchedFact(WireModel):
     """A fact that matches."""
 
     id: str = Field(examples=[FACT_ID])
@@ -159,7 +159,7 @@ class MatchedFact(WireModel):
     superseded_by: str | None = Field(examples=[None])
 
 
-class FoundEpisode(WireModel):
+class ServedFoundEpisode(WireModel):
     """An episode, and what of it matches."""
 
     episode_id: str = Field(examples=[EPISODE_ID])
@@ -167,7 +167,7 @@ class FoundEpisode(WireModel):
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
     summary: str | None = Field(description="The summary, if it matches.", examples=["Ada moved to Bern."])
-    facts: list[MatchedFact] = Field(description="Those that match, best first.")
+    facts: list[ServedMatchedFact] = Field(description="Those that match, best first.")
     score: float = Field(description="From 0 to 1.", examples=[0.83])
     signals: dict[str, float] = Field(
         description="The best raw score of each ranking.", examples=[{"turn.words": 7.1, "turn.meaning": 0.62}]
@@ -185,7 +185,7 @@ class ImportedFeedback(Asked):
     )
 
 
-class ImportedMessage(Asked):
+class SentImportedMessage(Asked):
     """A message from another system."""
 
     id: str | None = Field(
@@ -241,7 +241,7 @@ class ImportRequest(Asked):
     session_id: str = Field(description="A UUID, or any stable id of the other system.", json_schema_extra=EXTERNAL_ID)
     agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
     title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
-    messages: list[ImportedMessage] = Field(
+    messages: list[SentImportedMessage] = Field(
         fail_fast=True,
         description="In order, which is kept whatever their times; at most 5,000.",
         json_schema_extra={"minItems": 1, "maxItems": 5_000},

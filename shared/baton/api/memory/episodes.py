@@ -12,15 +12,15 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, check_query
 from baton.api.memory.episode_schemas import (
     EPISODE_ID,
-    Episode,
-    EpisodeMessage,
     EpisodeWithMessages,
-    FoundEpisode,
     ImportAnswer,
     ImportRequest,
     SearchRequest,
+    ServedEpisode,
+    ServedEpisodeMessage,
+    ServedFoundEpisode,
 )
-from baton.api.threads.record_schemas import ToolCallRecord
+from baton.api.threads.record_schemas import ServedToolCallRecord
 from baton.api.threads.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency.tasks import gather_all
 from baton.domain import errors
@@ -36,14 +36,16 @@ MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page."
 
 
 @router.get("", summary="List episodes")
-async def list_episodes(caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None) -> Listing[Episode]:
+async def list_episodes(
+    caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
+) -> Listing[ServedEpisode]:
     """Return the caller's episodes, latest end first, without their messages.
 
     An episode is listed a moment after its session has ended.
     """
     episodes, next_cursor = await app.ports.episodes.of_user(caller, limit=limit, cursor=cursor)
-    items = [Episode.from_record(caller.tenant_id, episode.user_id, episode.ref, episode) for episode in episodes]
-    return Listing[Episode](items=items, next_cursor=next_cursor)
+    items = [ServedEpisode.from_record(caller.tenant_id, episode.user_id, episode.ref, episode) for episode in episodes]
+    return Listing[ServedEpisode](items=items, next_cursor=next_cursor)
 
 
 @router.get("/{episode_id:uuid}", summary="Read an episode", responses=responses("not_found"))
@@ -95,15 +97,15 @@ async def get_episode(
         caller.user_id,
         ref,
         episode,
-        messages=[EpisodeMessage.of(message) for message in messages],
-        tool_calls=[ToolCallRecord.of(call) for call in calls],
+        messages=[ServedEpisodeMessage.of(message) for message in messages],
+        tool_calls=[ServedToolCallRecord.of(call) for call in calls],
         next_cursor=encode_ordinal(before) if before is not None else None,
     )
     return cast("EpisodeWithMessages", served)
 
 
 @router.post("/search", summary="Search episodes", responses=responses("search_unavailable"))
-async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) -> Listing[FoundEpisode]:
+async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) -> Listing[ServedFoundEpisode]:
     """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
 
     Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
@@ -114,7 +116,9 @@ async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) ->
         raise errors.InvalidRequest("from must be before to.")
     check_query(body.query)
     episodes = await app.memory.episode_search.search(caller, body.query, limit=body.limit, since=since, until=until)
-    return Listing[FoundEpisode](items=[FoundEpisode.of(episode) for episode in episodes.episodes], next_cursor=None)
+    return Listing[ServedFoundEpisode](
+        items=[ServedFoundEpisode.of(episode) for episode in episodes.episodes], next_cursor=None
+    )
 
 
 @router.post(

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.memory.procedure_schemas import Procedure, ProcedureSourceMessage, ProcedureSourceTurns
+from baton.api.memory.procedure_schemas import ProcedureSourceMessage, ProcedureSourceTurns, ServedProcedure
 from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, Version
 from baton.domain.errors import InvalidRequest
 from baton.domain.memory.procedure import REVIEWED, ProcedureStatus
@@ -26,7 +26,7 @@ async def list_all_procedures(
     status: Annotated[ProcedureStatus, Query(description="The status of the versions.")] = ProcedureStatus.PENDING,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Listing[Procedure]:
+) -> Listing[ServedProcedure]:
     """Return versions of all agents' procedures in one status, by their last decision, newest first.
 
     By default what waits for a decision. `offered` lists the private skills that users ask to share, each under its
@@ -43,7 +43,9 @@ async def list_all_procedures(
         )
     else:
         raise InvalidRequest("status: private skills that are not offered are their makers' own.")
-    return Listing[Procedure](items=[Procedure.from_record(procedure) for procedure in procedures], next_cursor=after)
+    return Listing[ServedProcedure](
+        items=[ServedProcedure.from_record(procedure) for procedure in procedures], next_cursor=after
+    )
 
 
 @router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of")

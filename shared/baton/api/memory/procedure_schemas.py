@@ -28,7 +28,7 @@ CONTENT: dict[str, Any] = {
 }
 
 
-class ProcedureStep(WireModel):
+class ServedProcedureStep(WireModel):
     """One step."""
 
     text: str = Field(examples=[STEP["text"]])
@@ -37,7 +37,7 @@ class ProcedureStep(WireModel):
     )
 
 
-class ProcedureSource(WireModel):
+class ServedProcedureSource(WireModel):
     """The source of a procedure."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -46,7 +46,7 @@ class ProcedureSource(WireModel):
     message_ids: tuple[str, ...] = Field(examples=[["m-1"]])
 
 
-class Procedure(WireModel):
+class ServedProcedure(WireModel):
     """A version of a procedure."""
 
     id: str = Field(description="The same in all versions; made of its name.", examples=["slack-alert"])
@@ -64,11 +64,11 @@ class Procedure(WireModel):
     name: str = Field(examples=[CONTENT["name"]])
     description: str = Field(examples=[CONTENT["description"]])
     triggers: tuple[str, ...] = Field(examples=[CONTENT["triggers"]])
-    steps: tuple[ProcedureStep, ...]
+    steps: tuple[ServedProcedureStep, ...]
     allowed_tools: tuple[str, ...] = Field(
         description="The tools that its steps may use; empty for all of the agent.", examples=[["slack_post"]]
     )
-    source: ProcedureSource | None = Field(
+    source: ServedProcedureSource | None = Field(
         description="Null if it was written by hand, and for callers without `procedure:approve`."
     )
     created_by: str = Field(examples=["alice"])
@@ -94,10 +94,10 @@ class Procedure(WireModel):
         )
 
 
-class ProcedureWithVersions(Procedure):
+class ProcedureWithVersions(ServedProcedure):
     """A version of a procedure, and all of them, newest first."""
 
-    versions: list[Procedure]
+    versions: list[ServedProcedure]
     next_cursor: str | None = Field(
         description="Pass it as `cursor` to get older versions; null on the last page.", examples=[None]
     )
@@ -207,7 +207,7 @@ class Rejection(Asked):
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
 
 
-class Offer(Asked):
+class SentOffer(Asked):
     """A private skill to offer."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})

@@ -25,12 +25,12 @@ from baton.api.memory.procedure_schemas import (
     MAX_REASON,
     Approval,
     MatchRequest,
-    Procedure,
     ProcedureChange,
     ProcedureMatches,
     ProcedureRequest,
     ProcedureWithVersions,
     Rejection,
+    ServedProcedure,
 )
 from baton.api.threads.access import agent_of
 from baton.composition.app import App
@@ -75,7 +75,7 @@ async def list_procedures(
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Listing[Procedure]:
+) -> Listing[ServedProcedure]:
     """Return versions of procedures, the agent's own and those of all agents, by their last decision, newest first.
 
     Versions that are not approved need `procedure:approve`; without it and without `status`, approved ones are listed.
@@ -90,7 +90,9 @@ async def list_procedures(
     procedures, after = await app.procedures.administration.page(
         scope, agent.id, list(dict.fromkeys(statuses)), limit=limit, cursor=cursor
     )
-    return Listing[Procedure](items=[Procedure.from_record(procedure) for procedure in procedures], next_cursor=after)
+    return Listing[ServedProcedure](
+        items=[ServedProcedure.from_record(procedure) for procedure in procedures], next_cursor=after
+    )
 
 
 @router.post(
@@ -100,7 +102,7 @@ async def list_procedures(
     openapi_extra=describe_body(ProcedureRequest),
     responses=responses("forbidden"),
 )
-async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> Procedure:
+async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> ServedProcedure:
     """Save a procedure as pending: JSON, or a SKILL.md as `text/markdown`, with `?scope=tenant` for all agents.
 
     A name that is in use makes that procedure's next version. The same content again makes none. Needs
@@ -115,7 +117,7 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
         json = await read_json(request, ProcedureRequest)
         draft, of = to_draft(json.fields()), json.scope
     saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
-    return cast("Procedure", Procedure.from_record(saved))
+    return cast("ServedProcedure", ServedProcedure.from_record(saved))
 
 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
@@ -152,7 +154,7 @@ async def get_procedure(
     response.headers["ETag"] = etag(versions.shown)
     served = ProcedureWithVersions.from_record(
         versions.shown,
-        versions=[Procedure.from_record(version) for version in versions.versions],
+        versions=[ServedProcedure.from_record(version) for version in versions.versions],
         next_cursor=encode_ordinal(versions.before) if versions.before is not None else None,
     )
     return cast("ProcedureWithVersions", served)
@@ -213,7 +215,7 @@ async def change_procedure(
     request: Request,
     response: Response,
     if_match: IfMatch = None,
-) -> Procedure:
+) -> ServedProcedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
     `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired, so that a user
@@ -247,7 +249,7 @@ async def approve_procedure(
     response: Response,
     approval: Annotated[Approval | None, Body(title="Asked")] = None,
     if_match: IfMatch = None,
-) -> Procedure:
+) -> ServedProcedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     read = read_version(if_match, approval.version if approval is not None else None)
     decided = await app.procedures.administration.decide(
@@ -265,7 +267,7 @@ async def reject_procedure(
     response: Response,
     rejection: Rejection,
     if_match: IfMatch = None,
-) -> Procedure:
+) -> ServedProcedure:
     """Reject a pending version. Needs `procedure:approve`."""
     decided = await app.procedures.administration.decide(
         scope,
@@ -290,7 +292,7 @@ async def retire_procedure(
         str | None, Query(min_length=1, max_length=MAX_REASON, description="The reason; it is stored and audited.")
     ] = None,
     if_match: IfMatch = None,
-) -> Procedure:
+) -> ServedProcedure:
     """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`.
 
     The caller's own private skill is removed, which needs no permission.
@@ -316,9 +318,9 @@ def reason_line(text: str) -> str:
     return line
 
 
-def to_response(response: Response, decided: Record) -> Procedure:
+def to_response(response: Response, decided: Record) -> ServedProcedure:
     response.headers["ETag"] = etag(decided)
-    return cast("Procedure", Procedure.from_record(decided))
+    return cast("ServedProcedure", ServedProcedure.from_record(decided))
 
 
 def _file(procedure: Record) -> Response:

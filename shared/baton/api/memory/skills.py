@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Response
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.memory.procedure_schemas import Declination, Offer, Procedure, Sharing
+from baton.api.memory.procedure_schemas import Declination, SentOffer, ServedProcedure, Sharing
 from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, reason_line, to_response
 from baton.domain import errors
 from baton.domain.cursors import decode, encode
@@ -28,7 +28,7 @@ async def list_skills(
     of: Annotated[ProcedureScope | None, Query(alias="scope", description="Only skills of this scope.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Listing[Procedure]:
+) -> Listing[ServedProcedure]:
     """Return the skills that the caller may use.
 
     These are the approved procedures of all agents that the caller may talk to, by agent, then those of all agents, and
@@ -41,8 +41,8 @@ async def list_skills(
         procedures += await app.procedures.skills.own(scope, agents)
     procedures = [procedure for procedure in procedures if of in (None, procedure.scope)]
     after = encode({"from": start + limit}) if len(procedures) > start + limit else None
-    items = [Procedure.from_record(procedure) for procedure in procedures[start : start + limit]]
-    return Listing[Procedure](items=items, next_cursor=after)
+    items = [ServedProcedure.from_record(procedure) for procedure in procedures[start : start + limit]]
+    return Listing[ServedProcedure](items=items, next_cursor=after)
 
 
 @router.post(f"{PROCEDURE}/offer", summary="Offer a private skill", responses=_OFFERING)
@@ -52,8 +52,8 @@ async def offer_skill(
     scope: Caller,
     app: UseCases,
     response: Response,
-    offer: Annotated[Offer | None, Body(title="Asked")] = None,
-) -> Procedure:
+    offer: Annotated[SentOffer | None, Body(title="Asked")] = None,
+) -> ServedProcedure:
     """Ask that the caller's own private skill is shared: holders of `procedure:approve` can read it from then on."""
     version = offer.version if offer is not None else None
     changed = await app.procedures.skills.change_offer(
@@ -65,7 +65,7 @@ async def offer_skill(
 @router.delete(f"{PROCEDURE}/offer", summary="Withdraw an offer", responses=_OFFERING)
 async def withdraw_offer(
     agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response
-) -> Procedure:
+) -> ServedProcedure:
     """Take back the offer of the caller's own skill, which nobody has shared yet."""
     changed = await app.procedures.skills.change_offer(
         scope, agent.id, procedure_id, SkillAction.WITHDRAW, version=None
@@ -80,7 +80,7 @@ async def withdraw_offer(
 )
 async def share_skill(
     agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, sharing: Sharing
-) -> Procedure:
+) -> ServedProcedure:
     """Make an offered skill, or the caller's own, an approved procedure of the agent, for all its users.
 
     If a procedure of its name is approved, `replaces` must name that version: 409 `procedure_name_taken` otherwise.
@@ -95,7 +95,7 @@ async def share_skill(
 @router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses("forbidden procedure_changed"))
 async def decline_offer(
     agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, declination: Declination
-) -> Procedure:
+) -> ServedProcedure:
     """Refuse to share an offered skill. Its maker keeps it and sees the `reason`. Needs `procedure:approve`."""
     declined = await app.procedures.skills.decline(
         scope,

@@ -15,7 +15,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCase
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread, repeated_read
-from baton.api.threads.record_schemas import AuditRecord
+from baton.api.threads.record_schemas import ServedAuditRecord
 from baton.api.threads.thread_filters import period
 from baton.composition.app import App
 from baton.domain.tenants.identity import Permission, Scope
@@ -36,12 +36,12 @@ router = APIRouter(prefix="/v1", tags=["audit"])
 @router.get("/threads/{thread_id}/audit", summary="Read a thread's audit records")
 async def thread_audit(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[AuditRecord]:
+) -> Listing[ServedAuditRecord]:
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
     thread = await readable_thread(app, caller, thread_id)
     records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     records = await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id)
-    return Listing[AuditRecord](items=records, next_cursor=next_cursor)
+    return Listing[ServedAuditRecord](items=records, next_cursor=next_cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ Filters = Annotated[AuditFilters, Depends(_filters)]
 @router.get("/audit", summary="Read the tenant's audit records", responses=responses("forbidden"))
 async def tenant_audit(
     caller: Caller, app: UseCases, filters: Filters, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[AuditRecord]:
+) -> Listing[ServedAuditRecord]:
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
@@ -109,7 +109,7 @@ async def tenant_audit(
     await app.ports.audit.record(
         caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
     )
-    return Listing[AuditRecord](items=records, next_cursor=next_cursor)
+    return Listing[ServedAuditRecord](items=records, next_cursor=next_cursor)
 
 
 @router.get(
@@ -145,7 +145,7 @@ async def _export(
     while True:
         records, cursor = page
         for record in records:
-            yield f"{json.dumps(AuditRecord.of(record).wire(), ensure_ascii=False)}\n"
+            yield f"{json.dumps(ServedAuditRecord.of(record).wire(), ensure_ascii=False)}\n"
         written += len(records)
         pages += 1
         if cursor is None or written >= MAX_EXPORTED or pages >= MAX_EXPORT_PAGES:

@@ -10,11 +10,11 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.api.memory.episode_schemas import Episode
-from baton.api.memory.procedure_schemas import Procedure
-from baton.api.threads.message_schemas import Feedback, Message
-from baton.api.threads.record_schemas import AuditRecord, Handoff, Task, ToolCallRecord
-from baton.api.threads.thread_schemas import Thread
+from baton.api.memory.episode_schemas import ServedEpisode
+from baton.api.memory.procedure_schemas import ServedProcedure
+from baton.api.threads.message_schemas import Message, ServedFeedback
+from baton.api.threads.record_schemas import Handoff, ServedAuditRecord, ServedTask, ServedToolCallRecord
+from baton.api.threads.thread_schemas import ServedThread
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Prices
@@ -78,7 +78,7 @@ class ExportLines:
                 return _line({"type": "cursor", "cursor": piece.value})
         shape = self.shapes[piece.kind](piece.value)
         mark = {} if piece.is_selected else {"selected": False}
-        rated = {"feedback": Feedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
+        rated = {"feedback": ServedFeedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
         served = await self._shown({**shape, **rated})
         return _line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **served})
 
@@ -91,21 +91,21 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
     """Return how each kind of record is shown: as the API's other routes show it."""
     return {
         ExportKind.THREAD: lambda thread: {
-            **Thread.from_record(describe, prices, thread).wire(),
+            **ServedThread.from_record(describe, prices, thread).wire(),
             **({"toolState": thread.conversation.data} if thread.conversation.data else {}),
         },
         ExportKind.MESSAGE: lambda message: Message.from_record(message).wire(),
-        ExportKind.TOOL_CALL: lambda call: ToolCallRecord.of(call).wire(),
-        ExportKind.TASK: lambda task: Task.of(task).wire(),
+        ExportKind.TOOL_CALL: lambda call: ServedToolCallRecord.of(call).wire(),
+        ExportKind.TASK: lambda task: ServedTask.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
         ExportKind.WORKFLOW: lambda workflow: {
             **resumable_workflow(describe, workflow).wire(),
             "data": workflow.data,
         },
-        ExportKind.SKILL: lambda skill: Procedure.from_record(skill).wire(),
+        ExportKind.SKILL: lambda skill: ServedProcedure.from_record(skill).wire(),
         ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
-        ExportKind.AUDIT: lambda record: AuditRecord.of(record).wire(),
-        ExportKind.EPISODE: lambda episode: Episode.from_record(
+        ExportKind.AUDIT: lambda record: ServedAuditRecord.of(record).wire(),
+        ExportKind.EPISODE: lambda episode: ServedEpisode.from_record(
             tenant_id, episode.user_id, episode.ref, episode
         ).wire(),
     }
@@ -123,7 +123,7 @@ def _session_begin(session: Session) -> dict[str, Any]:
 def _session_message(piece: Exported) -> dict[str, Any]:
     message: StoredMessage = piece.value
     exported = {"id": message.shown_id, "role": message.role.value, "content": message.text, **_time(message)}
-    return exported if piece.feedback is None else {**exported, "feedback": Feedback.of(piece.feedback).wire()}
+    return exported if piece.feedback is None else {**exported, "feedback": ServedFeedback.of(piece.feedback).wire()}
 
 
 def _time(message: StoredMessage) -> dict[str, str]:

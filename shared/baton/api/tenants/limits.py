@@ -39,7 +39,7 @@ class Limits(LimitFields, WireModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
-class CurrentLimits(WireModel):
+class ServedCurrentLimits(WireModel):
     """The limits that hold for the tenant."""
 
     limits: Limits = Field(description="The tenant's choice; null: the deployment's.")
@@ -50,7 +50,7 @@ class CurrentLimits(WireModel):
 
 
 @router.get("", summary="Read the tenant's limits")
-async def get_limits(caller: Caller, app: UseCases, response: Response) -> CurrentLimits:
+async def get_limits(caller: Caller, app: UseCases, response: Response) -> ServedCurrentLimits:
     """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "limits.read")
     return _to_response(app, await app.ports.tenant_limits.get(caller), response)
@@ -59,7 +59,7 @@ async def get_limits(caller: Caller, app: UseCases, response: Response) -> Curre
 @router.put("", summary="Set the tenant's limits", responses=responses("limits_changed"))
 async def put_limits(
     body: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
-) -> CurrentLimits:
+) -> ServedCurrentLimits:
     """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
 
     None may be above the deployment's, and no rate may be 0. What exceeds a new limit already is kept, but nothing is
@@ -89,10 +89,10 @@ async def put_limits(
     return _to_response(app, changed, response)
 
 
-def _to_response(app: App, limits: TenantLimits, response: Response) -> CurrentLimits:
+def _to_response(app: App, limits: TenantLimits, response: Response) -> ServedCurrentLimits:
     deployment = app.current_limits.deployment
     response.headers["ETag"] = f'"{limits.revision}"'
-    return CurrentLimits(
+    return ServedCurrentLimits(
         limits=Limits.of(limits),
         deployment=Limits.of(deployment),
         effective=Limits.of(limits.within(deployment)),

@@ -64,7 +64,7 @@ class FirstTokens(WireModel):
     )
 
 
-class SlowTurn(WireModel):
+class ServedSlowTurn(WireModel):
     """The slowest turn of one of the slowest conversations."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -80,7 +80,7 @@ class CostlyThread(WireModel):
     total_tokens: int = Field(examples=[104_212])
 
 
-class Overview(WireModel):
+class ServedOverview(WireModel):
     """Counts of the turns of one page of conversations. Those of several pages can be added."""
 
     period_start: Timestamp = Field(serialization_alias="from", examples=[TIMESTAMP])
@@ -89,7 +89,7 @@ class Overview(WireModel):
     days: list[AgentDay]
     errors: list[ErrorCount]
     first_tokens: FirstTokens
-    slowest: list[SlowTurn] = Field(description="At most ten, one of each conversation.")
+    slowest: list[ServedSlowTurn] = Field(description="At most ten, one of each conversation.")
     costliest: list[CostlyThread] = Field(
         description="At most ten that had turns in the period; by tokens where the cost is not known."
     )
@@ -98,7 +98,7 @@ class Overview(WireModel):
     )
 
     @classmethod
-    def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> Overview:
+    def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> ServedOverview:
         """Return the served form of one page's counts."""
         return cls(
             period_start=counted.start,
@@ -120,7 +120,7 @@ class Overview(WireModel):
             ],
             errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
             first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
-            slowest=[SlowTurn.of(turn) for turn in counts.slowest],
+            slowest=[ServedSlowTurn.of(turn) for turn in counts.slowest],
             costliest=[CostlyThread.of(cost) for cost in counts.costliest],
             next_cursor=next_cursor,
         )
@@ -141,7 +141,7 @@ async def get_overview(
         str | None,
         Query(max_length=MAX_CURSOR, description="`nextCursor` of the previous page, whose period it keeps."),
     ] = None,
-) -> Overview:
+) -> ServedOverview:
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
 
     The conversations that were active last come first. Add up the pages, for as many as you need. Needs
@@ -160,4 +160,4 @@ async def get_overview(
     once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await app.sessions.overviews.page(caller, position)
-    return Overview.from_record(counts, position.period, following.encode() if following is not None else None)
+    return ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)

@@ -55,7 +55,7 @@ async def _user_in_path(
 UserId = Annotated[str, Depends(_user_in_path)]
 
 
-class ForgetRequest(WireModel):
+class ServedForgetRequest(WireModel):
     """A request to forget and its progress: ids and counts, never content."""
 
     request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
@@ -83,7 +83,7 @@ class ForgetRequest(WireModel):
     residue: dict[str, int] = Field(description="The amount that the last check found, by kind.", examples=[{}])
 
 
-class Retention(WireModel):
+class ServedRetention(WireModel):
     """Days for which the tenant keeps things; null: for ever."""
 
     threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])
@@ -124,7 +124,7 @@ class RetentionRequest(Asked):
     status_code=202,
     responses=responses("forbidden store_unavailable"),
 )
-async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetRequest:
+async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ServedForgetRequest:
     """Forget everything that the user said, in every store. Any id but `me` needs `user:manage`.
 
     Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
@@ -138,7 +138,7 @@ async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetR
     status_code=202,
     responses=responses("thread_led_by_parent store_unavailable"),
 )
-async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ForgetRequest:
+async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ServedForgetRequest:
     """Forget one of the caller's conversations with its forks, in every store. A running turn is cancelled.
 
     Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
@@ -152,7 +152,7 @@ async def get_forget_request(
     request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
     caller: Caller,
     app: UseCases,
-) -> ForgetRequest:
+) -> ServedForgetRequest:
     """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
     return _progress(app, await app.privacy.forget_calls.get(caller, request_id))
 
@@ -202,14 +202,14 @@ async def export_user(
 
 
 @router.get("/retention", summary="Read the tenant's retention", responses=responses("forbidden"))
-async def get_retention(caller: Caller, app: UseCases) -> Retention:
+async def get_retention(caller: Caller, app: UseCases) -> ServedRetention:
     """Return how long the tenant keeps things. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
     return await _to_retention(app, caller, await app.ports.retentions.get(caller))
 
 
 @router.put("/retention", summary="Set the tenant's retention", responses=responses("forbidden store_unavailable"))
-async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -> Retention:
+async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -> ServedRetention:
     """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
 
     Name at least one field, with `null` for what is kept for ever: an empty object is refused.
@@ -226,11 +226,11 @@ async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -
     return await _to_retention(app, caller, retention)
 
 
-async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> Retention:
+async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> ServedRetention:
     due_at, last = await gather_all(
         app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
     )
-    return Retention.of(
+    return ServedRetention.of(
         retention,
         changed_by=retention.changed_by or None,
         next_run_at=due_at,
@@ -238,5 +238,5 @@ async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> 
     )
 
 
-def _progress(app: App, request: ForgetRequestRecord) -> ForgetRequest:
-    return ForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))
+def _progress(app: App, request: ForgetRequestRecord) -> ServedForgetRequest:
+    return ServedForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))

@@ -10,7 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from fastapi import Path
 
-from baton.api.threads.thread_schemas import Thread as ServedThread
+from baton.api.threads.thread_schemas import ServedThread
 from baton.composition.app import App
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent

@@ -10,7 +10,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCase
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread
-from baton.api.threads.thread_schemas import Branch, SelectedBranch
+from baton.api.threads.thread_schemas import SelectedBranch, ServedBranch
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.tenants.identity import thread_ref
@@ -29,7 +29,7 @@ BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", ex
 @router.get("", summary="List branches")
 async def list_branches(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[Branch]:
+) -> Listing[ServedBranch]:
     """Return the user's messages that have alternatives, in the order in which they were said.
 
     A conversation without regenerated answers and edited messages has none.
@@ -59,11 +59,11 @@ async def list_branches(
         if message is not None
     ]
     items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
-    return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
+    return Listing[ServedBranch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
 
 
-def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> Branch:
-    return Branch(
+def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> ServedBranch:
+    return ServedBranch(
         branch_id=alternative.id,
         message_id=message.shown_id,
         after=after,

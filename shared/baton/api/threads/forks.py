@@ -12,7 +12,7 @@ from baton.api.runs.runs import TURN_SECONDS
 from baton.api.threads.access import readable_thread, serve_thread
 from baton.api.threads.message_schemas import MessageAnswer
 from baton.api.threads.messages import answer_of
-from baton.api.threads.thread_schemas import ForkRequest, MergeRequest, SandboxRequest, Thread
+from baton.api.threads.thread_schemas import ForkRequest, MergeRequest, SandboxRequest, ServedThread
 from baton.domain.tenants.identity import thread_ref
 
 router = APIRouter(prefix="/v1/threads", tags=["threads"])
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/threads", tags=["threads"])
     status_code=201,
     responses=responses("unknown_agent thread_busy store_unavailable"),
 )
-async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequest) -> Thread:
+async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequest) -> ServedThread:
     """Create a conversation with another agent that begins with the last messages of this one.
 
     Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
@@ -45,7 +45,7 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequ
     status_code=201,
     responses=responses("not_found unknown_agent thread_busy store_unavailable"),
 )
-async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: SandboxRequest) -> Thread:
+async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: SandboxRequest) -> ServedThread:
     """Create a conversation of the caller's own that begins as this one did up to one of its turns.
 
     Every reader of a conversation may copy it and continues in the copy as in any fork: it makes no episode, and

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, Usage
+from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
 from baton.domain.threads.feedback import Feedback as FeedbackRecord
 from baton.domain.threads.feedback import Rating
@@ -15,7 +15,7 @@ from baton.domain.threads.thread_state import State
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 
-class Feedback(WireModel):
+class ServedFeedback(WireModel):
     """The user's feedback on an answer."""
 
     rating: Rating = Field(examples=["up"])
@@ -34,7 +34,7 @@ class Message(WireModel):
         default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
     )
     metadata: MessageMetadata
-    feedback: Feedback | None = Field(
+    feedback: ServedFeedback | None = Field(
         default=None,
         exclude_if=lambda feedback: feedback is None,
         description="The user's feedback on an answer; left out where there is none.",
@@ -45,7 +45,7 @@ class Message(WireModel):
         """Return the served form of ``message`` with the ``feedback`` on it."""
         served = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
         if feedback is not None:
-            served["feedback"] = Feedback.of(feedback)
+            served["feedback"] = ServedFeedback.of(feedback)
         return cls(**served, metadata=MessageMetadata.of(message))
 
 
@@ -73,7 +73,7 @@ PART: dict[str, Any] = {"required": ["type"], "properties": {"type": {"enum": ["
 """A content part of AG-UI, as far as all kinds have it."""
 
 
-class MessageRequest(Asked):
+class SentMessageRequest(Asked):
     """A message that asks for an answer."""
 
     model_config = ConfigDict(
@@ -138,7 +138,7 @@ class MessageAnswer(WireModel):
         examples=[None],
     )
     state: State
-    usage: Usage
+    usage: ServedUsage
     outcome: Outcome
 
 
@@ -157,4 +157,4 @@ class RatedMessage(WireModel):
     thread_id: str = Field(examples=[THREAD_ID])
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
     run_id: str = Field(examples=[RUN_ID])
-    feedback: Feedback | None = Field(description="null once it is withdrawn.")
+    feedback: ServedFeedback | None = Field(description="null once it is withdrawn.")

@@ -11,7 +11,7 @@ from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
-from baton.api.threads.message_schemas import Message, MessageAnswer, MessageRequest
+from baton.api.threads.message_schemas import Message, MessageAnswer, SentMessageRequest
 from baton.composition.app import App
 from baton.domain.errors import error_from_code
 from baton.domain.runs.usage import Usage
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/v1", tags=["messages"])
     response_model_exclude_unset=True,
     responses=responses(TURN_ERRORS, BRANCH_ERRORS, "model_error thread_busy"),
 )
-async def send_message(scope: Caller, app: UseCases, message: MessageRequest) -> MessageAnswer:
+async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
     `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from baton.api.http.schemas import Usage
+from baton.api.http.schemas import ServedUsage
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.runs.task import TaskStatus
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
@@ -16,7 +16,7 @@ TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
 HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
 
 
-class ToolCallRecord(WireModel):
+class ServedToolCallRecord(WireModel):
     """One call of one tool, with its result."""
 
     id: str = Field(examples=[CALL_ID])
@@ -36,7 +36,7 @@ class ToolCallRecord(WireModel):
     duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
 
 
-class Task(WireModel):
+class ServedTask(WireModel):
     """A task that one agent gave to another, with its result."""
 
     task_id: str = Field(validation_alias="id", examples=[TASK_ID])
@@ -51,10 +51,10 @@ class Task(WireModel):
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     duration_ms: Milliseconds | None = Field(validation_alias="duration", examples=[3120])
-    usage: Usage
+    usage: ServedUsage
 
 
-class TaskMessage(WireModel):
+class ServedTaskMessage(WireModel):
     """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
 
     role: Literal["user", "assistant", "tool"]
@@ -63,10 +63,10 @@ class TaskMessage(WireModel):
     tool_name: str | None = Field(examples=[None])
 
 
-class TaskWithMessages(Task):
+class TaskWithMessages(ServedTask):
     """A sub-task with its messages."""
 
-    messages: list[TaskMessage]
+    messages: list[ServedTaskMessage]
     sources: list[dict[str, Any]] = Field(
         default_factory=list,
         description="The passages and files of the result, with the numbers that it cites.",
@@ -101,7 +101,7 @@ class Handoff(WireModel):
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
 
-class AuditRecord(WireModel):
+class ServedAuditRecord(WireModel):
     """An audited action."""
 
     id: str = Field(examples=["001773480413589#7c1e..."])

@@ -10,7 +10,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCase
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread
-from baton.api.threads.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, ToolCallRecord
+from baton.api.threads.record_schemas import TASK_ID, Handoff, ServedTask, ServedToolCallRecord, TaskWithMessages
 from baton.domain.errors import NotFound
 
 router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
@@ -21,23 +21,23 @@ TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", e
 @router.get("/tool-calls", summary="List tool calls")
 async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[ToolCallRecord]:
+) -> Listing[ServedToolCallRecord]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
     calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
-    return Listing[ToolCallRecord](items=calls, next_cursor=next_cursor)
+    return Listing[ServedToolCallRecord](items=calls, next_cursor=next_cursor)
 
 
 @router.get("/tasks", summary="List sub-tasks")
 async def list_tasks(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[Task]:
+) -> Listing[ServedTask]:
     """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     tasks, next_cursor = await app.ports.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
     tasks = await app.privacy.readers.redact_for(caller, thread.user_id, tasks)
-    return Listing[Task](items=tasks, next_cursor=next_cursor)
+    return Listing[ServedTask](items=tasks, next_cursor=next_cursor)
 
 
 @router.get("/tasks/{task_id}", summary="Read a sub-task", responses=responses("not_found"))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import COST, Asked, Usage
+from baton.api.http.schemas import COST, Asked, ServedUsage
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.interrupt import shown_interrupts
 from baton.domain.threads.thread import RunStatus, ThreadStatus
@@ -15,7 +15,7 @@ from baton.domain.threads.thread_state import Describe, State, thread_state
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 
 
-class Run(WireModel):
+class ServedRun(WireModel):
     """The run a thread is in the middle of."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -24,7 +24,7 @@ class Run(WireModel):
     attempt: int = Field(examples=[1])
 
 
-class Thread(WireModel):
+class ServedThread(WireModel):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
@@ -38,9 +38,9 @@ class Thread(WireModel):
     status: ThreadStatus
     state: State
     episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
-    usage: Usage
+    usage: ServedUsage
     cost: float | None = COST
-    run: Run | None
+    run: ServedRun | None
     interrupts: list[dict[str, Any]] = Field(
         description="Open interrupts as AG-UI has them: approvals, and results of the client's tools.",
         examples=[[]],
@@ -57,7 +57,7 @@ class Thread(WireModel):
     @classmethod
     def from_record(
         cls, describe: Describe, prices: Prices, thread: ThreadRecord, last_seq: int | None = None
-    ) -> Thread:
+    ) -> ServedThread:
         """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
         return cls.of(
             thread,
@@ -117,7 +117,7 @@ class SandboxRequest(Asked):
     )
 
 
-class Branch(WireModel):
+class ServedBranch(WireModel):
     """One of several messages of the user's that continue from the same message, and what followed it."""
 
     branch_id: str = Field(examples=["b4"])

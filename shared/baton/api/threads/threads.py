@@ -19,7 +19,7 @@ from baton.api.runs.front_ends import Convert, conversion_for, for_front_ends
 from baton.api.threads.access import readable_thread, serve_thread
 from baton.api.threads.message_schemas import Message, MessageListing
 from baton.api.threads.thread_filters import Filters
-from baton.api.threads.thread_schemas import RenameRequest, Thread
+from baton.api.threads.thread_schemas import RenameRequest, ServedThread
 from baton.composition.app import App
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
@@ -73,7 +73,7 @@ async def list_threads(
     ] = "user",
     parent: ParentThreadId = None,
     q: Search = None,
-) -> Listing[Thread]:
+) -> Listing[ServedThread]:
     """Return the caller's conversations, or the tenant's, latest activity first.
 
     The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
@@ -103,13 +103,13 @@ async def list_threads(
         query=query,
     )
     describe = (await app.agents.of(caller)).describe
-    items = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
+    items = [ServedThread.from_record(describe, app.ports.prices, thread) for thread in threads]
     items = await app.privacy.readers.redact_each_for(caller, items, lambda thread: thread.user_id)
-    return Listing[Thread](items=items, next_cursor=next_cursor)
+    return Listing[ServedThread](items=items, next_cursor=next_cursor)
 
 
 @router.get("/{thread_id}", summary="Read a thread")
-async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thread:
+async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ServedThread:
     """Return one conversation, without its messages."""
     thread = await readable_thread(app, caller, thread_id)
     last_seq = None
@@ -120,7 +120,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thre
 
 
 @router.patch("/{thread_id}", summary="Rename a thread", responses=responses("store_unavailable"))
-async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> Thread:
+async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> ServedThread:
     """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
     title = given_title(body.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)

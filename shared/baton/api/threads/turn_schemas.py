@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from baton.api.http.schemas import COST, Asked, Usage
-from baton.api.threads.message_schemas import Feedback
+from baton.api.http.schemas import COST, Asked, ServedUsage
+from baton.api.threads.message_schemas import ServedFeedback
 from baton.domain.memory.context_item import ContextItem, Recorded
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.feedback import Rating
@@ -20,7 +20,7 @@ MAX_WITHOUT = 200
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
-class TurnFeedback(Feedback):
+class TurnFeedback(ServedFeedback):
     """The user's feedback on an answer of a turn."""
 
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
@@ -39,7 +39,7 @@ class Turn(WireModel):
     agent_id: str | None = Field(description="The agent that spoke last.", examples=["assistant"])
     started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
-    usage: Usage
+    usage: ServedUsage
     model: str | None = Field(
         description="The model of the agent that spoke last; null where none did.", examples=["gpt-6-sol"]
     )
@@ -166,7 +166,7 @@ class RecordedJudgement(Recorded):
     failure: str | None = Field(description="The kind of its failure; null if it has judged.", examples=[None])
 
 
-class ContextRecord(Recorded):
+class ServedContextRecord(Recorded):
     """The prompts of a turn's models, and the reasons for their content."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -224,7 +224,7 @@ class RerunRequest(Asked):
     )
 
 
-class DryCall(WireModel):
+class ServedDryCall(WireModel):
     """A call that a model of a dry run has made."""
 
     agent_id: str = Field(description="The agent that called.", examples=["assistant"])
@@ -254,7 +254,7 @@ class Rerun(WireModel):
         examples=[None],
     )
     model: str | None = Field(description="The last agent's model.", examples=["gpt-6-sol"])
-    context: ContextRecord
-    tool_calls: list[DryCall]
-    usage: Usage
+    context: ServedContextRecord
+    tool_calls: list[ServedDryCall]
+    usage: ServedUsage
     duration_ms: Milliseconds = Field(examples=[1840])

@@ -11,7 +11,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, RunId, ThreadId, 
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread
-from baton.api.threads.turn_schemas import ContextRecord, Rerun, RerunRequest, Turn
+from baton.api.threads.turn_schemas import Rerun, RerunRequest, ServedContextRecord, Turn
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.memory.context_item import InspectorMode
@@ -51,7 +51,7 @@ async def list_turns(
 
 
 @router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses("forbidden not_found"))
-async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ContextRecord:
+async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ServedContextRecord:
     """Return what each memory contributed to a turn, and the exact messages that its models were sent.
 
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
@@ -67,7 +67,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
         raise errors.NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [feedback for feedback in rated if feedback.run_id == record["runId"]]
-    context = ContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
+    context = ServedContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
     return await app.privacy.readers.redact_for(caller, thread.user_id, context)
 
 
@@ -101,5 +101,7 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
     ran = await app.reruns.run(caller, turn, RerunOptions(body.model, body.agent_version, frozenset(body.without)))
     record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
-    rerun = Rerun.of(ran, context=ContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    rerun = Rerun.of(
+        ran, context=ServedContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls
+    )
     return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

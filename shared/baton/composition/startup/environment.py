@@ -18,7 +18,7 @@ current: ContextVar[str] = ContextVar("execution_environment", default="")
 """The name of the running function if the process runs several functions, otherwise empty."""
 
 
-class Cached(Generic[T]):
+class OncePerEnvironment(Generic[T]):
     """A function without parameters that runs once per execution environment, even when threads call it at once."""
 
     def __init__(self, build: Callable[[], T]) -> None:
@@ -40,6 +40,6 @@ class Cached(Generic[T]):
         return list(self._built.values())
 
 
-def cache(build: Callable[[], T]) -> Cached[T]:
+def cache(build: Callable[[], T]) -> OncePerEnvironment[T]:
     """Return ``build`` with a cache like that of ``functools.cache``, but with one value per execution environment."""
-    return Cached(build)
+    return OncePerEnvironment(build)

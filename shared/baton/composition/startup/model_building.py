@@ -22,7 +22,7 @@ POSTPONED = ("ag_ui._generated.models", "fastapi.openapi.models")
 
 def postpone() -> None:
     """Postpone the models of ``POSTPONED``, if they are not loaded yet. A repetition is harmless."""
-    if not any(isinstance(protocol, _Finder) for protocol in sys.meta_path):
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
@@ -37,7 +37,7 @@ def _models(module: ModuleType) -> list[type[BaseModel]]:
     """Return the models that a module names."""
     from pydantic import BaseModel
 
-    return [var for var in vars(module).values() if isinstance(var, type) and issubclass(var, BaseModel)]
+    return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
 
 
 class _Finder(MetaPathFinder):

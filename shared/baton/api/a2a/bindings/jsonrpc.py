@@ -37,7 +37,7 @@ RequestId = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcCall:
     """A valid envelope; ``params`` may still be anything."""
 
     id: RequestId
@@ -61,7 +61,7 @@ class CallRefused(Exception):
 
 async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
     """Carry out one call. Returns its response, or the events of a stream. Raises nothing."""
-    call: Call | None = None
+    call: RpcCall | None = None
     try:
         call = parse_call(body)
         is_older_version(version)  # only other versions are refused: the method distinguishes these
@@ -86,7 +86,7 @@ def refuse(error: BatonError) -> dict[str, Any]:
     return _error(None, InvalidRequestError(error.detail), is_older=True)
 
 
-def parse_call(body: bytes) -> Call:
+def parse_call(body: bytes) -> RpcCall:
     """Read a request. Raises ``CallRefused``.
 
     Calls without an id are answered too, with the id null: clients of A2A expect a response to every request.
@@ -109,7 +109,7 @@ def parse_call(body: bytes) -> Call:
     method = call.get("method")
     if not isinstance(method, str) or not method:
         raise CallRefused(InvalidRequestError("method must be the name of a method."), request_id)
-    return Call(request_id, method, call.get("params", {}))
+    return RpcCall(request_id, method, call.get("params", {}))
 
 
 def _is_text(value: object) -> bool:
@@ -121,7 +121,7 @@ def _is_text(value: object) -> bool:
     return True
 
 
-def _parse_params(call: Call) -> tuple[str, Any]:
+def _parse_params(call: RpcCall) -> tuple[str, Any]:
     """Return the operation and its parameters. Raises ``MethodNotFoundError`` and ``InvalidParamsError``."""
     check_parts(call.params, is_older=call.is_older)
     if call.is_older:
@@ -133,7 +133,7 @@ def _parse_params(call: Call) -> tuple[str, Any]:
     return call.method, to_parameters(call.method, call.params, "params: ")
 
 
-def _stream(call: Call, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
+def _stream(call: RpcCall, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
     def to_response(event: Any) -> dict[str, Any]:
         response = to_stream_response(event)
         shaped = protocol_0_3.to_event(response, call.id) if call.is_older else MessageToDict(response)

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
-from baton.api.http.problems import Refused, request_id, responses
+from baton.api.http.problems import RefusedBody, request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
 from baton.concurrency.tenant_threads import work_for
@@ -106,7 +106,7 @@ async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None
     who = await calling(request, scope, app, agent_id)
     try:
         body = await request.body()
-    except Refused as refusal:
+    except RefusedBody as refusal:
         return JSONResponse(refuse(refusal.error))
     answered = await answer(body, request.headers.get(VERSION_HEADER), who)
     if isinstance(answered, dict):
