@@ -62,7 +62,7 @@ def made_title(text: str) -> str:
     line = next((line for line in text.splitlines() if _is_seen(line)), "")
     line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))
     title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
-    return title if title.strip("* ") else ""
+    return title if _is_seen(title) and title.strip("* ") else ""
 
 
 def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:

@@ -24,6 +24,7 @@ ANY_TEXT = st.text(st.characters(), max_size=300)
 @pytest.mark.parametrize(
     ("written", "title"),
     [
+        ("\ue000.", ""),  # nothing is seen without the full stop
         ("Weekend in Lisbon", "Weekend in Lisbon"),
         ('"Weekend in Lisbon."', "Weekend in Lisbon"),
         ("## **Title: Weekend in Lisbon**\n\nIt is about ...", "Weekend in Lisbon"),
