@@ -144,7 +144,6 @@ async def test_a_stream_is_found_again(served: Watched, http: httpx.AsyncClient)
     client = await connected(http, streaming=True)
     task = (await heard(await connected(http), said("Count", at_once=True)))[-1].task
     following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
-    gate.set()
     await client.cancel_task(CancelTaskRequest(id=task.id))  # until the task is final the stream stays
     followed = await following
     assert followed[0].WhichOneof("payload") == "task"
