@@ -73,12 +73,7 @@ _OUTAGE_CODES = frozenset(
 _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
-def client(
-    service: str,
-    endpoint_url: str | None = None,
-    config: Config | None = None,
-    session: Any = None,
-) -> Any:
+def client(service: str, endpoint_url: str | None = None, config: Config | None = None, session: Any = None) -> Any:
     """Return a client of ``service`` with Baton's time limits and retries, and ``config`` on top of them.
 
     ``session`` of boto3 makes the client; None: the process's own.

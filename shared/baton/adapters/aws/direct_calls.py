@@ -43,11 +43,7 @@ Read = Callable[[str, bytes], dict[str, Any] | None]
 
 
 def operations(
-    client: Any,
-    session: CredentialSource | None = None,
-    *,
-    write: Write | None = None,
-    read: Read | None = None,
+    client: Any, session: CredentialSource | None = None, *, write: Write | None = None, read: Read | None = None
 ) -> Operations:
     """Return the operations of a boto3 ``client``, sent by the event loop if it can.
 

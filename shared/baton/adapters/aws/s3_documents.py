@@ -98,10 +98,7 @@ class S3Documents:
             headers["x-amz-checksum-sha256"] = params["ChecksumSHA256"]
         expires_at = self.clock.now() + VALID_FOR
         url = await aws.call(
-            self.client.generate_presigned_url,
-            "put_object",
-            Params=params,
-            ExpiresIn=int(VALID_FOR.total_seconds()),
+            self.client.generate_presigned_url, "put_object", Params=params, ExpiresIn=int(VALID_FOR.total_seconds())
         )
         return Upload(document.id, url, "PUT", headers, expires_at)
 

@@ -75,10 +75,7 @@ class S3Erasure:
                 yield page
             if not answer["IsTruncated"]:
                 return
-            request |= {
-                "KeyMarker": answer["NextKeyMarker"],
-                "VersionIdMarker": answer["NextVersionIdMarker"],
-            }
+            request |= {"KeyMarker": answer["NextKeyMarker"], "VersionIdMarker": answer["NextVersionIdMarker"]}
 
 
 def _is_old_upload(version: dict[str, Any], before: datetime) -> bool:

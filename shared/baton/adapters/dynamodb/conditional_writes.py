@@ -87,11 +87,7 @@ async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
     Repeating the write is harmless, because the existing item then has the same fence.
     """
     try:
-        await table.put(
-            {**item, "fence": lease.fence},
-            condition=CONDITION,
-            values={":fence": lease.fence},
-        )
+        await table.put({**item, "fence": lease.fence}, condition=CONDITION, values={":fence": lease.fence})
     except ConditionFailed:
         raise LeaseLost from None
 

@@ -19,12 +19,7 @@ from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
-from baton.domain.memory.procedure import (
-    USER_PREFIX,
-    Procedure,
-    ProcedureScope,
-    ProcedureStatus,
-)
+from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
@@ -107,14 +102,7 @@ class DynamoPrivateSkills:
 
     @retry_on_conflict
     async def share(
-        self,
-        scope: Scope,
-        agent_id: str,
-        skill_id: str,
-        version: int,
-        decision: SkillDecision,
-        *,
-        replaces: int | None,
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
         home = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
         item, procedure = await self._version(scope, agent_id, skill_id, version)
@@ -136,8 +124,7 @@ class DynamoPrivateSkills:
         shared = replace(shared_version(procedure, decision), version=number)
         noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
-            *writes_of_version(home, shared, approved, None),
-            Write.put(noted, **replaces_revision(item["revision"])),
+            *writes_of_version(home, shared, approved, None), Write.put(noted, **replaces_revision(item["revision"]))
         )
         return SharedSkill(shared, replaces)
 

@@ -52,11 +52,7 @@ def writes_of_version(
         writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}, condition=_IS_NEW))
         # In the same write as the version: forgetting the thread finds every version that was made of it.
         there = keys.thread_procedure(
-            home.scope,
-            new_version.source.thread_id,
-            home.owner,
-            new_version.slug,
-            new_version.version,
+            home.scope, new_version.source.thread_id, home.owner, new_version.slug, new_version.version
         )
         writes.append(Write.put({**there, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
     if new_version.status is ProcedureStatus.APPROVED:
@@ -120,10 +116,7 @@ def writes_of_use(
 
 def _replacing(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
-    copy = {
-        **_item(home, new_version),
-        **agent_keys.approved_procedure(home.scope, home.owner, home.slug),
-    }
+    copy = {**_item(home, new_version), **agent_keys.approved_procedure(home.scope, home.owner, home.slug)}
     copy = {name: value for name, value in copy.items() if name not in ("listing", "listed_at")}
     if approved is None:
         return [Write.put(copy, condition=_IS_NEW)]

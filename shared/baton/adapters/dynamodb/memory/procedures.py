@@ -159,11 +159,7 @@ class DynamoProcedures:
 
     @retry_on_conflict
     async def _decide(
-        self,
-        home: ProcedurePlace,
-        version: int,
-        decision: ProcedureDecision,
-        read_as: ProcedureStatus | None = None,
+        self, home: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
         procedure = await self._version(home, version)
         if procedure is None:

@@ -166,12 +166,7 @@ class DynamoLeases:
         return "notifies" in await self._carry_out(lease, update)
 
     async def select(
-        self,
-        lease: Lease,
-        *,
-        last_seq: int,
-        conversation: ConversationState,
-        windows: tuple[HistoryWindow, ...],
+        self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         update = selection_update(lease, last_seq=last_seq, conversation=conversation, windows=windows)
         await self._carry_out(lease, update)

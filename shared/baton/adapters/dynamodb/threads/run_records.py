@@ -149,11 +149,7 @@ class DynamoRunRecords:
             self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
         )
         return TASK.unpack(
-            body,
-            id=task_id,
-            run_id=item["run_id"],
-            started_at=from_millis(item["began_at"]),
-            messages=unpack(messages),
+            body, id=task_id, run_id=item["run_id"], started_at=from_millis(item["began_at"]), messages=unpack(messages)
         )
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:

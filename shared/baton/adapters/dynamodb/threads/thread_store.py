@@ -83,10 +83,7 @@ class DynamoThreadStore(DynamoMessages):
         latest = min([*ends, from_millis(below[0])]) if below else min(ends, default=None)
         oldest = listed_at(query.active_from) if query is not None and query.active_from is not None else ""
         async for page in self._table.query(
-            listing,
-            last=listed_at(latest) if latest is not None else None,
-            newest_first=True,
-            index=LISTING,
+            listing, last=listed_at(latest) if latest is not None else None, newest_first=True, index=LISTING
         ):
             if page and page[0]["listed_at"] < oldest:
                 break

@@ -30,12 +30,7 @@ class AnswerSoFar(ABC):
     """The size, the end and the thinking of an answer. Subclasses read the events of one API as ``OpenedAnswer``."""
 
     def __init__(
-        self,
-        settings: ModelSettings,
-        profile: ModelProfile,
-        origin: str,
-        tools: ModelTools,
-        sent: SentFeatures,
+        self, settings: ModelSettings, profile: ModelProfile, origin: str, tools: ModelTools, sent: SentFeatures
     ) -> None:
         self.reason: FinishReason | None = None
         self.is_cut = False

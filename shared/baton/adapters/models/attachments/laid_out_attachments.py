@@ -31,12 +31,7 @@ MAX_READING_SECONDS = 30.0
 """Time limit of reading the documents of one request. Those that are left are named."""
 _AT_ONCE = 4
 """Uploads that are read at the same time."""
-_FORMATS = {
-    PDF: DocumentFormat.PDF,
-    DOCX: DocumentFormat.DOCX,
-    PPTX: DocumentFormat.PPTX,
-    XLSX: DocumentFormat.XLSX,
-}
+_FORMATS = {PDF: DocumentFormat.PDF, DOCX: DocumentFormat.DOCX, PPTX: DocumentFormat.PPTX, XLSX: DocumentFormat.XLSX}
 _Attached = ImagePart | DocumentPart
 _Key = tuple[str | None, ...]
 
@@ -48,11 +43,7 @@ class Attachments:
     """
 
     def __init__(
-        self,
-        files: ThreadFiles,
-        reader: DocumentReader | None,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, files: ThreadFiles, reader: DocumentReader | None, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         """``files`` are the thread's uploads. Without ``reader``, documents that a model does not take are named."""
         self._files = files

@@ -20,13 +20,7 @@ from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
-from baton.ports.agents.chat_model import (
-    MAX_ANSWER_BYTES,
-    Finished,
-    FinishReason,
-    ModelChunk,
-    ModelSettings,
-)
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
 
 _REASONS = {
     "end_turn": FinishReason.STOP,

@@ -36,12 +36,7 @@ def output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``outputConfig`` for a JSON Schema, without what the service refuses in it."""
     strict = _strict(normalised_schema(schema, REFUSED))
     text = json.dumps(strict, ensure_ascii=False, separators=(",", ":"))
-    return {
-        "textFormat": {
-            "type": "json_schema",
-            "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}},
-        }
-    }
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}}}}
 
 
 def _strict(schema: Any) -> Any:

@@ -25,13 +25,7 @@ from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage, token_count
 from baton.domain.text import utf8_size
-from baton.ports.agents.chat_model import (
-    MAX_ANSWER_BYTES,
-    Finished,
-    FinishReason,
-    ModelChunk,
-    ModelSettings,
-)
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
 
 MAX_TOKEN_CHARACTERS = 8
 """Characters of a token: more than any vocabulary has on average."""

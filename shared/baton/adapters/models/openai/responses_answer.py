@@ -24,13 +24,7 @@ from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
 from baton.domain.text import utf8_size
-from baton.ports.agents.chat_model import (
-    MAX_ANSWER_BYTES,
-    Finished,
-    FinishReason,
-    ModelChunk,
-    ModelSettings,
-)
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
 
 BETWEEN_MESSAGES = "\n\n"
 """The text between two messages of one answer, which are one text for users."""

@@ -106,9 +106,7 @@ CLAUDE = (
         further={"efforts": "low,medium,high,max"},
     ),
     *_rules(
-        _WITHOUT_SAMPLING,
-        dropped=SAMPLING,
-        further={"efforts": "low,medium,high,xhigh,max", "display": "summarized"},
+        _WITHOUT_SAMPLING, dropped=SAMPLING, further={"efforts": "low,medium,high,xhigh,max", "display": "summarized"}
     ),
     *_rules(["*claude-fable-5*"], answer_form=AnswerForm.PROMPT),
     *_rules(["*claude-fable-5*", "*claude-mythos-5*", "*claude-opus-5-5*"], further={"thinking_off": "never"}),

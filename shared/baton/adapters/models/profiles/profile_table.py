@@ -109,9 +109,7 @@ ENDPOINTS = (
     ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
     ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
     ProfileRule(
-        "*:11434",
-        "*",
-        {"dropped": frozenset({"tool_choice"}), "documents": frozenset(), "ends_without_reason": True},
+        "*:11434", "*", {"dropped": frozenset({"tool_choice"}), "documents": frozenset(), "ends_without_reason": True}
     ),
     # LM Studio knows no ``json_object``, but schemas; nothing local reads PDF files.
     ProfileRule("*:1234", "*", {"documents": frozenset()}),
