@@ -1,20 +1,25 @@
-"""Counts the frames and generators of a turn: ``python -m benchmarks.call_depth``.
+"""Counts the frames, generators, tasks and buffers of a turn: ``python -m benchmarks.call_depth``.
 
 Prints Baton's own frames from the worker's handler to the model's HTTP request, and the asynchronous generators that a
 piece of the answer passes from the HTTP stream to the outbox. A task's frames count after those that created it. The
 handler, the use cases and the model's adapter are the deployed ones; the stores are fakes, the endpoint is in memory.
+
+Between the model's socket and the user's, it also counts the tasks that pass the piece on, and the buffers in which the
+piece waits for another step of the event loop. A copy for the log, which stays after the frame was sent, is no buffer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import inspect
 import json
 import runpy
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +29,7 @@ from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 import httpx2 as httpx
+from ag_ui.core import BaseEvent, TextMessageContentEvent
 
 from baton import composition
 from baton.adapters.models.openai import OpenAIChatModel
@@ -33,16 +39,23 @@ from baton.composition.app import App, build
 from baton.composition.startup import event_loop
 from baton.domain.agents.agent import AgentDefinition
 from baton.ports.clock import SystemClock
+from baton.threads.outbox.outbox import Outbox
 from baton_local.root import ROOT, TOKENIZER
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.agents.tools import FakeTools
 from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.threads.connections import FakeConnections
 
 OWN = (str(ROOT / "shared/baton"), str(ROOT / "functions"))
 HANDLER = "functions/turns/app.py"
 AGENT = AgentDefinition(id="assistant", name="Assistant", description="Answers.", system_prompt="Be brief.", main=True)
 MODEL = "https://model.invalid/v1"
-WORDS = ("It ", "answers.")
+MARK = "answers"
+"""The piece of the answer that is followed."""
+WORDS = ("It ", f"{MARK}.")
+ROOMS = ("baton.adapters.models", "baton.agents", "baton.threads", "baton.turns")
+MOST = 1_000
+"""Items of a list that is looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,11 @@ class CallDepth:
     """The frames from the handler to the model's HTTP request."""
     from_stream: list[Step] = field(default_factory=list)
     """The frames from the handler to the model's HTTP stream while a piece of the answer is read."""
+
+    tasks: list[str] = field(default_factory=list)
+    """The tasks that pass a piece of the answer on between the sockets, by their coroutines."""
+    buffers: list[str] = field(default_factory=list)
+    """The attributes in which the piece waits between the sockets."""
 
     @property
     def frames(self) -> int:
@@ -97,11 +115,69 @@ class _Callers:
         return [*before, *_own_steps(frame)]
 
 
+class _Passage:
+    """The passage of a piece of the answer, from the model's stream to a connection."""
+
+    def __init__(self) -> None:
+        self._is_under_way = False
+        self._tasks: dict[asyncio.Task[Any], str] = {}
+        self._held: dict[tuple[int, str], object] = {}
+        """The objects that held the piece between two steps, by their identity and attribute."""
+
+    def begin(self) -> None:
+        """Begin, where the piece is read from the model's socket."""
+        self._is_under_way = True
+        self.note_task()
+
+    def note_task(self) -> None:
+        """Note that the current task passes the piece on."""
+        task = asyncio.current_task()
+        if self._is_under_way and task is not None:
+            self._tasks.setdefault(task, getattr(task.get_coro(), "__qualname__", "?"))
+
+    def end(self) -> None:
+        """End, where the piece is written to the connection's socket."""
+        self.note_task()
+        self._is_under_way = False
+
+    def look(self) -> None:
+        """Note where the piece waits, after a step of the event loop."""
+        if self._is_under_way:
+            for owner, name in _holders(gc.get_objects()):
+                self._held[id(owner), name] = owner
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(self._tasks.values())
+
+    @property
+    def buffers(self) -> list[str]:
+        kept = {(id(owner), name) for owner, name in _holders(self._held.values())}
+        return [
+            f"{type(owner).__name__}.{name}" for (key, name), owner in self._held.items() if (key, name) not in kept
+        ]
+
+
+def _holders(objects: Iterable[object]) -> Iterator[tuple[object, str]]:
+    """Yield the objects of Baton, or queues, that hold the piece in an attribute, with its name."""
+    for owner in objects:
+        kind = type(owner)
+        if not (str(kind.__module__).startswith(ROOMS) or kind is asyncio.Queue):
+            continue
+        names = [*getattr(owner, "__dict__", ()), *(kind.__dict__.get("__slots__") or ())]
+        for name in names:
+            with contextlib.suppress(Exception):
+                value = getattr(owner, name)
+                if type(value) in (list, deque) and len(value) < MOST and MARK in repr(value):
+                    yield owner, name
+
+
 class _Endpoint(httpx.AsyncBaseTransport):
     """A model's endpoint, which takes down the calls that led to it."""
 
-    def __init__(self, callers: _Callers) -> None:
+    def __init__(self, callers: _Callers, passage: _Passage) -> None:
         self._callers = callers
+        self._passage = passage
         self.depth = CallDepth()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -110,8 +186,12 @@ class _Endpoint(httpx.AsyncBaseTransport):
 
     async def _lines(self) -> AsyncIterator[bytes]:
         for word in WORDS:
+            if MARK in word:
+                await asyncio.sleep(0.1)  # the first words are on their way by then
+                self._passage.begin()
             yield _line({"index": 0, "delta": {"role": "assistant", "content": word}})
         self.depth.from_stream = self._callers.current(sys._getframe())
+        await asyncio.sleep(1)
         yield _line({"index": 0, "delta": {}, "finish_reason": "stop"})
         yield b"data: [DONE]\n\n"
 
@@ -140,8 +220,8 @@ class _Context:
 
 def measure() -> CallDepth:
     """Run one turn of a new thread through the worker's handler, and return its calls."""
-    callers = _Callers()
-    endpoint = _Endpoint(callers)
+    callers, passage = _Callers(), _Passage()
+    endpoint = _Endpoint(callers, passage)
     model = OpenAIChatModel(api_key="none", base_url=MODEL, transport=endpoint)
     ports = MemoryPorts(
         clock=SystemClock(),
@@ -155,13 +235,42 @@ def measure() -> CallDepth:
     # The handler's loop: the factory is set in the loop's own thread, before the first task of the turn.
     event_loop.run(_set_task_factory(callers))
     try:
-        with _handler(build(ports)) as handler:
-            answer = handler(_record(), _Context())
+        with _handler(build(ports)) as handler, _followed(passage):
+            response = handler(_record(), _Context())
     finally:
         event_loop.run(_set_task_factory(None))
-    if answer["batchItemFailures"] or not endpoint.depth.from_stream:
+    depth = endpoint.depth
+    depth.tasks, depth.buffers = passage.tasks, passage.buffers
+    if response["batchItemFailures"] or not depth.from_stream or not depth.tasks:
         raise RuntimeError("The turn has failed; the log above says why.")
-    return endpoint.depth
+    return depth
+
+
+@contextlib.contextmanager
+def _followed(passage: _Passage) -> Iterator[None]:
+    """Follow the piece through the outbox, to the connection, and between all steps of the event loop."""
+    run_step, post, send = asyncio.Handle._run, FakeConnections.post, Outbox.send
+
+    def step(handle: asyncio.Handle) -> None:
+        run_step(handle)
+        passage.look()
+
+    async def post_noted(connections: FakeConnections, connection_id: str, frame: str) -> None:
+        if MARK in frame:
+            passage.end()
+        await post(connections, connection_id, frame)
+
+    def send_noted(outbox: Outbox, event: BaseEvent) -> None:
+        if isinstance(event, TextMessageContentEvent) and MARK in event.delta:
+            passage.note_task()
+        send(outbox, event)
+
+    with (
+        patch.object(asyncio.Handle, "_run", step),
+        patch.object(FakeConnections, "post", post_noted),
+        patch.object(Outbox, "send", send_noted),
+    ):
+        yield
 
 
 @contextlib.contextmanager
@@ -183,7 +292,9 @@ def _record() -> dict[str, Any]:
     """Return the event of a queued message."""
     event: dict[str, Any] = json.loads((ROOT / "events/sqs_turns.json").read_text())
     [record] = event["Records"]
-    record["attributes"]["SentTimestamp"] = str(int(datetime.now(UTC).timestamp() * 1000))
+    now = datetime.now(UTC).timestamp()
+    record["attributes"]["SentTimestamp"] = str(int(now * 1000))
+    record["body"] = json.dumps(json.loads(record["body"]) | {"connectionExpiresAt": int(now) + 3600})
     return event
 
 
@@ -209,13 +320,16 @@ def _line(choice: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
-    """Print the calls and both numbers."""
+    """Print the calls and all numbers."""
     depth = measure()
     for number, step in enumerate(depth.to_request, 1):
         print(f"{number:3} {step.location.removeprefix('shared/baton/'):40} {step.name}{' *' * step.is_generator}")
     print(f"\nFrames from the handler to the model's HTTP request: {depth.frames}")
     print(f"Generators from the model's HTTP stream to the outbox: {len(depth.generators)}")
     print("  " + ", ".join(step.name for step in reversed(depth.generators)))
+    for noun, names in (("Tasks", depth.tasks), ("Buffers", depth.buffers)):
+        print(f"{noun} of a piece of the answer from socket to socket: {len(names)}")
+        print("  " + ", ".join(names))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from benchmarks.call_depth import measure
 
 MOST_FRAMES = 18
 MOST_GENERATORS = 5
+MOST_TASKS = 3
+MOST_BUFFERS = 3
 
 
 def test_few_calls_are_between_the_handler_and_the_model_and_few_generators_pass_its_answer_on() -> None:
@@ -15,3 +17,5 @@ def test_few_calls_are_between_the_handler_and_the_model_and_few_generators_pass
     assert depth.to_request[-1].location.startswith("shared/baton/adapters/models/openai/")
     assert depth.frames <= MOST_FRAMES, depth.to_request
     assert 1 <= len(depth.generators) <= MOST_GENERATORS, depth.generators
+    assert 1 <= len(depth.tasks) <= MOST_TASKS, depth.tasks
+    assert 1 <= len(depth.buffers) <= MOST_BUFFERS, depth.buffers
