@@ -130,17 +130,17 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
 def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
     """Return the number of values of ``node`` with its aliases replaced; ``counted`` keeps known numbers by ``id``."""
     if id(node) in counted:
-        known = counted[id(node)]
-        if known is None:
+        size = counted[id(node)]
+        if size is None:
             raise InvalidYaml("it refers to itself", node.start_mark.line + 1)
-        return known
+        return size
     counted[id(node)] = None
-    found = 1
+    total = 1
     if isinstance(node, yaml.MappingNode):
-        found += sum(_count(part, counted) for pair in node.value for part in pair)
+        total += sum(_count(part, counted) for pair in node.value for part in pair)
     elif isinstance(node, yaml.SequenceNode):
-        found += sum(_count(part, counted) for part in node.value)
-    if found > MAX_VALUES:
+        total += sum(_count(part, counted) for part in node.value)
+    if total > MAX_VALUES:
         raise InvalidYaml("its aliases (*name) stand for too much", node.start_mark.line + 1)
-    counted[id(node)] = found
-    return found
+    counted[id(node)] = total
+    return total

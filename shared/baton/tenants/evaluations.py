@@ -37,9 +37,9 @@ class Evaluations:
         now = self.clock.now()
         if entry.began_at > now:
             raise InvalidRequest("beganAt must not be in the future.")
-        known = await self.store.get(scope, entry.id)
-        if known is not None:
-            return known, False
+        stored = await self.store.get(scope, entry.id)
+        if stored is not None:
+            return stored, False
         named = {"label": entry.label, "model": entry.model, "judge": entry.judge}
         clean: dict[str, Any] = await self.readers.redact({**named, **_texts_of(details)})
         names = {name: clean[name] for name in named}

@@ -119,14 +119,14 @@ class RunLimits:
                 if refusal is not None:
                     refusals.append(refusal)
                     return counted
-            place = Place(
+            slot = Place(
                 user,
                 until=_run_ends(now),
                 run=run,
                 fence=lease.fence,
                 tokens=before.tokens if before is not None and is_again else used,
             )
-            return activity.take(permit.thread_id, place, messages=1 if permit.is_message and not is_again else 0)
+            return activity.take(permit.thread_id, slot, messages=1 if permit.is_message and not is_again else 0)
 
         try:
             is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
@@ -187,23 +187,23 @@ class RunLimits:
         been looked at for longest.
         """
         now = self._clock.now()
-        others = {name: place for name, place in activity.places.items() if name != thread_id}
+        others = {name: slot for name, slot in activity.places.items() if name != thread_id}
         most = rates.places.tenant
         is_full = len(others) >= (min(most, MAX_PLACES) if most is not None else MAX_PLACES)
         oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_LOOKED_AT]
-        doubtful = {name: place for name, place in others.items() if is_full or place.user == user or name in oldest}
+        doubtful = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
         if not doubtful:
             return activity, {}
         threads = await self._counts.threads(scope, doubtful)
         leases: dict[str, datetime] = {}
-        for name, place in doubtful.items():
+        for name, slot in doubtful.items():
             thread = threads.get(name)
             if thread is None:
                 activity = activity.give_back(name)
             elif thread.lease_until is not None and thread.lease_until >= now:
                 leases[name] = thread.lease_until
             # Otherwise the read is older than the place.
-            elif thread.fence >= place.fence or place.until <= now.timestamp():
+            elif thread.fence >= slot.fence or slot.until <= now.timestamp():
                 activity = activity.give_back(name, tokens=thread.tokens)
         # The next run looks at others.
         return activity.renew(leases, _run_ends(now)), leases

@@ -225,8 +225,8 @@ class Forgetting:
         if not is_empty:
             work.is_complete = False
             return
-        found = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
-        work.tally.add("searchDocuments", found)
+        count = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
+        work.tally.add("searchDocuments", count)
         await self.erasure.mark_swept(scope, thread.id, work.mark)
 
     async def _cancel(self, scope: Scope, thread: ThreadTrace) -> None:
@@ -246,11 +246,13 @@ class Forgetting:
         if not thread.is_buried and thread.user_id is not None:
             work.residue.add("threads", 1)
             return
-        left = dict(await self.erasure.count_left(scope, thread.id))
-        left["objectVersions"] = await self.objects.count_left(scope, thread.id)
-        left["searchDocuments"] = await self.search.count(scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id))
-        work.residue.add_all(left)
-        if any(left.values()):
+        remains = dict(await self.erasure.count_left(scope, thread.id))
+        remains["objectVersions"] = await self.objects.count_left(scope, thread.id)
+        remains["searchDocuments"] = await self.search.count(
+            scope, IndexName.EPISODES, SearchFilter(thread_id=thread.id)
+        )
+        work.residue.add_all(remains)
+        if any(remains.values()):
             return
         # A tombstone that another request has put there in the meantime stays until it is old enough.
         if thread.buried_at is not None and self.clock.now() < thread.buried_at + timedelta(seconds=self.waits.zombies):
@@ -281,11 +283,11 @@ class Forgetting:
 
     async def _list_indexed(self, work: _Round) -> set[str]:
         """Return the threads of which the user has documents, except those that stay."""
-        found: set[str] = set()
+        names: set[str] = set()
         async for document in self.search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
             if document.thread_id is not None and document.thread_id not in work.living:
-                found.add(document.thread_id)
-        return found
+                names.add(document.thread_id)
+        return names
 
     async def _sweep_tenant(self, work: _Round) -> None:
         """Remove audit records, uploads and episodes that are older than the retention."""
@@ -314,9 +316,9 @@ class Forgetting:
                 # Its list entry is removed last, so that a repetition finds the rest. Without its record it is not
                 # indexed again.
                 await self.erasure.sweep_episode(scope, episode, before=before)
-                found = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
+                count = await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.id))
                 await self.erasure.unlist_episode(scope, episode, before=before)
-                work.tally.add("searchDocuments", found)
+                work.tally.add("searchDocuments", count)
                 work.tally.add("episodes", 1)
 
     # Requests

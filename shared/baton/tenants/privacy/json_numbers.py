@@ -40,7 +40,7 @@ def redact_number(name: str, value: Any, clean: Mapping[str, str]) -> Any:
     """Return the number, or the placeholder for it if one of its texts is in ``clean``, redacted."""
     for text in number_texts(name, value):
         if text in clean:
-            shown = clean[text].rpartition(": ")[2]
+            redacted = clean[text].rpartition(": ")[2]
             # Otherwise the personal data is in the member's name.
-            return shown if "[" in shown else value
+            return redacted if "[" in redacted else value
     return value

@@ -89,9 +89,9 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
                     yield name
 
 
-def _named_numbers(name: str, each: Any) -> Iterator[str]:
+def _named_numbers(name: str, member: Any) -> Iterator[str]:
     """Yield the texts of the numbers under a name of a JSON object, alone or in a list."""
-    for number in each if isinstance(each, (list, tuple)) else (each,):
+    for number in member if isinstance(member, (list, tuple)) else (member,):
         yield from number_texts(name, number)
 
 
@@ -99,7 +99,7 @@ def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any
     if isinstance(value, str):
         return value if isinstance(value, Enum) else clean.get(value, value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_replace_texts(each, clean, is_text) for each in value)
+        return type(value)(_replace_texts(member, clean, is_text) for member in value)
     members = _members(value)
     new = {
         name: _replace_texts(member, clean, is_text)
@@ -109,27 +109,29 @@ def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any
     if members.get("type") == "data" and isinstance(members.get("value"), str):
         new["value"] = ""  # the content of a file
     if isinstance(value, dict):
-        new = {name: _redact_numbers(name, new.get(name, each), clean) for name, each in value.items()}
-    changed = {name: each for name, each in new.items() if each is not members[name]}
+        new = {name: _redact_numbers(name, new.get(name, member), clean) for name, member in value.items()}
+    changed = {name: member for name, member in new.items() if member is not members[name]}
     if not changed and not (isinstance(value, dict) and clean.keys() & value.keys()):
         return value
     if isinstance(value, dict):
-        return {clean.get(name, name): each for name, each in {**value, **changed}.items()}
+        return {clean.get(name, name): member for name, member in {**value, **changed}.items()}
     if isinstance(value, BaseModel):
         return value.model_copy(update=changed)
     return replace(value, **changed)
 
 
-def _redact_numbers(name: str, each: Any, clean: Mapping[str, str]) -> Any:
-    if isinstance(each, (list, tuple)):
-        shown = type(each)(redact_number(name, number, clean) for number in each)
-        return shown if shown != each else each
-    return redact_number(name, each, clean)
+def _redact_numbers(name: str, member: Any, clean: Mapping[str, str]) -> Any:
+    if isinstance(member, (list, tuple)):
+        numbers = type(member)(redact_number(name, number, clean) for number in member)
+        return numbers if numbers != member else member
+    return redact_number(name, member, clean)
 
 
-def _is_foreign(value: Any, name: str, each: Any) -> bool:
+def _is_foreign(value: Any, name: str, member: Any) -> bool:
     """Return whether a member with the name of one of Baton's ids holds something else, as JSON of tools may."""
-    return isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(each, str) and AN_ID.fullmatch(each))
+    return (
+        isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(member, str) and AN_ID.fullmatch(member))
+    )
 
 
 def _members(value: Any) -> Mapping[str, Any]:

@@ -58,8 +58,8 @@ class Redactor:
         return "".join((*pieces, text[end:]))
 
     def _placeholder(self, kind: PiiKind, value: str) -> str:
-        known = self._numbers.setdefault(kind, {})
-        number = known.setdefault(_normal(kind, value), len(known) + 1)
+        numbers = self._numbers.setdefault(kind, {})
+        number = numbers.setdefault(_normal(kind, value), len(numbers) + 1)
         return f"[{kind.value}]" if number == 1 else f"[{kind.value} {number}]"
 
 

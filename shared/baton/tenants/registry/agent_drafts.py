@@ -69,9 +69,9 @@ def invalid(problems: Sequence[Problem]) -> InvalidAgent:
     )
 
 
-def field_name(place: Sequence[str | int]) -> str:
+def field_name(path: Sequence[str | int]) -> str:
     """Return a field's name, as in ``handoffs.0.agent``."""
-    return ".".join(str(part) for part in place if part != "[key]")
+    return ".".join(str(part) for part in path if part != "[key]")
 
 
 @dataclass(frozen=True, slots=True)

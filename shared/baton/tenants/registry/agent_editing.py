@@ -158,9 +158,9 @@ class AgentEditing:
             referring = state.referring_to(scope, agent_id)
             if referring:
                 raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(referring)}: change that first.")
-            left = await self.belongings.of(scope, agent_id)
-            if left:
-                raise AgentInUse(f"First {', '.join(left)}.")
+            belongings = await self.belongings.of(scope, agent_id)
+            if belongings:
+                raise AgentInUse(f"First {', '.join(belongings)}.")
             deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self.clock.now())
             if await self._append(scope, deletion, 0, state.listed):
                 await self._note(scope, deletion, "deleted")

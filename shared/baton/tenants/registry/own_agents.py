@@ -92,10 +92,10 @@ class OwnAgents:
         size = sum(listed[version.agent_id].size for version in versions)
         parsed = await off_loop(size, self._parse_all, scope.tenant_id, versions) if versions else {}
         # A version that is not found is read again with the next copy.
-        known = {**parsed_before, **parsed}
-        kept = {key: known[key] for key in wanted if key in known}
-        agents = {key[0]: agent for key, agent in kept.items() if agent is not None}
-        return _Read(agents, kept, sum(entry.size for entry in listed.values()))
+        definitions = {**parsed_before, **parsed}
+        copies = {key: definitions[key] for key in wanted if key in definitions}
+        agents = {key[0]: agent for key, agent in copies.items() if agent is not None}
+        return _Read(agents, copies, sum(entry.size for entry in listed.values()))
 
     def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}
@@ -123,6 +123,6 @@ class OwnAgents:
             return definition
         offered = self._models()
         name = choice.name if choice.name is not None and choice.name in offered else None
-        fallback = tuple(each for each in choice.fallback if each in offered)
+        fallback = tuple(model for model in choice.fallback if model in offered)
         model = choice.model_copy(update={"name": name, "fallback": fallback})
         return definition.model_copy(update={"model": model})

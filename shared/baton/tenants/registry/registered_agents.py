@@ -39,8 +39,8 @@ class RegisteredAgents:
 
     def all(self) -> list[AgentDefinition]:
         """Return every agent, by id."""
-        found = {agent.id: agent for agent in self._own.values()} | self._shipped
-        return sorted(found.values(), key=lambda agent: agent.id)
+        agents = {agent.id: agent for agent in self._own.values()} | self._shipped
+        return sorted(agents.values(), key=lambda agent: agent.id)
 
     def visible(self, scope: Scope) -> list[AgentDefinition]:
         """Return every agent the caller may talk to, by id."""

@@ -38,7 +38,7 @@ class TenantAgents:
 
     def check_limits(self, agent_id: str, size: int, most: int) -> None:
         """Raise ``AgentLimitReached`` if the agent would be one too many; an existing one may be changed."""
-        others = {each: entry for each, entry in self.listed.present.items() if each != agent_id}
+        others = {other_id: entry for other_id, entry in self.listed.present.items() if other_id != agent_id}
         if (agent_id not in self.listed.present and len(others) >= most) or (
             agent_id not in self.listed.entries and len(self.listed.entries) >= MAX_IDS
         ):
@@ -49,8 +49,8 @@ class TenantAgents:
 
     def check_references(self, scope: Scope, definition: AgentDefinition) -> None:
         """Raise ``InvalidAgent`` for references to agents that do not exist or that the caller may not talk to."""
-        known = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
-        problems = list(reference_problems(definition, known))
+        agents = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
+        problems = list(reference_problems(definition, agents))
         if problems:
             raise invalid(problems)
 
@@ -69,8 +69,8 @@ class TenantAgents:
     def referring_to(self, scope: Scope, agent_id: str) -> list[str]:
         """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them."""
         referring = [other for other in self.own.values() if other.id != agent_id and _refers(other, agent_id)]
-        known = [definition.id for definition in referring if not _is_hidden(scope, definition)]
-        return known or ["another agent"] if referring else []
+        agent_ids = [definition.id for definition in referring if not _is_hidden(scope, definition)]
+        return agent_ids or ["another agent"] if referring else []
 
 
 def check_permissions(scope: Scope, version: AgentVersion) -> None:
