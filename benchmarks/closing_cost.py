@@ -15,7 +15,7 @@ from baton.composition.app import build
 from baton.domain.documents.pipelines import PipelineLimits, PipelineRun
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.thread import EndReason
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedClosings
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
@@ -82,7 +82,7 @@ async def measure(turns: int) -> list[ClosingCost]:
 
     def configure(ports: MeteredPorts) -> None:
         queue = DynamoPipelineQueue(ports.table)
-        ports.admission = Admission(queue, executions, ports.clock, PipelineLimits())
+        ports.admission = PipelineAdmission(queue, executions, ports.clock, PipelineLimits())
         ports.closings = AdmittedClosings(ports.admission)
 
     costs = []

@@ -22,7 +22,7 @@ from baton.domain.documents.pipelines import Pipeline
 from baton.domain.documents.search import IndexName, Vector
 from baton.domain.errors import BatonError
 from baton.domain.tenants.identity import Scope
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import divide_into_chunks
 from baton.ports.agents.agents import ShippedAgents
@@ -56,7 +56,7 @@ class DocumentationPorts(Protocol):
     def embedder(self) -> Embedder: ...
 
     @property
-    def admission(self) -> Admission: ...
+    def admission(self) -> PipelineAdmission: ...
 
     @property
     def shipped_agents(self) -> ShippedAgents: ...

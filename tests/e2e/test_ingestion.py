@@ -26,7 +26,7 @@ from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, 
 from baton.domain.documents.pipelines import Pipeline, PipelineLimits
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.tenants.identity import Scope
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.ports.clock import SystemClock
 from baton.ports.documents.files import Upload
@@ -103,7 +103,7 @@ def desk(demo_cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield Desk(
         DynamoDocuments(items),
         S3Documents(s3, here["BATON_BUCKET"], CLOCK),
-        AdmittedIngestions(Admission(DynamoPipelineQueue(items), executions, CLOCK, PipelineLimits())),
+        AdmittedIngestions(PipelineAdmission(DynamoPipelineQueue(items), executions, CLOCK, PipelineLimits())),
         Scope(f"t-{uuid.uuid4().hex}", "ada"),
     )
     for each in (table, s3, machines):

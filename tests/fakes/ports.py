@@ -10,7 +10,7 @@ from baton.composition.ports import Ports
 from baton.composition.store_ports import StorePorts
 from baton.domain.documents.pipelines import PipelineLimits
 from baton.domain.documents.source import SourceRules
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.agents.tools import FakeTools
 from baton_testing.fakes.clock import FakeClock
@@ -155,9 +155,9 @@ class FakePorts(MemoryPorts):
         return known_key()
 
     @cached_property
-    def admission(self) -> Admission:
-        """Admission that begins every run at once."""
-        return Admission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
+    def admission(self) -> PipelineAdmission:
+        """An admission that begins every run at once."""
+        return PipelineAdmission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
 
     @classmethod
     def over(cls, stores: Ports, **given: Any) -> Self:

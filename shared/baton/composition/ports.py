@@ -197,7 +197,7 @@ class Ports(SearchPorts):
         return parts.PipelineSettings().since
 
     @cached_property
-    def admission(self) -> parts.Admission:
+    def admission(self) -> parts.PipelineAdmission:
         """Admission of the pipelines' runs."""
         executions = parts.StepFunctionsExecutions(
             parts.deferred_client("stepfunctions"),
@@ -208,7 +208,7 @@ class Ports(SearchPorts):
             },
         )
         limits = parts.PipelineSettings().limits
-        return parts.Admission(
+        return parts.PipelineAdmission(
             parts.DynamoPipelineQueue(self.table), executions, self.clock, limits, self.pipelines_since
         )
 

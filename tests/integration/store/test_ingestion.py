@@ -19,7 +19,7 @@ from baton.domain.documents import pipelines
 from baton.domain.documents.document import DocumentRef
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.tenants.identity import Scope
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton_local.sqlite_index import SqliteIndex
@@ -157,7 +157,7 @@ async def test_tenants_are_found_by_their_documents_and_their_episodes(on_dynamo
 
 async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamodb_local: Engine) -> None:
     table, clock, declared = on_dynamodb_local.table, FakeClock(), searching()
-    admission = Admission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
+    admission = PipelineAdmission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
     ingestions, tenant = AdmittedIngestions(admission), f"t{uuid.uuid4().hex}"
     [(name, _)] = declared.of_type("AWS::DynamoDB::Table")
     with watched("SearchRole", table.client, **{table.name: declared.attribute(name, None)}) as asked:

@@ -14,7 +14,7 @@ from baton.domain.memory.capture import CaptureRef
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
 from baton_local.account import ACCOUNT
 from baton_local.engines.clients import client
@@ -34,7 +34,7 @@ class Machine:
     def __init__(self, stepfunctions: "object", arn: str) -> None:
         self.client, self.arn = stepfunctions, arn
         executions = StepFunctionsExecutions(self.client, dict.fromkeys(Pipeline, lambda: arn))  # type: ignore[arg-type]
-        self.admission = Admission(FakePipelineQueue(), executions, FakeClock(), PipelineLimits(9, 9))
+        self.admission = PipelineAdmission(FakePipelineQueue(), executions, FakeClock(), PipelineLimits(9, 9))
 
     @property
     def started(self) -> list[str]:

@@ -13,7 +13,7 @@ from baton.domain.documents.pipelines import Pipeline, PipelineLimits
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import EmbedderUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton_local.project.documentation import TENANT, USER, Documentation
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.clock import FakeClock
@@ -42,7 +42,7 @@ class Ports:
     )
 
     def __post_init__(self) -> None:
-        self.admission = Admission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
+        self.admission = PipelineAdmission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
 
     async def ready(self) -> list[str]:
         """Return the documents that turns use and whose chunks are in the index: agent, title and version."""

@@ -19,7 +19,7 @@ from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS
 from baton.domain.tenants.overview import Overview as OverviewCounts
 from baton.domain.times import from_millis
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, GivenTime, Timestamp, WireModel
-from baton.threads.sessions.overviews import Period, Place
+from baton.threads.sessions.overviews import OverviewPlace, Period
 
 USUAL_DAYS = 7
 """Days of an overview without ``from``."""
@@ -150,10 +150,10 @@ async def get_overview(
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)
     if cursor is not None:
-        position = Place.decode(cursor)
+        position = OverviewPlace.decode(cursor)
     else:
         until = end or app.ports.clock.now()
-        position = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
+        position = OverviewPlace(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
         if position.period.start > position.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
     detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}

@@ -11,7 +11,7 @@ from baton.concurrency.tenant_threads import work_for
 from baton.domain.documents.pipelines import Pipeline
 from baton.domain.memory.episode import Episode
 from baton.domain.tenants.identity import Scope
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.failures.reports import ExpectedFailure
 from baton.memory.episodes.session_closing import ClosingSession, ClosingStep, SessionClosing
 from baton.memory.procedures.learning import SessionLearning
@@ -32,7 +32,7 @@ class ClosingEvents:
 
     closing: SessionClosing
     learning: SessionLearning
-    admission: Admission
+    admission: PipelineAdmission
 
     async def step(self, event: Event, *, seconds: float) -> dict[str, Any]:
         """Carry out the ``step`` of the event for its ``session``: a single one, or all of them ("whole").

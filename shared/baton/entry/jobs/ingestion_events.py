@@ -9,7 +9,7 @@ from typing import Any
 from baton.concurrency.tenant_threads import work_for
 from baton.domain.documents.document import DocumentRef
 from baton.domain.documents.pipelines import Pipeline
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.knowledge.cleaning import Cleaning
 from baton.knowledge.ingestion import Ingestion, Part
 from baton.knowledge.ingestion_starts import IngestionStarts
@@ -28,7 +28,7 @@ class IngestionEvents:
     starts: IngestionStarts
     ingestion: Ingestion
     cleaning: Cleaning
-    admission: Admission
+    admission: PipelineAdmission
 
     async def start_stored(self, event: Event) -> dict[str, Any]:
         """Start the pipeline for the object of an "Object Created" event of S3."""

@@ -35,7 +35,7 @@ PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class PipelineAdmission:
     """The admission of pipeline runs: they begin while there is room, and the others wait."""
 
     queue: PipelineQueue

@@ -12,7 +12,7 @@ from baton.domain.memory.capture import CaptureRef
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 
 REBUILDS_WAIT = timedelta(days=1)
 """New versions of a tenant's documents begin before rebuilds that are up to so much older."""
@@ -22,7 +22,7 @@ REBUILDS_WAIT = timedelta(days=1)
 class AdmittedClosings:
     """``Closings`` that wait for each other."""
 
-    admission: Admission
+    admission: PipelineAdmission
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         """See ``Closings``."""
@@ -50,7 +50,7 @@ class AdmittedClosings:
 class AdmittedCaptures:
     """``Captures`` that wait for each other."""
 
-    admission: Admission
+    admission: PipelineAdmission
 
     async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
         """See ``Captures``."""
@@ -76,7 +76,7 @@ class AdmittedCaptures:
 class AdmittedIngestions:
     """``Ingestions`` that wait for each other."""
 
-    admission: Admission
+    admission: PipelineAdmission
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         """See ``Ingestions``."""

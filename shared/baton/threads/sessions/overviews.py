@@ -38,7 +38,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OverviewPlace:
     """The position of the next page: the rest of ``unfinished`` conversations, or else ``after`` in the list."""
 
     period: Period
@@ -61,7 +61,7 @@ class Place:
         )
 
     @classmethod
-    def decode(cls, cursor: str) -> Place:
+    def decode(cls, cursor: str) -> OverviewPlace:
         """Return the place of a cursor. Raises ``InvalidRequest``."""
         match decode(cursor):
             case {
@@ -84,7 +84,7 @@ class Overviews:
     prices: Callable[[], Prices]
     """Returns the prices of models now."""
 
-    async def page(self, scope: Scope, cursor: Place) -> tuple[Overview, Place | None]:
+    async def page(self, scope: Scope, cursor: OverviewPlace) -> tuple[Overview, OverviewPlace | None]:
         """Return the counts of one page, and the place of the next one; None after the last.
 
         ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
@@ -113,7 +113,7 @@ class Overviews:
             overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
-        following = Place(cursor.period, after, is_listed, tuple(unfinished))
+        following = OverviewPlace(cursor.period, after, is_listed, tuple(unfinished))
         return overview, following if unfinished or not is_listed else None
 
     async def _read_threads(

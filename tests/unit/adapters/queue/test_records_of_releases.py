@@ -24,7 +24,7 @@ from baton.domain.threads.push_config import PushNotice, TaskChange
 from baton.domain.threads.queued import Queued, parse_queued
 from baton.domain.threads.thread import EndReason
 from baton.entry.jobs.ingestion_events import document_of
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_local.root import ROOT
@@ -107,7 +107,7 @@ def test_a_function_carries_out_the_steps_of_running_executions(version: str, ma
 async def test_inputs_have_what_functions_of_each_release_read(version: str) -> None:
     older = RELEASES[version]["inputs"]
     started = _Started()
-    admission = cast("Admission", started)
+    admission = cast("PipelineAdmission", started)
     session, task = older["close_session"], older["capture_procedure"]
     episode = EpisodeRef(
         session["threadId"],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.domain.documents.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns
 from baton.domain.errors import StoreUnavailable
-from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.pipelines import run_of
 from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
@@ -26,7 +26,7 @@ class Runs:
         self.clock = FakeClock()
         self.queue = FakePipelineQueue()
         self.executions = FakeExecutions()
-        self.admission = Admission(self.queue, self.executions, self.clock, PipelineLimits(at_once, of_tenant))
+        self.admission = PipelineAdmission(self.queue, self.executions, self.clock, PipelineLimits(at_once, of_tenant))
         self.finished_runs: set[str] = set()
 
     @property
