@@ -11,7 +11,7 @@ from baton.adapters.egress import pool as egress
 from baton.adapters.models.attachments import attached_file, file_types
 from baton.adapters.models.attachments import laid_out_attachments as attachments
 from baton.adapters.tools import openapi_document
-from baton.agents import agent_loop, given_sources
+from baton.agents import given_sources, model_answer
 from baton.agents.calls import tool_calls
 from baton.agents.consulting import remote_answers
 from baton.agents.prompts import computed_prompt
@@ -68,7 +68,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "messages of an imported session": (session_import.MAX_MESSAGES, ""),
     "a run over HTTP, after which clients follow its events": (int(TURN_SECONDS), "seconds"),
     "attempts of workers at one run": (run.MAX_ATTEMPTS, ""),
-    "tool calls in one answer of the model": (agent_loop.MAX_CALLS, ""),
+    "tool calls in one answer of the model": (model_answer.MAX_CALLS, ""),
     "a tool's result": (tool_calls.MAX_RESULT, "bytes"),
     "calls of the client's tools that wait at once": (tool_calls.MAX_CLIENT_CALLS, ""),
     "tools that a client offers": (client_offers.MAX_TOOLS, ""),
