@@ -152,9 +152,9 @@ class _Passage:
 
     @property
     def buffers(self) -> list[str]:
-        kept = {(id(owner), name) for owner, name in _holders(self._held.values())}
+        entries = {(id(owner), name) for owner, name in _holders(self._held.values())}
         return [
-            f"{type(owner).__name__}.{name}" for (key, name), owner in self._held.items() if (key, name) not in kept
+            f"{type(owner).__name__}.{name}" for (key, name), owner in self._held.items() if (key, name) not in entries
         ]
 
 

@@ -153,8 +153,8 @@ def score_messages(
         for candidate, score in ranking:
             by_signal[clause.signal, candidate.source_id][candidate.id] += score
     sums: dict[str, float] = defaultdict(float)
-    for (_, name), found in by_signal.items():
-        sums[name] += max(found.values()) + _share_of_best(found.values(), weights)
+    for (_, name), signal_scores in by_signal.items():
+        sums[name] += max(signal_scores.values()) + _share_of_best(signal_scores.values(), weights)
     whole = 1 + weights.session
     return MessageScores(
         {id_: (score + shares[sessions[id_]]) / whole for id_, score in scores.items()},

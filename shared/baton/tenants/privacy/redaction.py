@@ -40,8 +40,8 @@ class Redactor:
         clean: dict[str, str] = {}
         for start in range(0, len(distinct), AT_ONCE):
             some = distinct[start : start + AT_ONCE]
-            found = await gather_all(*(self._detector.detect(text) for text in some))
-            for text, spans in zip(some, found, strict=True):
+            detections = await gather_all(*(self._detector.detect(text) for text in some))
+            for text, spans in zip(some, detections, strict=True):
                 if (new := self._replace_spans(text, spans)) is not None:
                     clean[text] = new
         return clean

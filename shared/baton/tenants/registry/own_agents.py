@@ -86,14 +86,14 @@ class OwnAgents:
     async def _read(self, scope: Scope, before: _Read | None) -> _Read:
         parsed_before = before.parsed if before is not None else {}
         listed = (await self._store.list(scope)).present
-        wanted = [(agent_id, entry.number) for agent_id, entry in listed.items()]
-        missing = [key for key in wanted if key not in parsed_before]
+        references = [(agent_id, entry.number) for agent_id, entry in listed.items()]
+        missing = [key for key in references if key not in parsed_before]
         versions = await self._store.read(scope, missing) if missing else ()
         size = sum(listed[version.agent_id].size for version in versions)
         parsed = await off_loop(size, self._parse_all, scope.tenant_id, versions) if versions else {}
         # A version that is not found is read again with the next copy.
         definitions = {**parsed_before, **parsed}
-        copies = {key: definitions[key] for key in wanted if key in definitions}
+        copies = {key: definitions[key] for key in references if key in definitions}
         agents = {key[0]: agent for key, agent in copies.items() if agent is not None}
         return _Read(agents, copies, sum(entry.size for entry in listed.values()))
 
