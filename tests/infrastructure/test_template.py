@@ -325,17 +325,6 @@ def test_both_apis_log_every_access(stack: Stack) -> None:
     assert "TracingEnabled" not in stack["RestApiStage"]
 
 
-def test_the_accounts_logging_role_has_a_stack_of_its_own_and_outlives_it(findings: dict[str, list[str]]) -> None:
-    """API Gateway writes no access logs without it; no stage may take it away from another."""
-    assert findings["account"] == []
-    account = Stack(read_template("account.yaml"))
-    assert {item["Type"] for item in account.resources.values()} == {"AWS::ApiGateway::Account", "AWS::IAM::Role"}
-    for item in account.resources.values():
-        assert (item["DeletionPolicy"], item["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
-    config = tomllib.loads((ROOT / "samconfig.toml").read_text())
-    assert config["account"]["deploy"]["parameters"]["template_file"] == "account.yaml"
-
-
 def test_access_logs_are_json_and_hold_no_token(stack: Stack) -> None:
     formats = [
         stack["RestApiStage"]["AccessLogSetting"]["Format"],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 
-from tests.infrastructure.stack import ROOT, TOOLS, read_template, run, translate
+from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, run, translate
 
 pytestmark = pytest.mark.follows_processes
 
@@ -57,3 +58,14 @@ def test_the_template_of_careful_deployments_is_valid_and_has_no_circles(finding
 
 def test_circles_would_be_found(findings: dict[str, list[str]]) -> None:
     assert "E3004" in {finding.split()[0] for finding in findings["circular"]}
+
+
+def test_the_accounts_logging_role_has_a_stack_of_its_own_and_outlives_it(findings: dict[str, list[str]]) -> None:
+    """API Gateway writes no access logs without it; no stage may take it away from another."""
+    assert findings["account"] == []
+    account = Stack(read_template("account.yaml"))
+    assert {item["Type"] for item in account.resources.values()} == {"AWS::ApiGateway::Account", "AWS::IAM::Role"}
+    for item in account.resources.values():
+        assert (item["DeletionPolicy"], item["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    assert config["account"]["deploy"]["parameters"]["template_file"] == "account.yaml"

@@ -93,7 +93,7 @@ class Heavy:
         ports.tools = self.tools = FakeTools()
         ports.connections = self.connections = FakeConnections()
         app = build(ports, poll_seconds=0.05)
-        self.store, self.clock = ports.store, ports.clock
+        self.store, self.clock, self.live = ports.store, ports.clock, ports.live
         self.turns, self.replays = app.turns, app.replays
         self.app = create_app(lambda: app)
         self.ada = Scope("acme", "ada")

@@ -180,9 +180,7 @@ async def test_answers_before_many_screens(heavy: Heavy, model: FaultModel) -> N
     thread = str(uuid.uuid4())
     await heavy.watched_turn(thread, "Hello", "first")
     for number in range(30):
-        await heavy.turns._services.live.attach(
-            heavy.ada, thread, f"screen-{number}", heavy.clock.now().replace(year=2099)
-        )
+        await heavy.live.attach(heavy.ada, thread, f"screen-{number}", heavy.clock.now().replace(year=2099))
     model.script(whole('"x' * 500_000))
     with nobody_waits():
         await heavy.watched_turn(thread, "Tell me everything.", "first")

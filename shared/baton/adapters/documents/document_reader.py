@@ -76,6 +76,7 @@ def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
         raise DocumentUnreadable(problem.detail, reason=problem.reason) from problem
     except LibraryMissing as problem:
         logger.error("a library that reads documents is missing", library=problem.library)
+        count(metric)
         raise DocumentUnreadable("Documents of this type cannot be read here.") from problem
     except ReaderUnavailable as problem:
         if problem.status is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -15,12 +16,14 @@ from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
 from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
+from baton.agents.attempt_context import Attempt
 from baton.domain.errors import StoreUnavailable
 from baton.domain.threads.events import RunStamp, text_content
 from baton.domain.threads.thread import USUAL_TIMES as TIMES
 from baton.ports.threads.leases import Lease
 from baton.threads.outbox.delivery import Delivery
 from baton.threads.outbox.event_log import EventLog
+from baton.threads.outbox.outbox import Outbox
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton_testing.fakes.threads.connections import FakeConnections
 from tests.contracts.fake_stores import in_memory
@@ -99,6 +102,12 @@ def test_a_process_that_stood_still_takes_the_answer_that_came_meanwhile() -> No
     loop.close()
 
 
+def attempt(passed_on: asyncio.Event) -> Attempt:
+    """The part of an attempt at a run that the keeper of its lease uses."""
+    part = SimpleNamespace(run=SimpleNamespace(run_id="r1"), stop=asyncio.Event(), passed_on=passed_on)
+    return cast("Attempt", part)
+
+
 def leased() -> Lease:
     async def take() -> Lease:
         stores = in_memory()
@@ -132,10 +141,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
                 renewed.append(loop.time())
 
         holder = Noted(store, lease, clock)
-        stop = asyncio.Event()
-        async with LeaseKeeper(
-            holder, log, delivery, run_id="r1", stop=stop, passed_on=passed_on, emit_heartbeat=lambda event: None
-        ):
+        async with LeaseKeeper(holder, Outbox(log, delivery, emit=lambda event: None), attempt(passed_on)):
             try:
                 await asyncio.sleep(NEVER)
             finally:
@@ -174,15 +180,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
             lease_until=lambda: clock.now() + timedelta(hours=1),
         )
         holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease, clock)
-        async with LeaseKeeper(
-            holder,
-            log,
-            delivery,
-            run_id="r1",
-            stop=asyncio.Event(),
-            passed_on=asyncio.Event(),
-            emit_heartbeat=lambda event: None,
-        ):
+        async with LeaseKeeper(holder, Outbox(log, delivery, emit=lambda event: None), attempt(asyncio.Event())):
             for _ in range(100):
                 log.number(text_content("m1", "a"))
                 await asyncio.sleep(1)
