@@ -12,6 +12,7 @@ from typing import Self
 from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Attempt
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
@@ -128,6 +129,7 @@ class LeaseKeeper:
         self._is_paused = False
         """Whether events wait until the lease is sure."""
         self._wake = asyncio.Event()
+        self._has_cancelled = False
         self._error: BaseException | None = None
         self._last_seq = self._log.last_seq
         self._heard_at = self._loop_time()
@@ -149,7 +151,10 @@ class LeaseKeeper:
             except asyncio.CancelledError as late:
                 cancelled = late
         if self._error is not None:
-            if self._owner is not None and cancelled is not None:
+            if self._owner is not None and self._has_cancelled:
+                if cancelled is None:  # the run ended at the same time, or its own code has swallowed it
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0)
                 self._owner.uncancel()
             raise self._error from None
         if cancelled is not None and cancelled is not error:
@@ -164,7 +169,12 @@ class LeaseKeeper:
             self._outbox.open()
 
     def send(self, event: BaseEvent) -> None:
-        """Send the event, or hold it and all later ones back until the lease is sure."""
+        """Send the event, or hold it and all later ones back until the lease is sure.
+
+        Events of a run whose lease is lost, such as those of its clean-up, are dropped.
+        """
+        if self._error is not None:
+            return
         if self._outbox.is_open and self._holder.may_be_lost:
             self._outbox.close()
             self.open()
@@ -173,7 +183,11 @@ class LeaseKeeper:
     async def flush(self) -> None:
         """Send the events that were held back. Raises ``LeaseLost``."""
         if self._is_paused:
-            await self._holder.ensure(self._log.last_seq)
+            try:
+                await self._holder.ensure(self._log.last_seq)
+            except (LeaseLost, StoreUnavailable):
+                self._attempt.passed_on.set()
+                raise
             self._is_paused = False
             self._outbox.open()
 
@@ -207,6 +221,7 @@ class LeaseKeeper:
             self._error = error
             self._attempt.passed_on.set()
             if self._owner is not None and not self._is_stopping:
+                self._has_cancelled = True
                 self._owner.cancel()
 
     async def _renew_when_due(self) -> None:

@@ -262,11 +262,12 @@ class RunExecution:
             async with keeper:
                 try:
                     await dialogue.run()
-                    await keeper.flush()
                 except (LeaseLost, StoreUnavailable):
                     attempt.passed_on.set()
                     raise
                 has_begun = await beginning
+                if has_begun:
+                    await keeper.flush()
         finally:
             await stop_all(beginning)
         if not has_begun:
