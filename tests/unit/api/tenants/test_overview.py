@@ -108,10 +108,10 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
         await served.harness.say(f"m{number}")
     first = (await served.get("/overview", READ_ALL, user="auditor")).json()
     assert first["nextCursor"]
-    place = overviews.Place.decode(first["nextCursor"])
+    place = overviews.OverviewPlace.decode(first["nextCursor"])
     assert [thread_id for thread_id, _ in place.unfinished] == [served.harness.thread_id]
     counts, following = await served.harness.app.sessions.overviews.page(
-        Scope("other", "eve", frozenset({READ_ALL})), overviews.Place(place.period, unfinished=place.unfinished)
+        Scope("other", "eve", frozenset({READ_ALL})), overviews.OverviewPlace(place.period, unfinished=place.unfinished)
     )
     assert counts.threads == 0
     assert not counts.days
