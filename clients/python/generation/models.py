@@ -12,7 +12,7 @@ from baton.api.application import create_app
 from baton.composition.app import App
 from generation.formatting import formatted
 
-HEAD = '"""What the server answers, by its OpenAPI document."""\n\n'
+HEAD = '"""Answers of the server, as its OpenAPI document describes them."""\n\n'
 CHECKS = {"title", "examples", "default", "minLength", "maxLength", "minimum", "maximum", "pattern", "minItems"}
 """Constraints that a model of an answer leaves out: the server has checked it, and a later server may allow more."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")

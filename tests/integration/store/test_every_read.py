@@ -1,4 +1,4 @@
-"""Whatever is on record can be read from the table too: see ``tests/unit/api/tenants/test_every_read.py``."""
+"""All records can be read from the table too: see ``tests/unit/api/tenants/test_every_read.py``."""
 
 from __future__ import annotations
 

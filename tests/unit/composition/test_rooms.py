@@ -1,4 +1,4 @@
-"""The library is divided into rooms that a reader can overlook: few names at the top, few modules in a folder."""
+"""The library's folders stay small: few names at the top, few modules in a folder, few class names that repeat."""
 
 from __future__ import annotations
 

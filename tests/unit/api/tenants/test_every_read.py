@@ -1,4 +1,4 @@
-"""Whatever is on record can be read: no GET route fails over any of it, and each answers as its description says."""
+"""All records can be read: no GET route fails over any of them, and each answers as its description says."""
 
 from __future__ import annotations
 
