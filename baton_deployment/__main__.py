@@ -139,9 +139,7 @@ def _parser() -> argparse.ArgumentParser:
             modes.add_argument("--yes", action="store_true", help="put it without a question")
             modes.add_argument("--show", action="store_true", help="print the deployed settings")
             modes.add_argument(
-                "--from-parameters",
-                action="store_true",
-                help="print a file with what were parameters before",
+                "--from-parameters", action="store_true", help="print a file with what were parameters before"
             )
         if name == "teardown":
             command.add_argument("--delete", nargs="*", default=[], help="stack, table, bucket, widget-bucket, ...")

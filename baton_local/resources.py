@@ -65,8 +65,7 @@ def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name
     expiry = definition.get("TimeToLiveSpecification")
     if expiry and expiry.get("Enabled"):
         dynamodb.update_time_to_live(
-            TableName=table,
-            TimeToLiveSpecification={"AttributeName": expiry["AttributeName"], "Enabled": True},
+            TableName=table, TimeToLiveSpecification={"AttributeName": expiry["AttributeName"], "Enabled": True}
         )
     return table
 

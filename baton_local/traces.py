@@ -69,10 +69,7 @@ class TraceRoutes:
 
     def routes(self) -> list[Route]:
         """Return the routes."""
-        return [
-            Route(PATH, self.take, methods=["POST"]),
-            Route(f"{PATH}/{{trace_id}}", self.show, methods=["GET"]),
-        ]
+        return [Route(PATH, self.take, methods=["POST"]), Route(f"{PATH}/{{trace_id}}", self.show, methods=["GET"])]
 
     async def take(self, request: Request) -> Response:
         """Serve the exporter's ``POST``."""

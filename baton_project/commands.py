@@ -65,8 +65,7 @@ def dev(
 
 
 def check(
-    folder: Folder = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    folder: Folder = Path(), as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
     """Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing."""
     with _problems_printed():

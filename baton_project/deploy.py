@@ -69,9 +69,6 @@ def plan(project: Project, stage: str) -> Deployment:
 
 def _overrides(project: Project, stage: Stage) -> list[str]:
     """Return the stage's parameters, and after them what the project says, unless the stage says otherwise."""
-    ours = {
-        "DefaultAgent": project.settings.default_agent,
-        "ToolPackages": ",".join(packages_in(project.tools)),
-    }
+    ours = {"DefaultAgent": project.settings.default_agent, "ToolPackages": ",".join(packages_in(project.tools))}
     added = [f"{name}={value}" for name, value in ours.items() if value and name not in stage.parameters]
     return [*stage.overrides, *added]

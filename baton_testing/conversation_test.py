@@ -106,8 +106,7 @@ class Expectation(Part):
 
 
 Expectations = Annotated[
-    tuple[Expectation, ...],
-    BeforeValidator(_to_list, json_schema_input_type=Expectation | tuple[Expectation, ...]),
+    tuple[Expectation, ...], BeforeValidator(_to_list, json_schema_input_type=Expectation | tuple[Expectation, ...])
 ]
 """One, or a list."""
 

@@ -31,7 +31,5 @@ def _parse(value: Any) -> Any:
 
 
 Duration = Annotated[
-    timedelta,
-    BeforeValidator(_parse),
-    WithJsonSchema({"type": "string", "examples": ["30 minutes", "3 days"]}),
+    timedelta, BeforeValidator(_parse), WithJsonSchema({"type": "string", "examples": ["30 minutes", "3 days"]})
 ]

@@ -79,13 +79,7 @@ class Runner:
         user = test.user or content.user
         scope = Scope(user.tenant, user.id, frozenset(user.permissions))
         conversation = Conversation(
-            ports,
-            scope,
-            own_time,
-            name=test.name,
-            agent=test.agent,
-            folder=file.path.parent,
-            time_zone=user.time_zone,
+            ports, scope, own_time, name=test.name, agent=test.agent, folder=file.path.parent, time_zone=user.time_zone
         )
         held = HeldConversation(file, number)
         if test.is_played:
@@ -124,11 +118,7 @@ async def _follow(
 
 
 async def _play(
-    conversation: Conversation,
-    test: ConversationTest,
-    user: PlayedUser,
-    model: AnsweringModel,
-    held: HeldConversation,
+    conversation: Conversation, test: ConversationTest, user: PlayedUser, model: AnsweringModel, held: HeldConversation
 ) -> None:
     """Let a model play the user, and another one judge."""
     model.give(test.answers)

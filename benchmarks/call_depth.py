@@ -283,10 +283,7 @@ def _followed(passage: _Passage) -> Iterator[None]:
 @contextlib.contextmanager
 def _handler(app: App) -> Iterator[Any]:
     """Load the worker's handler over ``app``."""
-    with (
-        patch.object(composition, "deployed", lambda: app),
-        patch.object(composition, "prepare_turns", lambda: None),
-    ):
+    with patch.object(composition, "deployed", lambda: app), patch.object(composition, "prepare_turns", lambda: None):
         yield runpy.run_path(str(ROOT / HANDLER))["handler"]
 
 

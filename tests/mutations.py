@@ -78,9 +78,7 @@ MUTATIONS = (
         "unit/api/**/test_approvals.py",
     ),
     Mutation(
-        "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
-        "return True",
-        "test_a2a_tasks.py",
+        "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)", "return True", "test_a2a_tasks.py"
     ),
     Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "test_keys.py"),
     Mutation(

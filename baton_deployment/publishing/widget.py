@@ -76,11 +76,7 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
     for name in ENTRIES:
         alias = f'export * from "../{release.version}/{name}";\n'.encode()
         s3.put_object(
-            Bucket=bucket,
-            Key=f"latest/{name}",
-            Body=alias,
-            ContentType=CONTENT_TYPES[".js"],
-            CacheControl=FIVE_MINUTES,
+            Bucket=bucket, Key=f"latest/{name}", Body=alias, ContentType=CONTENT_TYPES[".js"], CacheControl=FIVE_MINUTES
         )
 
 

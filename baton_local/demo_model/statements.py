@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 MAX_CHARS = 600
 """Characters of a message that is read for statements."""
-_SENTENCE_END = re.compile(
-    r"(?<=[!?…])\s+|(?<=\.)\s+(?=[A-ZÄÖÜ\"“]|(?:i|we|my|our|he|she|it|they)\b)|\n+|\s*;\s*",
-)
+_SENTENCE_END = re.compile(r"(?<=[!?…])\s+|(?<=\.)\s+(?=[A-ZÄÖÜ\"“]|(?:i|we|my|our|he|she|it|they)\b)|\n+|\s*;\s*")
 _CLAUSE_END = re.compile(r"(?:,? (?:and|but)(?: also| now)*|,) (?=(?:I|we|my|our)\b)", re.IGNORECASE)
 _LEAD = re.compile(
     r"^(?:(?:hi|hello|hey|hallo|good (?:morning|evening|day)|well|so|ok(?:ay)?|oh|and|but|also|yes|no|sorry|actually|"

@@ -115,12 +115,7 @@ def _guarded(compiled: Callable[[], Callable[..., Any]]) -> Render:
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    env = ImmutableSandboxedEnvironment(
-        autoescape=False,
-        undefined=_Unknown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    env = ImmutableSandboxedEnvironment(autoescape=False, undefined=_Unknown, trim_blocks=True, lstrip_blocks=True)
     env.filters["calculated"] = calculated
     env.filters["json"] = lambda content: json.dumps(content, ensure_ascii=False)
     env.tests["saying"] = lambda content, pattern: re.search(pattern, str(content), re.IGNORECASE) is not None

@@ -124,11 +124,7 @@ class SocketGateway:
             if failed:
                 context = event["requestContext"]
                 message = "Internal server error" if route_key in self._api.routes else "Forbidden"
-                frame = {
-                    "message": message,
-                    "connectionId": context["connectionId"],
-                    "requestId": context["requestId"],
-                }
+                frame = {"message": message, "connectionId": context["connectionId"], "requestId": context["requestId"]}
                 connection.outgoing.put_nowait(Frame(json.dumps(frame)))
 
     async def _expire(self, activity: asyncio.Event) -> Close:

@@ -84,9 +84,7 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
             ]
         case "apigatewaymanagementapi":
             connection = f"{HTTP_METHODS[operation]}/@connections/{parameters['ConnectionId']}"
-            return [
-                Request("execute-api:ManageConnections", _arn("execute-api", f"{names.socket_api}/{connection}")),
-            ]
+            return [Request("execute-api:ManageConnections", _arn("execute-api", f"{names.socket_api}/{connection}"))]
     return [Request(f"{service}:{operation}", "*")]
 
 

@@ -104,11 +104,7 @@ class BoundedHttp(H11Protocol):
 
     def _refuse(self, status: int, message: str) -> None:
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
-        parts = (
-            h11.Response(status_code=status, headers=headers),
-            h11.Data(data=message.encode()),
-            h11.EndOfMessage(),
-        )
+        parts = (h11.Response(status_code=status, headers=headers), h11.Data(data=message.encode()), h11.EndOfMessage())
         self.transport.write(b"".join(self.conn.send(part) or b"" for part in parts))
         self._unwatch()
         self._parting = part(self.transport, self.loop)

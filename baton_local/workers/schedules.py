@@ -39,12 +39,7 @@ class Scheduler:
     """A schedule that fires every ``seconds``. A slow function delays the next invocation."""
 
     def __init__(
-        self,
-        schedule: ScheduleDefinition,
-        invoke: Callable[[Any], Any],
-        seconds: float,
-        *,
-        at_once: bool = False,
+        self, schedule: ScheduleDefinition, invoke: Callable[[Any], Any], seconds: float, *, at_once: bool = False
     ) -> None:
         """``at_once`` says whether the first invocation is at the start, rather than after one interval."""
         self._schedule = schedule

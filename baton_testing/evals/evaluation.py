@@ -13,14 +13,7 @@ from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import AnyCheck, Judge, PythonScorer
 from baton_testing.evals.judging import JudgeModel
 from baton_testing.evals.reading import ReadCase
-from baton_testing.evals.results import (
-    MAX_ANSWER,
-    CaseRecord,
-    RunRecord,
-    Score,
-    cut,
-    passed_as_a_whole,
-)
+from baton_testing.evals.results import MAX_ANSWER, CaseRecord, RunRecord, Score, cut, passed_as_a_whole
 from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.scoring import score
 from baton_testing.evals.spending import Budget

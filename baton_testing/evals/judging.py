@@ -50,10 +50,7 @@ Answer with JSON: {{"reason": one or two sentences, "grade": a whole number from
 {most} (it is met completely)}}."""
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": {
-        "reason": {"type": "string"},
-        "grade": {"type": "integer", "minimum": 0, "maximum": MAX_GRADE},
-    },
+    "properties": {"reason": {"type": "string"}, "grade": {"type": "integer", "minimum": 0, "maximum": MAX_GRADE}},
     "required": ["reason", "grade"],
     "additionalProperties": False,
 }

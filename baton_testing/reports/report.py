@@ -91,9 +91,4 @@ def _run(run: RunResult) -> dict[str, Any]:
 
 
 def _failure(failure: Failure) -> dict[str, str]:
-    return {
-        "place": failure.place,
-        "step": failure.step,
-        "expected": failure.expected,
-        "happened": failure.happened,
-    }
+    return {"place": failure.place, "step": failure.step, "expected": failure.expected, "happened": failure.happened}

@@ -232,10 +232,7 @@ def history(seed: int, *, sessions: int, questions: int) -> History:
 
 
 def _session(
-    chance: random.Random,
-    seed: int,
-    number: int,
-    stated: Sequence[tuple[Subject, Person]],
+    chance: random.Random, seed: int, number: int, stated: Sequence[tuple[Subject, Person]]
 ) -> tuple[Episode, list[EpisodeMessage], list[Fact], list[Question]]:
     at = BEGIN + timedelta(days=2 * number, minutes=chance.randrange(600))
     thread = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{number}"))

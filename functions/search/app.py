@@ -80,10 +80,7 @@ def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     answer["PhysicalResourceId"] = event.get("PhysicalResourceId", "search-indices")
     # The signature is of a request without a content type.
     sent = httpx.put(
-        event["ResponseURL"],
-        content=json.dumps(answer),
-        headers={"content-type": ""},
-        timeout=CLOUDFORMATION_SECONDS,
+        event["ResponseURL"], content=json.dumps(answer), headers={"content-type": ""}, timeout=CLOUDFORMATION_SECONDS
     )
     sent.raise_for_status()
     return answer

@@ -69,9 +69,7 @@ class Deployment:
         path = request.path_params["path"]
         if path == "users/me":
             person = {"tenantId": identity.scope.tenant_id, "userId": identity.scope.user_id}
-            return JSONResponse(
-                {**person, "permissions": permissions, "expiresAt": identity.expires_at.isoformat()},
-            )
+            return JSONResponse({**person, "permissions": permissions, "expiresAt": identity.expires_at.isoformat()})
         if path == "threads" and "thread:read_all" in permissions:
             return JSONResponse({"items": [thread()], "nextCursor": "more"})
         return _problem(403, "permission_missing", "The token lacks a permission.")

@@ -213,7 +213,4 @@ class EpisodeContract:
         await stored(stores, scope=stores.stranger)
         await begun(stores)
         found = [episode async for episode in stores.episodes.of_tenant(Scope(stores.tenant, "operator"))]
-        assert {each.ref.id: each.user_id for each in found} == {
-            wanted[0].ref.id: "ada",
-            wanted[1].ref.id: "bob",
-        }
+        assert {each.ref.id: each.user_id for each in found} == {wanted[0].ref.id: "ada", wanted[1].ref.id: "bob"}

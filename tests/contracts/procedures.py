@@ -409,12 +409,7 @@ async def statuses(stores: Stores) -> list[ProcedureStatus]:
 
 
 async def listed(
-    stores: Stores,
-    scope: Scope,
-    wanted: Iterable[ProcedureStatus],
-    *,
-    limit: int = 50,
-    agent_id: str = "assistant",
+    stores: Stores, scope: Scope, wanted: Iterable[ProcedureStatus], *, limit: int = 50, agent_id: str = "assistant"
 ) -> list[str]:
     """The ids of all pages of a list."""
     found: list[str] = []

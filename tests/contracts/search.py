@@ -193,10 +193,7 @@ class SearchContract:
         await index.put(
             ada,
             EPISODES,
-            [
-                document("a", "", views={"turn": IndexedText("green paint")}, embedder=None),
-                document("b", "red paint"),
-            ],
+            [document("a", "", views={"turn": IndexedText("green paint")}, embedder=None), document("b", "red paint")],
         )
         result = await index.search(ada, EPISODES, query("green paint"))
         assert (ids(result)[0], ids(result, MEANING)) == ("a", ["b"])
@@ -578,11 +575,7 @@ class Move:
 
 
 AGENTS = st.sampled_from([None, "x", "y"])
-PLACES = {
-    "tenant": st.integers(0, 2),
-    "user": st.sampled_from(USERS),
-    "index": st.sampled_from(list(IndexName)),
-}
+PLACES = {"tenant": st.integers(0, 2), "user": st.sampled_from(USERS), "index": st.sampled_from(list(IndexName))}
 PUTS = st.builds(
     Move,
     **PLACES,

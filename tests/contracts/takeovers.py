@@ -63,13 +63,7 @@ class TakeoverContract:
 
     @pytest.mark.parametrize(
         ("held", "comes"),
-        [
-            (FIRST, FIRST),
-            (SECOND, FIRST),
-            (FIRST, RecordDelivery("record-2", 2)),
-            (None, SECOND),
-            (FIRST, None),
-        ],
+        [(FIRST, FIRST), (SECOND, FIRST), (FIRST, RecordDelivery("record-2", 2)), (None, SECOND), (FIRST, None)],
         ids=["the same delivery", "an earlier one", "another record", "a lease over HTTP", "a caller over HTTP"],
     )
     async def test_no_living_lease_is_taken_over_without_proof(

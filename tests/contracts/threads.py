@@ -293,13 +293,7 @@ async def _forked(stores: Stores, parent: str) -> Lease:
 def fork_request(thread_id: str, parent: str) -> LeaseRequest:
     """The request that begins a fork of ``parent``."""
     return LeaseRequest(
-        thread_id,
-        "r1",
-        "m1",
-        may_create=True,
-        agent_id="assistant",
-        idle_seconds=1800,
-        parent_thread_id=parent,
+        thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800, parent_thread_id=parent
     )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.agui_clients import (
-    Heard,
-    essence,
-)
+from tests.e2e.agui_clients import Heard, essence
 from tests.e2e.users import User
 
 

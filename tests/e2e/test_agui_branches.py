@@ -96,13 +96,7 @@ async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alic
     ]
     assert await stored(alice, thread_id) == reported[-1]
     branches = (await alice.read(f"/threads/{thread_id}/branches"))["items"]
-    assert [branch["text"] for branch in branches] == [
-        "First",
-        "Second",
-        "Second",
-        "Second, better",
-        "First, better",
-    ]
+    assert [branch["text"] for branch in branches] == ["First", "Second", "Second", "Second, better", "First, better"]
 
 
 async def test_without_a_request_nothing_branches(clients_folder: Path, alice: User, model: FaultModel) -> None:

@@ -8,13 +8,7 @@ import base64
 import pytest
 
 from tests.e2e.agui_checks import check_agrees, check_heard
-from tests.e2e.agui_clients import (
-    AgUiClient,
-    client,
-    clients_folder,
-    older_client,
-    running_clients,
-)
+from tests.e2e.agui_clients import AgUiClient, client, clients_folder, older_client, running_clients
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import new_id
 from tests.e2e.users import Json, User

@@ -57,11 +57,7 @@ async def test_only_the_last_user_message_is_new(alice: User, model: FaultModel)
         {"id": "a-2", "role": "assistant", "content": "Half an ans"},
     ]
     await alice.run(body)
-    assert model.requests[1].said == [
-        ("user", "I am Ada."),
-        ("assistant", "Hello Ada."),
-        ("user", "Who am I?"),
-    ]
+    assert model.requests[1].said == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
     assert [message["id"] for message in await alice.messages(thread_id, roles="user")] == ["m-1", "m-2"]
 
 
@@ -125,10 +121,7 @@ async def test_a_run_goes_on_when_its_reader_leaves(alice: User, model: FaultMod
     rest = await alice.follow(body["threadId"], after=seen[-1]["metadata"]["seq"])
     check_run(seen + rest)
     assert text_of(seen + rest) == gate.text
-    assert [message["content"] for message in await alice.messages(body["threadId"])] == [
-        "Tell me a story",
-        gate.text,
-    ]
+    assert [message["content"] for message in await alice.messages(body["threadId"])] == ["Tell me a story", gate.text]
     assert model.hangups == 0
 
 

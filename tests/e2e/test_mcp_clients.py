@@ -176,11 +176,7 @@ async def test_a_cancellation_reaches_the_run_from_another_process(
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
     }
     params = {"name": "assistant", "arguments": {"message": "Go on"}, "_meta": {"progressToken": 1}}
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}

@@ -10,10 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.e2e.bad_tokens import (
-    BAD_TOKENS,
-    TokenMaker,
-)
+from tests.e2e.bad_tokens import BAD_TOKENS, TokenMaker
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.sockets import SUBPROTOCOL, SocketClient, connect_with

@@ -60,7 +60,7 @@ NOT_EXERCISED: dict[tuple[str, str], str] = {
 a reason may stand here that a run does not need."""
 
 OPTIONAL_RESOURCES = {
-    ":secret:baton/local/models/*": "The keys of providers that an operator names: the examples name none.",
+    ":secret:baton/local/models/*": "The keys of providers that an operator names: the examples name none."
 }
 """end of a resource -> why functions are granted it although no suite may ask for it. It is narrower than a role's
 action, which would hide an unused grant of another secret."""

@@ -6,9 +6,7 @@ from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.threads.message import StoredMessage
-from baton.ports.agents.agent_client import (
-    AgentTask,
-)
+from baton.ports.agents.agent_client import AgentTask
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness

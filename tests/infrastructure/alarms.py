@@ -7,11 +7,7 @@ from typing import Any
 
 from tests.infrastructure.stack import Stack
 
-OPERATORS = {
-    "GreaterThanOrEqualToThreshold": "≥",
-    "LessThanOrEqualToThreshold": "≤",
-    "LessThanThreshold": "<",
-}
+OPERATORS = {"GreaterThanOrEqualToThreshold": "≥", "LessThanOrEqualToThreshold": "≤", "LessThanThreshold": "<"}
 RUNBOOK = re.compile(r"\. Runbook: docs/how-to/runbook\.md#([a-z]+)$")
 
 

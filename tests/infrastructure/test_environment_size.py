@@ -38,14 +38,7 @@ LONGEST_NAMES = {
     "AWS::StepFunctions::StateMachine": len(MACHINE) + 80,
 }
 """Resource -> the length of what a reference to it gives."""
-PATTERN_LENGTHS = {
-    r"{1,64}": 64,
-    r"{1,256}": 256,
-    r"{0,40}": 41,
-    r"{1,61}": 63,
-    r"{0,15}": 16,
-    r"{0,7}": 8,
-}
+PATTERN_LENGTHS = {r"{1,64}": 64, r"{1,256}": 256, r"{0,40}": 41, r"{1,61}": 63, r"{0,15}": 16, r"{0,7}": 8}
 """The end of a pattern's repetition -> the longest text that such a pattern takes."""
 OF_BEDROCK = {"BedrockRegion": 24, "BedrockGuardrail": 125}
 """The longest of AWS's own names, whose patterns set no bound."""

@@ -369,9 +369,7 @@ def test_notifications_come_from_the_address_that_cards_name(public_url: str, is
     template = read_template()
     pseudo = {"AWS::Region": "us-east-1", "AWS::URLSuffix": "amazonaws.com"}
     resolver = Intrinsics(
-        template,
-        {"PublicUrl": public_url, "Stage": "dev", **pseudo},
-        lambda logical_id, attribute: logical_id,
+        template, {"PublicUrl": public_url, "Stage": "dev", **pseudo}, lambda logical_id, attribute: logical_id
     )
     variables = template["Resources"]["NotificationsFunction"]["Properties"]["Environment"]["Variables"]
     assert resolver.resolve(variables["BATON_PUSH_ISSUER"]) == issuer
@@ -413,11 +411,7 @@ def referred_in(value: Any) -> set[str]:
 
 @pytest.mark.parametrize(
     ("function", "limits", "own"),
-    [
-        ("IngestionFunction", INGESTION, 900),
-        ("TurnsFunction", ATTACHMENTS, 500),
-        ("StreamsFunction", ATTACHMENTS, 500),
-    ],
+    [("IngestionFunction", INGESTION, 900), ("TurnsFunction", ATTACHMENTS, 500), ("StreamsFunction", ATTACHMENTS, 500)],
 )
 def test_a_process_that_reads_a_document_leaves_its_function_memory_and_time(
     stack: Stack, function: str, limits: ProcessLimits, own: int

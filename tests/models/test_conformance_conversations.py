@@ -77,11 +77,7 @@ ODD_HISTORIES: dict[str, list[Prompt]] = {
         Prompt(Role.ASSISTANT, "Two."),
         Prompt(Role.USER, "Hello"),
     ],
-    "blank messages": [
-        Prompt(Role.USER, " "),
-        Prompt(Role.ASSISTANT, ""),
-        Prompt(Role.USER, "Hello"),
-    ],
+    "blank messages": [Prompt(Role.USER, " "), Prompt(Role.ASSISTANT, ""), Prompt(Role.USER, "Hello")],
     "notes of the system in the middle and at the end": [
         Prompt(Role.SYSTEM, "It rains."),
         Prompt(Role.USER, "Hi"),

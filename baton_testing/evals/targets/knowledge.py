@@ -129,12 +129,7 @@ async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
         return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
     try:
         request = check_request(
-            name=name,
-            content_type=content_type,
-            size=len(body),
-            sha256=None,
-            document_id=file.document_id,
-            details={},
+            name=name, content_type=content_type, size=len(body), sha256=None, document_id=file.document_id, details={}
         )
     except InvalidRequest as refusal:
         return refusal.detail

@@ -102,10 +102,7 @@ def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...
 
 
 def _answer(
-    seen: Sequence[Observation],
-    problems: Sequence[str],
-    retrieved: tuple[Source, ...],
-    files: Mapping[str, str],
+    seen: Sequence[Observation], problems: Sequence[str], retrieved: tuple[Source, ...], files: Mapping[str, str]
 ) -> Answer:
     whole, last = combine(list(seen)), seen[-1]
     ended = [f"the run ended with {last.error}"] if last.error is not None else []

@@ -9,13 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from baton_client import (
-    AsyncBaton,
-    AuthenticationError,
-    BatonError,
-    NotFoundError,
-    PermissionDeniedError,
-)
+from baton_client import AsyncBaton, AuthenticationError, BatonError, NotFoundError, PermissionDeniedError
 from baton_client.models import Message, MessageAnswer, Task, ToolCallRecord
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source

@@ -103,14 +103,7 @@ class FakePrivateSkills:
         return row.skill
 
     async def share(
-        self,
-        scope: Scope,
-        agent_id: str,
-        skill_id: str,
-        version: int,
-        decision: SkillDecision,
-        *,
-        replaces: int | None,
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
         row, procedure = self._version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):

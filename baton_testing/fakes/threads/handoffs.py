@@ -35,12 +35,7 @@ class FakeHandoffs:
         began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
         once = Once(request.id, handoff_request.started_at)
         await self._audit.record(
-            lease.scope,
-            "handoff",
-            thread_id=lease.thread_id,
-            outcome=began,
-            detail=request.audit_detail,
-            once=once,
+            lease.scope, "handoff", thread_id=lease.thread_id, outcome=began, detail=request.audit_detail, once=once
         )
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:

@@ -71,11 +71,7 @@ class Row:
         self.owner, self.until, self.delivery = None, NEVER, None
 
     def end_session(self, episode_ref: EpisodeRef, first_ordinal: int, now: datetime) -> None:
-        self.thread = replace(
-            self.thread,
-            episode=episode_ref.number + 1,
-            episode_first_ordinal=first_ordinal,
-        )
+        self.thread = replace(self.thread, episode=episode_ref.number + 1, episode_first_ordinal=first_ordinal)
         self.check_at = now + CLOSING
 
 
@@ -211,23 +207,14 @@ class FakeLeases:
         return row.thread.notifies
 
     async def select(
-        self,
-        lease: Lease,
-        *,
-        last_seq: int,
-        conversation: ConversationState,
-        windows: tuple[HistoryWindow, ...],
+        self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         row = self._row(lease)
         if row.committed_fence == lease.fence:
             return
         self._mine(lease)
         row.thread = replace(
-            row.thread,
-            segments=lease.thread.segments,
-            last_seq=last_seq,
-            conversation=conversation,
-            windows=windows,
+            row.thread, segments=lease.thread.segments, last_seq=last_seq, conversation=conversation, windows=windows
         )
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         row.end_run()

@@ -8,11 +8,7 @@ from typing import Any
 
 from baton_documents.office.xml import qname
 
-_TRANSFORMS = (
-    f"{qname('p:spPr')}/{qname('a:xfrm')}",
-    qname("p:xfrm"),
-    f"{qname('p:grpSpPr')}/{qname('a:xfrm')}",
-)
+_TRANSFORMS = (f"{qname('p:spPr')}/{qname('a:xfrm')}", qname("p:xfrm"), f"{qname('p:grpSpPr')}/{qname('a:xfrm')}")
 """The elements that have the places of shapes, tables and groups."""
 
 

@@ -26,10 +26,7 @@ from baton.domain.threads.message import FollowedProcedure, Role
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import NOTHING_RECALLED
-from baton.ports.agents.chat_model import (
-    ModelChunk,
-    Prompt,
-)
+from baton.ports.agents.chat_model import ModelChunk, Prompt
 from baton.threads.outbox.text_batches import AnswerLimit, batch
 
 LAST_ANSWER = (

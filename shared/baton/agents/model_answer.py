@@ -45,12 +45,7 @@ class ModelAnswer:
     """One answer of a model, from its first chunk until it is recorded."""
 
     def __init__(
-        self,
-        context: Attempt,
-        agent: AgentDefinition,
-        events: AnswerEvents,
-        prompts: list[Prompt],
-        note: ModelCall,
+        self, context: Attempt, agent: AgentDefinition, events: AnswerEvents, prompts: list[Prompt], note: ModelCall
     ) -> None:
         """``prompts`` are sent to the model. ``note`` is the request in the inspector's record."""
         self._context = context

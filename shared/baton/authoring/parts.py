@@ -118,11 +118,7 @@ def Transition(to: str, *, when: ConditionDefinition | None = None) -> Transitio
 
 
 def Condition(  # noqa: N802
-    field: str,
-    *,
-    equals: Any = _UNSET,
-    present: bool | None = None,
-    one_of: Sequence[Any] | None = None,
+    field: str, *, equals: Any = _UNSET, present: bool | None = None, one_of: Sequence[Any] | None = None
 ) -> ConditionDefinition:
     """A condition on collected data: exactly one of ``equals``, ``present`` and ``one_of``.
 

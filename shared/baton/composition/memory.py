@@ -70,12 +70,7 @@ class MemoryUseCases:
         """Keeps and reads the Context Inspector's records."""
         ports = self.ports
         return parts.Inspector(
-            ports.context_records,
-            ports.store,
-            ports.counter,
-            ports.inspection_policy,
-            ports.pii_detector,
-            ports.clock,
+            ports.context_records, ports.store, ports.counter, ports.inspection_policy, ports.pii_detector, ports.clock
         )
 
     @cached_property

@@ -71,11 +71,7 @@ class ProcedureUseCases:
         """Reads, writes and decides on procedures."""
         ports = self.ports
         return parts.ProcedureAdministration(
-            ports.procedures,
-            self.approved,
-            self._memory.recalling_within(parts.DEADLINE),
-            ports.audit,
-            ports.clock,
+            ports.procedures, self.approved, self._memory.recalling_within(parts.DEADLINE), ports.audit, ports.clock
         )
 
     @cached_property

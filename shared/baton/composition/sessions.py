@@ -34,13 +34,7 @@ class SessionUseCases:
         """Imports sessions of other systems."""
         ports = self.ports
         return parts.Importer(
-            ports.store,
-            self.sessions,
-            self._agents(),
-            ports.counter,
-            ports.feedback,
-            ports.audit,
-            ports.time_zones,
+            ports.store, self.sessions, self._agents(), ports.counter, ports.feedback, ports.audit, ports.time_zones
         )
 
     @cached_property
@@ -79,12 +73,7 @@ class SessionUseCases:
         """Makes titles of threads that users have not named."""
         ports = self.ports
         return parts.MadeTitles(
-            ports.store,
-            ports.model,
-            ports.light_model,
-            ports.pii_detector,
-            ports.title_source,
-            self.titles,
+            ports.store, ports.model, ports.light_model, ports.pii_detector, ports.title_source, self.titles
         )
 
     @cached_property

@@ -9,14 +9,7 @@ from typing import Any
 
 from baton.agents.approvals import Approvals
 from baton.concurrency.tenant_threads import work_for
-from baton.domain.errors import (
-    BatonError,
-    InvalidRequest,
-    MalformedJson,
-    MessageTooLarge,
-    TokenExpired,
-    UnknownAction,
-)
+from baton.domain.errors import BatonError, InvalidRequest, MalformedJson, MessageTooLarge, TokenExpired, UnknownAction
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import CounterKind

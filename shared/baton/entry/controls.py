@@ -84,12 +84,7 @@ class Controls:
         return continue_request(thread.id, named, key=key, may_create=thread.may_create)
 
     async def close(
-        self,
-        scope: Scope,
-        thread_id: str,
-        *,
-        request_id: str,
-        subscriber: Subscriber | None = None,
+        self, scope: Scope, thread_id: str, *, request_id: str, subscriber: Subscriber | None = None
     ) -> Closed:
         """Queue the closing after the thread's queued turns. Returns the expected result.
 

@@ -88,10 +88,7 @@ class IngestionStarts:
             return False
         newest = replace(ref, version=document.latest.number)
         await self.ingestions.start(
-            newest,
-            attempt=document.attempt,
-            created_at=document.created_at,
-            removes=document.deleted_at is not None,
+            newest, attempt=document.attempt, created_at=document.created_at, removes=document.deleted_at is not None
         )
         return True
 

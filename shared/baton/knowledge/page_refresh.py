@@ -158,12 +158,7 @@ class PageRefreshes:
             raise PageUnavailable(error.detail) from error
         sha256 = document.latest.sha256
         read = replace(
-            page,
-            seen=number,
-            etag=content.etag,
-            last_modified=content.last_modified,
-            sha256=sha256,
-            error=None,
+            page, seen=number, etag=content.etag, last_modified=content.last_modified, sha256=sha256, error=None
         )
         await self.store.save_page(scope, source, read)
         return PageResult(PageOutcome.UNCHANGED if sha256 == page.sha256 else PageOutcome.CHANGED)

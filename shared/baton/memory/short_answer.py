@@ -68,10 +68,7 @@ async def _shortened(
 
 
 async def _answer(
-    model: ChatModel,
-    settings: ModelSettings,
-    prompts: Sequence[Prompt],
-    max_characters: int,
+    model: ChatModel, settings: ModelSettings, prompts: Sequence[Prompt], max_characters: int
 ) -> ShortAnswer:
     pieces: list[str] = []
     room, finished = max_characters, None

@@ -180,12 +180,7 @@ class Turns:
         return True
 
     async def finish_interrupted(
-        self,
-        scope: Scope,
-        thread_id: str,
-        *,
-        presumed_dead: LeaseMark | None = None,
-        record: HeldRecord | None = None,
+        self, scope: Scope, thread_id: str, *, presumed_dead: LeaseMark | None = None, record: HeldRecord | None = None
     ) -> None:
         """Take over the thread's run if its worker has died and no other worker has taken it over."""
         lease_request = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)

@@ -27,11 +27,7 @@ async def test_a_conversation_of_several_turns(
     events = await client.all_of(alice, "say", text="Count", streaming=streaming)
     first = events[-1]
     assert events[0]["kind"] == "task"
-    assert (first["state"], first["artifacts"], first["text"]) == (
-        "completed",
-        ["One two three."],
-        "One two three.",
-    )
+    assert (first["state"], first["artifacts"], first["text"]) == ("completed", ["One two three."], "One two three.")
     with pytest.raises(ClientFailed):
         await client.last_of(alice, "say", text="On", task_id=first["taskId"], streaming=streaming)
     second = await client.last_of(alice, "say", text="On", context_id=first["contextId"], streaming=streaming)

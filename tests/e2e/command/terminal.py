@@ -30,11 +30,7 @@ class Terminal:
         self._keyboard, self._screen = pty.openpty()
         self._before = self._modes()
         environment = {**INITIAL_ENVIRONMENT, **self._environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
-        self._process = subprocess.Popen(
-            self._command,
-            env=environment,
-            preexec_fn=lambda: os.login_tty(self._screen),
-        )
+        self._process = subprocess.Popen(self._command, env=environment, preexec_fn=lambda: os.login_tty(self._screen))
         return self
 
     def __exit__(

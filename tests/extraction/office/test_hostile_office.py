@@ -15,16 +15,7 @@ from baton_documents.office.xml import XmlRoom
 from baton_documents.reader import Extractor
 from tests import documents
 from tests.extraction.limited import read
-from tests.office_files import (
-    NAMES,
-    SHEET_NAMES,
-    archive,
-    relations,
-    shape,
-    sheet_parts,
-    slide_parts,
-    word_parts,
-)
+from tests.office_files import NAMES, SHEET_NAMES, archive, relations, shape, sheet_parts, slide_parts, word_parts
 
 pytestmark = pytest.mark.follows_processes
 

@@ -195,10 +195,7 @@ FILES = {
         DEEP,
     ),
     "a table of two thousand million objects": (large_table(), "document_damaged"),
-    "no end of references": (
-        file_of({1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"2 0 R"}),
-        "document_damaged",
-    ),
+    "no end of references": (file_of({1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"2 0 R"}), "document_damaged"),
 }
 
 
@@ -212,9 +209,7 @@ HARMLESS = {
     "levels": one_page(HELLO + b"/X Do", FIRST, nested(24, 1)),
     "points of a chart": one_page(HELLO + b"/X Do " * 50_000, FIRST, {10: form(b"0 0 1 1 re f", None)}),
     "glyphs that show text in their own font": one_page(
-        HELLO,
-        b"/Font<</F 4 0 R/T 10 0 R>>",
-        {**GLYPHS, 11: stream(b"1 0 d0 BT /T 1 Tf (aaaa) Tj ET")},
+        HELLO, b"/Font<</F 4 0 R/T 10 0 R>>", {**GLYPHS, 11: stream(b"1 0 d0 BT /T 1 Tf (aaaa) Tj ET")}
     ),
     "patterns in patterns": one_page(
         HELLO + b"/Pattern cs /P scn 0 0 600 700 re f",

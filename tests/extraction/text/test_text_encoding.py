@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from baton_documents.encodings.text_encoding import decode_text, find_encoding
 from baton_documents.media_types import MediaType
-from tests.encoded_texts import (
-    CHINESE,
-    ENCODED,
-    GERMAN,
-    RUSSIAN,
-    encoded,
-)
+from tests.encoded_texts import CHINESE, ENCODED, GERMAN, RUSSIAN, encoded
 
 PAIRS = [(text, label) for text, labels in ENCODED for label in labels]
 WIDE = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]

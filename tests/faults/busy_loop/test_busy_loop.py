@@ -95,7 +95,7 @@ CONTENTS: dict[str, Callable[[], Any]] = {
         {
             "type": "document",
             "source": {"type": "data", "value": base64.b64encode(b"a,b\n" * 170_000).decode(), "mimeType": "text/csv"},
-        },
+        }
     ],
 }
 

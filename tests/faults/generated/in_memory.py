@@ -118,10 +118,7 @@ class _Sqs:
 
     def send_message(self, **request: Any) -> None:
         put = partial(
-            self._case.queue.put,
-            request["MessageBody"],
-            request["MessageGroupId"],
-            request["MessageDeduplicationId"],
+            self._case.queue.put, request["MessageBody"], request["MessageGroupId"], request["MessageDeduplicationId"]
         )
         _attempts(self._engines.wire, "sqs", "SendMessage", put)
 

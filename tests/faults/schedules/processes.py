@@ -49,10 +49,7 @@ class ProcessLoop(DeterministicLoop):
             callback()
 
     def call_soon(
-        self,
-        callback: Callable[[Unpack[Ts]], object],
-        *args: *Ts,
-        context: contextvars.Context | None = None,
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         box: list[asyncio.Handle] = []
         process = context.get(PROCESS) if context is not None else PROCESS.get()

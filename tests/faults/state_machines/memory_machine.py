@@ -14,12 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from baton.composition.app import App, build
 from baton.domain.documents.search import IndexName, SearchFilter
-from baton.domain.errors import (
-    BatonError,
-    LeaseLost,
-    StoreUnavailable,
-    ThreadBusy,
-)
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy
 from baton.domain.memory.episode import Episode, EpisodeStatus
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, NextStep
 from baton.domain.threads.events import Event
@@ -116,11 +111,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(self.said))
     @rule(data=st.data(), crash=crashes, second_crash=crashes, besides=meanwhile)
     def forget(
-        self,
-        data: st.DataObject,
-        crash: tuple[str, int] | None,
-        second_crash: tuple[str, int] | None,
-        besides: str,
+        self, data: st.DataObject, crash: tuple[str, int] | None, second_crash: tuple[str, int] | None, besides: str
     ) -> None:
         """Forget one conversation, or all of ada's."""
         at = data.draw(st.sampled_from([*(at for at, said in enumerate(self.said) if said), ALL]))

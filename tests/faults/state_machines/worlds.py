@@ -30,8 +30,7 @@ class MemoryWorld(World):
         self.ada, self.bob = self.stores.ada, self.stores.bob
         self.name = self.ada.tenant_id[-8:]
         self.ports = self.ports.but(
-            shipped_agents=FakeShippedAgents(ASSISTANT),
-            recall_deadline=timedelta(seconds=self.recall_seconds),
+            shipped_agents=FakeShippedAgents(ASSISTANT), recall_deadline=timedelta(seconds=self.recall_seconds)
         )
 
     def items(self) -> list[dict[str, Any]]:

@@ -41,10 +41,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "SweeperFunction": ("schedule_sweeper", lambda answer: answer["is_complete"] is True),
     "IngestionFunction": ("states_ingestion", lambda answer: answer == {"next": "clean"}),  # of no such document
     "ForgettingFunction": ("states_forgetting", lambda answer: answer.startswith("NotFound:")),  # of no such request
-    "LearningFunction": (
-        "states_learning_failed",
-        lambda answer: answer == {"status": "failed", "goesOn": False},
-    ),
+    "LearningFunction": ("states_learning_failed", lambda answer: answer == {"status": "failed", "goesOn": False}),
     "ClosingFunction": ("states_closing_failed", lambda answer: answer == {"status": "failed"}),
 }
 """Function -> a sample of events/, and whether an answer to it is right."""

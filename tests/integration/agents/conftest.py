@@ -55,13 +55,7 @@ def defined(
 @pytest.fixture
 def client() -> RemoteAgents:
     """The product's client, which looks at tasks often and gives up no agent."""
-    return RemoteAgents(
-        http,
-        resolve,
-        redacted=redacted,
-        breakers=CircuitBreakers(failures=1000),
-        poll_seconds=0.01,
-    )
+    return RemoteAgents(http, resolve, redacted=redacted, breakers=CircuitBreakers(failures=1000), poll_seconds=0.01)
 
 
 @pytest.fixture

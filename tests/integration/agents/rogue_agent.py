@@ -28,10 +28,7 @@ class RogueAgent:
         self.calls: list[str] = []
         self.cards = 0
         self._streams = streams
-        routes = [
-            Route("/.well-known/agent-card.json", self._card),
-            Route("/rpc", self._rpc, methods=["GET", "POST"]),
-        ]
+        routes = [Route("/.well-known/agent-card.json", self._card), Route("/rpc", self._rpc, methods=["GET", "POST"])]
         self.app = Starlette(routes=routes)
 
     async def _card(self, request: Request) -> Response:

@@ -178,9 +178,7 @@ async def test_secrets_are_kept_out_of_reasons_words_and_logs(
     client: RemoteAgents, publish: Publish, caplog: pytest.LogCaptureFixture
 ) -> None:
     headers: dict[str, HeaderValue] = {"Authorization": SecretReference(secret="agent")}
-    agent = RogueAgent(
-        rogue.events(rogue.chunk(f"You sent {TOKEN}"), rogue.status("failed", f"I do not like {TOKEN}")),
-    )
+    agent = RogueAgent(rogue.events(rogue.chunk(f"You sent {TOKEN}"), rogue.status("failed", f"I do not like {TOKEN}")))
     with caplog.at_level(logging.DEBUG):
         said, reported = await ask(client, defined(publish(agent.app), headers=headers))
         agent.behaviour = rogue.error(-32602, f"{TOKEN} is wrong")

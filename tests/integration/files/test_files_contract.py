@@ -144,8 +144,7 @@ async def test_a_file_over_20_mib_is_not_read(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content_type", "kind"),
-    [("image/png", "inline"), ("image/svg+xml", "attachment"), ("text/html", "attachment")],
+    ("content_type", "kind"), [("image/png", "inline"), ("image/svg+xml", "attachment"), ("text/html", "attachment")]
 )
 async def test_a_download_has_its_name_and_only_images_are_shown(
     s3_client_of_moto: Any, content_type: str, kind: str

@@ -16,8 +16,7 @@ def ask(
 
 
 @pytest.mark.parametrize(
-    "host",
-    ["localhost", "localhost:9000", "127.0.0.1:8080", "[::1]:8080", "baton.localhost:8080", "LOCALHOST"],
+    "host", ["localhost", "localhost:9000", "127.0.0.1:8080", "[::1]:8080", "baton.localhost:8080", "LOCALHOST"]
 )
 def test_this_machine_gets_a_token_under_each_of_its_names(cloud: LocalCloud, host: str) -> None:
     assert ask(cloud, host).status_code == 200

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.domain.errors import (
-    ModelError,
-)
+from baton.domain.errors import ModelError
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from tests.fakes.thread_files import MemoryThreadFiles

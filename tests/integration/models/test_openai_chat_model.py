@@ -8,9 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.domain.errors import (
-    StoreUnavailable,
-)
+from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta

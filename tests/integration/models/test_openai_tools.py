@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.domain.errors import (
-    ModelRefused,
-    ModelUnavailable,
-)
+from baton.domain.errors import ModelRefused, ModelUnavailable
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta, ToolCall
 from tests import fault_model as fault

@@ -45,7 +45,7 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
         *("clients", "docs", "functions", "layers", "shared", "statemachines"),
     }
     assert {"/".join(name.split("/")[1:-1][:3]) for name in product if name.startswith("clients/")} == {
-        *("web", "web/dist", "web/dist/chunks", "web/console/dist"),
+        *("web", "web/dist", "web/dist/chunks", "web/console/dist")
     }
     assert [name for name in names if "__pycache__" in name or ("/tests/" in name and "skeleton" not in name)] == []
     assert [name for name in names if name.endswith(".map")] == []

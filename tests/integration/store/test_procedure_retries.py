@@ -32,9 +32,7 @@ def stores(engine: Engine) -> Stores:
 
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize(
-    "wanted",
-    [{}, {"source": SOURCE}, {"edited_from": 1}],
-    ids=["pending", "of a source", "changed"],
+    "wanted", [{}, {"source": SOURCE}, {"edited_from": 1}], ids=["pending", "of a source", "changed"]
 )
 async def test_a_version_is_saved_once(
     engine: Engine, stores: Stores, wanted: dict[str, object], answered: bool

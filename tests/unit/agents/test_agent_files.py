@@ -180,10 +180,7 @@ def test_agents_that_agents_name_must_be_there_and_differ(folder: Path, named: s
     assert problems_of(folder) == [f"assistant.yaml:{line}: {problem}"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("book train", "Book  TRAIN!"), ("(?i)trips?", "(?i)trips?")],
-)
+@pytest.mark.parametrize(("first", "second"), [("book train", "Book  TRAIN!"), ("(?i)trips?", "(?i)trips?")])
 def test_two_agents_that_one_hands_over_to_share_no_trigger(folder: Path, first: str, second: str) -> None:
     (folder / "rail.yaml").write_text(specialist("rail") + f"triggers: [ticket, '{first}']\n")
     (folder / "travel.yaml").write_text(specialist("travel") + f"triggers: [book hotel, '{second}']\n")

@@ -374,10 +374,7 @@ async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones
 
 def with_file(name: str = "menu.pdf") -> list[dict[str, Any]]:
     source = {"type": "data", "value": "aGk=", "mimeType": "application/pdf"}
-    return [
-        {"type": "text", "text": "Read it"},
-        {"type": "document", "source": source, "metadata": {"name": name}},
-    ]
+    return [{"type": "text", "text": "Read it"}, {"type": "document", "source": source, "metadata": {"name": name}}]
 
 
 async def test_files_of_the_message_go_along_and_what_cannot_is_reported_and_audited(harness: Harness) -> None:

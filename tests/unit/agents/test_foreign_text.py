@@ -268,10 +268,7 @@ TAKEN_FROM_MESSAGES: dict[Journey, set[Role]] = {
     capture_of_a_task: {Role.TOOL},
 }
 """Sources without context in their prompts, and the roles in which the prompts name the mark."""
-PROFILES = [
-    ModelProfile(),
-    *(ModelProfile(system=place, alternates=True, user_first=True) for place in SystemPlace),
-]
+PROFILES = [ModelProfile(), *(ModelProfile(system=place, alternates=True, user_first=True) for place in SystemPlace)]
 
 
 def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role, str]]:

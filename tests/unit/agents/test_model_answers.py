@@ -57,9 +57,7 @@ async def test_later_turns_hold_only_the_parts_that_belong_to_every_prompt() -> 
     harness = with_weather(armed())
     in_turn, always = parts(Replay.TURN), parts(Replay.ALWAYS, {"call": 0, "fields": {"signature": "x"}})
     harness.model.script(
-        Answer.calling(call(city="Oslo"), parts=in_turn),
-        Answer.calling(call(city="Rome"), parts=always),
-        "Sunny.",
+        Answer.calling(call(city="Oslo"), parts=in_turn), Answer.calling(call(city="Rome"), parts=always), "Sunny."
     )
     await harness.say()
     await harness.say("m2")

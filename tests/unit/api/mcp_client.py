@@ -42,12 +42,7 @@ class McpServed(Served):
 
     @asynccontextmanager
     async def client(
-        self,
-        *permissions: str,
-        user: str = "ada",
-        tenant: str | None = None,
-        mode: str = "2026-07-28",
-        **options: Any,
+        self, *permissions: str, user: str = "ada", tenant: str | None = None, mode: str = "2026-07-28", **options: Any
     ) -> AsyncIterator[Client]:
         """The protocol's own client, as a user of ada's tenant."""
         token = ",".join([tenant or self.harness.ada.tenant_id, user, *permissions])

@@ -181,9 +181,7 @@ class Tree(BaseModel):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [Row, Point, Price, Tree, object_with("number")],
-    ids=["dict", "dataclass", "model", "tree", "schema"],
+    "kind", [Row, Point, Price, Tree, object_with("number")], ids=["dict", "dataclass", "model", "tree", "schema"]
 )
 def test_answers_may_have_the_type_of_any_object(kind: Any) -> None:
     schema = Agent("counter", "Count.", output_type=kind).definition.answer_schema

@@ -23,10 +23,7 @@ from tests.harness.wiki import answer, yes
 Step = tuple[Any, ...]
 """The kind of a step, and its branches if it is a ``gather``."""
 
-WRITES = {
-    "records": ("put_call", "put_step", "put_task"),
-    "store": ("put_message", "commit"),
-}
+WRITES = {"records": ("put_call", "put_step", "put_task"), "store": ("put_message", "commit")}
 leaves = st.sampled_from([(kind,) for kind in ("say", "model", "ask", "nested", "pay", "refund", "answer")])
 programs = st.lists(
     st.one_of(

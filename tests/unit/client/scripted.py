@@ -124,13 +124,7 @@ def begun(run_id: str = "run-1") -> Json:
 
 def ended(run_id: str = "run-1", **fields: Any) -> Json:
     """The last event of a run."""
-    return {
-        "type": "RUN_FINISHED",
-        "threadId": THREAD_ID,
-        "runId": run_id,
-        "outcome": {"type": "success"},
-        **fields,
-    }
+    return {"type": "RUN_FINISHED", "threadId": THREAD_ID, "runId": run_id, "outcome": {"type": "success"}, **fields}
 
 
 def run(*deltas: str, run_id: str = "run-1", start: int = 1) -> list[Json]:

@@ -7,10 +7,7 @@ import pytest
 from baton.adapters.models.profiles.known_profiles import context_lengths
 from baton.domain.agents.model_providers import Provider, ProviderKind
 
-PROVIDERS = {
-    "default": Provider(base_url="http://127.0.0.1:11434/v1"),
-    "bedrock": Provider(kind=ProviderKind.BEDROCK),
-}
+PROVIDERS = {"default": Provider(base_url="http://127.0.0.1:11434/v1"), "bedrock": Provider(kind=ProviderKind.BEDROCK)}
 LENGTHS = context_lengths(PROVIDERS, {"llama*": {"context_tokens": 4_000, "token_ratio": 1.25}})
 
 

@@ -32,10 +32,7 @@ def engine(folder: Path, script: str) -> Engine:
 
 
 def ask(
-    engine: Engine,
-    *messages_in_turn: str | Json,
-    tools: Mapping[str, Json] | Sequence[str] = (),
-    **metadata: str,
+    engine: Engine, *messages_in_turn: str | Json, tools: Mapping[str, Json] | Sequence[str] = (), **metadata: str
 ) -> Reply:
     """The answer to what was said: texts of user and assistant in turn, the user's last; or whole messages.
 

@@ -16,10 +16,7 @@ from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
         (["What is 12 * (3 + 4)?"], "12 * (3 + 4) = 84"),
         (["2.5*2"], "2.5*2 = 5"),
         (["What is 10 / 4?"], "10 / 4 = 2.5"),
-        (
-            ["My favourite colour is green."],
-            "Your favourite colour is green. I will remember it.",
-        ),
+        (["My favourite colour is green."], "Your favourite colour is green. I will remember it."),
         (["My favourite colour is green.", "!", "What is my favourite colour?"], "Your favourite colour is green."),
         (["My cats are old", "!", "My cats are very old", "!", "What are my cats?"], "Your cats are very old."),
         (["My name is Ada.", "!", "What is my name?"], "Your name is Ada."),

@@ -63,11 +63,7 @@ def proposed() -> set[str]:
 
 def test_each_sentence_that_is_proposed_is_tried_here() -> None:
     asked_next = {question for question, _ in NEXT.values()}
-    tried_elsewhere = {
-        "What is a lease?",
-        "cancel",
-        "Something else",
-    }
+    tried_elsewhere = {"What is a lease?", "cancel", "Something else"}
     answers = {"Your favourite colour is green.", "Your favourite colour is green. I will remember it."}
     assert proposed() - asked_next - tried_elsewhere - answers <= NEXT.keys()
     assert NEXT.keys() <= proposed()

@@ -332,10 +332,7 @@ def _variables(family: type[BaseSettings]) -> Iterator[tuple[str, FieldInfo]]:
 
 
 def _variables_of(template: dict[str, Any]) -> list[str]:
-    environments = [
-        template["Globals"]["Function"],
-        *(r.get("Properties", {}) for r in template["Resources"].values()),
-    ]
+    environments = [template["Globals"]["Function"], *(r.get("Properties", {}) for r in template["Resources"].values())]
     return [name for e in environments for name in e.get("Environment", {}).get("Variables", {})]
 
 

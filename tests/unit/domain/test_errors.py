@@ -9,14 +9,7 @@ import pytest
 
 from baton.adapters.opensearch.engine import EngineError
 from baton.domain import errors
-from baton.domain.errors import (
-    BatonError,
-    InternalError,
-    ModelError,
-    SearchUnavailable,
-    error_classes,
-    error_from_code,
-)
+from baton.domain.errors import BatonError, InternalError, ModelError, SearchUnavailable, error_classes, error_from_code
 
 CLASSES = [cls for cls in error_classes() if cls is not BatonError and cls.__module__.startswith(errors.__name__)]
 every_error = pytest.mark.parametrize("cls", CLASSES)

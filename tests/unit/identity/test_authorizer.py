@@ -76,12 +76,7 @@ def test_a_good_token_may_connect_and_nothing_else(app: ModuleType) -> None:
             "Version": "2012-10-17",
             "Statement": [{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": ARN}],
         },
-        "context": {
-            "tenant": "acme",
-            "user": "ada",
-            "permissions": "audit:read skill:create",
-            "expires": str(expiry),
-        },
+        "context": {"tenant": "acme", "user": "ada", "permissions": "audit:read skill:create", "expires": str(expiry)},
     }
 
 

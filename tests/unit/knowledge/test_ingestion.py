@@ -93,11 +93,7 @@ async def test_a_page_that_cannot_be_read_is_left_out_and_named(pipeline: Pipeli
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [
-        ("", "document_empty"),
-        ("  \f ", "document_empty"),
-        ("(unreadable)\f(unreadable)", "document_without_text"),
-    ],
+    [("", "document_empty"), ("  \f ", "document_empty"), ("(unreadable)\f(unreadable)", "document_without_text")],
 )
 async def test_what_cannot_be_read_fails_with_a_reason_and_leaves_nothing(
     pipeline: Pipeline, content: str, code: str

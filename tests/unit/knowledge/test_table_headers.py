@@ -102,10 +102,7 @@ def test_rows_behind_an_empty_row_have_the_header() -> None:
     assert found == [None] + [HEADER] * (len(found) - 1)
 
 
-@pytest.mark.parametrize(
-    "between",
-    [[heading("Other parts", page=2)], [paragraph(sentences(4), 2)]],
-)
+@pytest.mark.parametrize("between", [[heading("Other parts", page=2)], [paragraph(sentences(4), 2)]])
 def test_another_table_has_its_own_header(between: list[TextBlock]) -> None:
     other = ["pump | 4 | flow", *(f"P{n} | {n} | {n * 7} litres in each minute" for n in range(120))]
     assert headers(table([HEADER, *ROWS], 1), *between, table(other, 2))[-1] == other[0]

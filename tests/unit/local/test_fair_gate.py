@@ -11,14 +11,7 @@ import pytest
 
 from baton_local.gateway import fair_gate
 from baton_local.gateway.callers import Caller, caller_of, sender_of
-from baton_local.gateway.fair_gate import (
-    ALONE,
-    CONTENDED,
-    MAX_REST_SECONDS,
-    OVERLOADED,
-    REST,
-    FairGate,
-)
+from baton_local.gateway.fair_gate import ALONE, CONTENDED, MAX_REST_SECONDS, OVERLOADED, REST, FairGate
 
 
 class Request:

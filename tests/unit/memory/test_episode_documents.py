@@ -49,11 +49,7 @@ def test_a_document_says_where_it_comes_from() -> None:
     assert [document.kind for document in kinds] == ["message", "message", "summary", "fact"]
     assert {(document.source_id, document.thread_id) for document in kinds} == {(of.ref.id, of.ref.thread_id)}
     assert [document.agent_id for document in kinds] == [None, "assistant", None, None]
-    common = {
-        "number": 1,
-        "started_at": "2026-03-14T09:30:00+00:00",
-        "ended_at": "2026-03-14T10:30:00+00:00",
-    }
+    common = {"number": 1, "started_at": "2026-03-14T09:30:00+00:00", "ended_at": "2026-03-14T10:30:00+00:00"}
     message, _, summary, of_fact = kinds
     assert (message.at, summary.at, of_fact.at) == (MARCH, MARCH, datetime(2026, 3, 14, tzinfo=UTC))
     assert message.fields == common | {

@@ -93,14 +93,7 @@ async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own
     for user, about in (("ada", "cats"), ("bob", "dogs"), ("ada", "cats")):
         draft = ProcedureDraft("Mine", about, (), (ProcedureStep("Do it."),))
         skill = Procedure(
-            draft,
-            "acme",
-            "assistant",
-            user,
-            NOON,
-            version=1,
-            status=ProcedureStatus.PRIVATE,
-            scope=ProcedureScope.USER,
+            draft, "acme", "assistant", user, NOON, version=1, status=ProcedureStatus.PRIVATE, scope=ProcedureScope.USER
         )
         [match] = await vectors.nearest(ProcedureSet().with_skills([skill]), embedder.vector(f"Mine: {about}"))
         assert match.score == pytest.approx(1.0, abs=0.01)

@@ -119,9 +119,7 @@ def ran_notes(output: str) -> list[str]:
     return [part.partition("    > ")[0].strip() for part in joined.split("note: ")[1:]]
 
 
-def test_a_debugger_stops_in_the_thread_in_which_the_local_cloud_runs_agents(
-    debugger: Callable[..., Debugger],
-) -> None:
+def test_a_debugger_stops_in_the_thread_in_which_the_local_cloud_runs_agents(debugger: Callable[..., Debugger]) -> None:
     @tool
     async def double(number: int) -> int:
         """Double a number."""

@@ -227,11 +227,7 @@ def test_a_tool_that_a_module_of_agents_imports_is_there_for_the_next_turn_too(p
         ("ORDERS = {", "ORDERS = 1 / 0, {", "assistant.py:5: ZeroDivisionError: division by zero"),
         ("ORDERS = {", "ORDERS = = {", "assistant.py:5: SyntaxError: invalid syntax"),
         ("(number: str)", "(number: str, other)", "assistant.py:8: order_status: the parameter other has no type."),
-        (
-            "(number: str)",
-            "(number: Path)",
-            "assistant.py:9: NameError: name 'Path' is not defined",
-        ),
+        ("(number: str)", "(number: Path)", "assistant.py:9: NameError: name 'Path' is not defined"),
     ],
 )
 def test_a_module_that_cannot_be_used_is_reported_and_the_agents_before_go_on(

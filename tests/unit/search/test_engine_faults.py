@@ -183,9 +183,7 @@ async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named
         await put(index, "a")
 
 
-async def test_a_version_that_is_retired_during_a_write_is_read_again(
-    engine: tuple[Scripted, OpenSearchIndex],
-) -> None:
+async def test_a_version_that_is_retired_during_a_write_is_read_again(engine: tuple[Scripted, OpenSearchIndex]) -> None:
     scripted, index = engine
     gone = {"index": {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index"}}}
     scripted.on("/_bulk", (200, {"items": [gone]}), (200, {"items": [{"index": {"status": 201}}]}))

@@ -126,9 +126,7 @@ async def test_everything_else_changes_too(deployment: Deployment) -> None:
     ports = Ports(settings=deployment.current)
     harness = Harness()
     app = create_app(
-        lambda: harness.app,
-        origins=deployment.current.known_origins,
-        mcp=McpAccess(deployment.current.known_origins),
+        lambda: harness.app, origins=deployment.current.known_origins, mcp=McpAccess(deployment.current.known_origins)
     )
     preflight = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:

@@ -11,12 +11,7 @@ from baton.settings.resources import OutsideSettings
 LISTS = {
     "BATON_ALLOWED_HOSTS": ("api.example.com", "*.example.org", "api..example.com", "https://api.example.com"),
     "BATON_TOOL_PACKAGES": ("acme_tools", "shop.tools", "shop-tools", "shop..tools"),
-    "BATON_ALLOWED_ORIGINS": (
-        "https://a.example",
-        "http://localhost:3000",
-        "https://a.example/",
-        "a.example",
-    ),
+    "BATON_ALLOWED_ORIGINS": ("https://a.example", "http://localhost:3000", "https://a.example/", "a.example"),
 }
 """Variable -> two good entries and two bad ones."""
 

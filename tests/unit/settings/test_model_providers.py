@@ -119,11 +119,7 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
             r"BATON_MODEL_PROVIDERS\.a\n",
             "bedrock takes no `keySecret`",
         ),
-        (
-            {"a": {"signed": True, "keySecret": SECRET}},
-            r"BATON_MODEL_PROVIDERS\.a\n",
-            "`signed` takes no `keySecret`",
-        ),
+        ({"a": {"signed": True, "keySecret": SECRET}}, r"BATON_MODEL_PROVIDERS\.a\n", "`signed` takes no `keySecret`"),
         ({"a": GROQ | {"guardrail": "gr:1"}}, r"BATON_MODEL_PROVIDERS\.a\n", "takes no `guardrail`"),
         (
             {"bedrock": {"kind": "bedrock", "guardrail": "gr"}},

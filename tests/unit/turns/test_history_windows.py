@@ -152,9 +152,7 @@ async def test_a_summary_is_made_from_one_read(monkeypatch: pytest.MonkeyPatch) 
     assert '"summary": "word word' in str(prompts(talked, model=LIGHT)[-1][-1].content)
 
 
-async def test_a_summary_is_stored_with_a_message_longer_than_all_that_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_summary_is_stored_with_a_message_longer_than_all_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     talked = harness()
     for number in itertools.count():
         await talk(talked, number)

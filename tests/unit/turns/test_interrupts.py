@@ -17,17 +17,7 @@ from baton.threads.requests.queue_mapping import queued_answer
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness
-from tests.harness.wiki import (
-    answer,
-    answer_and_die,
-    call_results,
-    delete,
-    interrupted,
-    no,
-    readings,
-    wiki,
-    yes,
-)
+from tests.harness.wiki import answer, answer_and_die, call_results, delete, interrupted, no, readings, wiki, yes
 
 
 @pytest.fixture

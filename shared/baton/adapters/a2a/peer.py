@@ -11,14 +11,7 @@ from typing import cast
 import httpx
 from a2a.client import Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
-from a2a.types import (
-    AgentCard,
-    CancelTaskRequest,
-    GetTaskRequest,
-    StreamResponse,
-    SubscribeToTaskRequest,
-    Task,
-)
+from a2a.types import AgentCard, CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError, TaskNotFoundError
 from aws_lambda_powertools import Logger

@@ -53,11 +53,7 @@ class CircuitBreakers:
     """
 
     def __init__(
-        self,
-        *,
-        failures: int = 5,
-        open_seconds: float = 30.0,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, *, failures: int = 5, open_seconds: float = 30.0, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._failures = failures
         self._open_seconds = open_seconds

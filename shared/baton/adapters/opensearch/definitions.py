@@ -123,17 +123,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
     }
 
 
-KEYWORDS = (
-    "tenant",
-    "user",
-    "id",
-    "source_id",
-    "kind",
-    "agent_id",
-    "thread_id",
-    "required_permission",
-    "embedder",
-)
+KEYWORDS = ("tenant", "user", "id", "source_id", "kind", "agent_id", "thread_id", "required_permission", "embedder")
 
 
 def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:

@@ -96,10 +96,7 @@ def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDoc
 
 def chosen_by(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
     """Return the conditions for the scope's documents that ``chosen`` chooses, whatever permission they require."""
-    conditions: list[dict[str, Any]] = [
-        {"term": {"tenant": scope.tenant_id}},
-        {"term": {"user": owner(scope, index)}},
-    ]
+    conditions: list[dict[str, Any]] = [{"term": {"tenant": scope.tenant_id}}, {"term": {"user": owner(scope, index)}}]
     for name in ("agent_id", "thread_id", "source_id"):
         value = getattr(chosen, name)
         if value is not None:

@@ -33,14 +33,7 @@ UNTOLD_SECONDS = 60.0
 """The assumed lifetime, in seconds, of a token whose lifetime is unknown."""
 LONGEST_SECONDS = 3_600.0
 OF_THE_USER = frozenset(
-    {
-        "access_denied",
-        "consent_required",
-        "interaction_required",
-        "invalid_grant",
-        "invalid_request",
-        "login_required",
-    }
+    {"access_denied", "consent_required", "interaction_required", "invalid_grant", "invalid_request", "login_required"}
 )
 """Errors with which an endpoint refuses the user's token. RFC 8693 has ``invalid_request`` for it, others
 ``invalid_grant``."""

@@ -75,12 +75,7 @@ def _public(key: EllipticCurvePrivateKey) -> dict[str, Any]:
     return {**members, "use": "sig", "alg": ALGORITHM, "kid": thumbprint}
 
 
-_PRIVATE = (
-    ec.EllipticCurvePrivateKey,
-    ed25519.Ed25519PrivateKey,
-    ed448.Ed448PrivateKey,
-    rsa.RSAPrivateKey,
-)
+_PRIVATE = (ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey, rsa.RSAPrivateKey)
 
 
 class JwkCardSigner:

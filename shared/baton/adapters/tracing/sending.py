@@ -94,10 +94,7 @@ class RestingExporter(SpanExporter):
         try:
             if self._exporter is None:
                 self._exporter = OTLPSpanExporter(
-                    self._endpoint,
-                    headers=dict(self._headers()),
-                    timeout=self._seconds,
-                    compression=Compression.Gzip,
+                    self._endpoint, headers=dict(self._headers()), timeout=self._seconds, compression=Compression.Gzip
                 )
             if self._exporter.export(spans) is SpanExportResult.SUCCESS:
                 return True

@@ -14,14 +14,7 @@ from typing import Any
 from ag_ui.core import DataSource, ImagePart, TextPart
 from aws_lambda_powertools import Logger
 
-from baton.agents.checks.model_advice import (
-    NO_CALL,
-    NO_IMAGES,
-    NO_SCHEMA,
-    NO_TEXT,
-    NOT_SEEN,
-    advise_on_error,
-)
+from baton.agents.checks.model_advice import NO_CALL, NO_IMAGES, NO_SCHEMA, NO_TEXT, NOT_SEEN, advise_on_error
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.answer_schema import violations
@@ -224,12 +217,7 @@ class ModelProbes:
         if len(used) < calls:
             return answer, None
         prompts.append(
-            Prompt(
-                Role.ASSISTANT,
-                answer.text,
-                tool_calls=answer.calls,
-                provider_parts=answer.finished.provider_parts,
-            )
+            Prompt(Role.ASSISTANT, answer.text, tool_calls=answer.calls, provider_parts=answer.finished.provider_parts)
         )
         for call in answer.calls:
             city = str((call.parsed() or {}).get("city", "")).casefold()

@@ -35,12 +35,7 @@ class CoroutineAgent:
     """One agent's answer by its ``run``. Texts, calls and results go into ``transcript``, and as events to ``emit``."""
 
     def __init__(
-        self,
-        work: AgentWork,
-        assemble: AssemblePrompt,
-        *,
-        content: Content,
-        is_question_judged: bool = False,
+        self, work: AgentWork, assemble: AssemblePrompt, *, content: Content, is_question_judged: bool = False
     ) -> None:
         """``content`` is the question. ``assemble`` makes the agent's prompt for its model."""
         context = work.context

@@ -219,12 +219,7 @@ class CoroutineSteps:
         return convert(step.value)
 
     async def _value(
-        self,
-        position: StepPosition | None,
-        kind: StepKind,
-        about: object,
-        work: StepWork,
-        convert: Convert,
+        self, position: StepPosition | None, kind: StepKind, about: object, work: StepWork, convert: Convert
     ) -> Any:
         return convert((await self._take(position, kind, about, work)).value)
 

@@ -172,11 +172,7 @@ def _transfer_spec(conversation: RunningConversation, target_id: str, reason: st
     target = conversation.describe(target_id)
     about = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {
-        "reason": {
-            "type": "string",
-            "maxLength": MAX_REASON,
-            "description": "Why you hand over, in a few words.",
-        },
+        "reason": {"type": "string", "maxLength": MAX_REASON, "description": "Why you hand over, in a few words."},
         "context_summary": {
             "type": "string",
             "maxLength": MAX_SUMMARY,

@@ -96,10 +96,7 @@ async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_
 @router.get(
     KEYS,
     summary="Read the keys of cards",
-    responses={
-        **KEY_SET,
-        **responses("not_found internal_error store_unavailable"),
-    },
+    responses={**KEY_SET, **responses("not_found internal_error store_unavailable")},
 )
 async def card_keys(app: UseCases) -> Response:
     """Return the public keys with which the signatures of cards are checked. It needs no token."""
@@ -112,10 +109,7 @@ async def card_keys(app: UseCases) -> Response:
 @router.get(
     "/.well-known/jwks.json",
     summary="Read the keys of signatures",
-    responses={
-        **KEY_SET,
-        **responses("not_found store_unavailable"),
-    },
+    responses={**KEY_SET, **responses("not_found store_unavailable")},
 )
 async def signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers check push notifications. It needs no token."""

@@ -201,8 +201,7 @@ class Sender:
         await self._audit_delegation(sending)
         turns = self._app.turns
         turn = BackgroundTurn(
-            lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS),
-            self._caller.request_id,
+            lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS), self._caller.request_id
         )
         quiet = self._caller.timing.first_event_seconds
         return turn.events(until, quiet_seconds=quiet, again=False)
@@ -216,22 +215,14 @@ class Sender:
         if await self._is_known(sending):
             return
         await self._app.run_limits.check(
-            sending.owner,
-            request.thread.id,
-            request.message_id,
-            is_message=isinstance(request, MessageRequest),
+            sending.owner, request.thread.id, request.message_id, is_message=isinstance(request, MessageRequest)
         )
         if isinstance(request, AnswerRequest):
             await self._mark_answer(sending)
             for number, answer in enumerate(request.answers):
                 await self._app.ports.queue.send(
                     sending.owner,
-                    queued_answer(
-                        sending.owner,
-                        request.thread.id,
-                        answer,
-                        request_id=f"{caller.request_id}.{number}",
-                    ),
+                    queued_answer(sending.owner, request.thread.id, answer, request_id=f"{caller.request_id}.{number}"),
                 )
         else:
             if sending.task is None:

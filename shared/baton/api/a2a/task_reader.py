@@ -53,8 +53,7 @@ class TaskReader:
                 )
             return None
         turn, mark = await gather_all(
-            ports.store.get_turn(scope, thread_id, task_id.root),
-            ports.a2a_tasks.get(scope, thread_id, task_id.root),
+            ports.store.get_turn(scope, thread_id, task_id.root), ports.a2a_tasks.get(scope, thread_id, task_id.root)
         )
         if mark is not None and mark.user_id != thread.user_id:
             mark = None

@@ -123,15 +123,7 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
     if mark is not None and (not times or mark.status is MarkStatus.CANCELED or is_waiting):
         times.append(mark.at)
     return A2ATask(
-        task.id,
-        task.user_id,
-        thread,
-        mark,
-        task.messages,
-        state,
-        max(times, default=task.at),
-        task.run_id,
-        task.runs,
+        task.id, task.user_id, thread, mark, task.messages, state, max(times, default=task.at), task.run_id, task.runs
     )
 
 

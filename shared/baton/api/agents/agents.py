@@ -220,23 +220,14 @@ async def get_version(
     ),
 )
 async def roll_back(
-    agent_id: AgentId,
-    body: RollbackRequest,
-    scope: Caller,
-    app: UseCases,
-    request: Request,
-    response: Response,
+    agent_id: AgentId, body: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
 ) -> ServedAgentChange:
     """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
     scope.require(Permission.AGENT_WRITE, WRITE)
     _check_comment(body.comment)
     async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
-            scope,
-            agent_id,
-            body.version,
-            expected=read_expected(request, None),
-            comment=body.comment,
+            scope, agent_id, body.version, expected=read_expected(request, None), comment=body.comment
         )
     return _to_change(response, change)
 

@@ -95,10 +95,7 @@ class FoundKnowledge(WireModel):
     responses=responses("search_unavailable store_unavailable"),
 )
 async def search_knowledge(
-    agent_id: KnowledgeAgentId,
-    caller: Caller,
-    app: UseCases,
-    body: KnowledgeRequest,
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: KnowledgeRequest
 ) -> FoundKnowledge:
     """Return what a turn of the caller's would find in the agent's documents, without a turn.
 
@@ -108,7 +105,5 @@ async def search_knowledge(
     check_query(body.query)
     knowledge = await try_knowledge(app.knowledge.search, caller, agent, body.query, limit=body.limit)
     return FoundKnowledge(
-        items=[KnowledgeItem.found(chunk) for chunk in knowledge.chunks],
-        next_cursor=None,
-        note=knowledge.words_only,
+        items=[KnowledgeItem.found(chunk) for chunk in knowledge.chunks], next_cursor=None, note=knowledge.words_only
     )

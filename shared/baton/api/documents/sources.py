@@ -19,10 +19,7 @@ SourceId = Annotated[str, Path(description="The source's id.", max_length=64, ex
 
 
 @router.post(
-    "",
-    summary="Add a source",
-    status_code=201,
-    responses=responses("source_conflict source_refused store_unavailable"),
+    "", summary="Add a source", status_code=201, responses=responses("source_conflict source_refused store_unavailable")
 )
 async def add_source(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: SentSourceRequest
@@ -56,10 +53,7 @@ async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Ca
 
 
 @router.post(
-    "/{source_id}/refresh",
-    summary="Refresh a source",
-    status_code=202,
-    responses=responses("store_unavailable"),
+    "/{source_id}/refresh", summary="Refresh a source", status_code=202, responses=responses("store_unavailable")
 )
 async def refresh_source(
     agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases

@@ -14,10 +14,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse
 
 SWAGGER_UI = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
-FILES = {
-    "swagger-ui.js": "swagger-ui-bundle.min.js",
-    "swagger-ui.css": "swagger-ui.min.css",
-}
+FILES = {"swagger-ui.js": "swagger-ui-bundle.min.js", "swagger-ui.css": "swagger-ui.min.css"}
 """The files of the page by name: Swagger UI as Powertools ships it, so that no other host is needed."""
 POLICY = (
     "default-src 'none'; script-src 'self' {script}; style-src 'self'; img-src 'self' data:;"

@@ -22,11 +22,7 @@ PEEKED_BYTES = 16 * 1024
 logging.getLogger("mcp.server").setLevel(logging.ERROR)
 
 
-BAD_ID = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {"code": -32600, "message": "id must be a string or a whole number."},
-}
+BAD_ID = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "id must be a string or a whole number."}}
 
 
 class McpExchange(Response):

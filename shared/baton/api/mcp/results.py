@@ -27,11 +27,7 @@ FORM: dict[str, Any] = {
 }
 """The form of an approval."""
 _APART = "\n\n"
-STATES = {
-    OutcomeType.SUCCESS: "completed",
-    OutcomeType.CANCELLED: "cancelled",
-    OutcomeType.INTERRUPT: "input_required",
-}
+STATES = {OutcomeType.SUCCESS: "completed", OutcomeType.CANCELLED: "cancelled", OutcomeType.INTERRUPT: "input_required"}
 
 
 def result_of(finished: FinishedRun) -> types.CallToolResult:

@@ -16,10 +16,7 @@ PAGE = 100
 INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "message": {
-            "type": "string",
-            "description": "What to say to the agent. Required unless `answer` is given.",
-        },
+        "message": {"type": "string", "description": "What to say to the agent. Required unless `answer` is given."},
         "thread_id": {
             "type": "string",
             "description": "The conversation to continue: `thread_id` of an earlier result. Leave it out to begin one.",

@@ -50,11 +50,7 @@ async def list_episodes(
 
 @router.get("/{episode_id:uuid}", summary="Read an episode", responses=responses("not_found"))
 async def get_episode(
-    episode_id: EpisodeId,
-    caller: Caller,
-    app: UseCases,
-    limit: MessageLimit = 200,
-    cursor: Cursor = None,
+    episode_id: EpisodeId, caller: Caller, app: UseCases, limit: MessageLimit = 200, cursor: Cursor = None
 ) -> EpisodeWithMessages:
     """Return one of the caller's episodes with its last messages and the tool calls of their runs.
 

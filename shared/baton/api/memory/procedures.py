@@ -164,9 +164,7 @@ async def get_procedure(
     f"{PROCEDURE}/SKILL.md",
     summary="Export a procedure",
     response_class=Response,
-    responses={
-        200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}},
-    },
+    responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}}},
 )
 async def export_procedure(
     agent: Agent,

@@ -81,13 +81,7 @@ async def _filters(
     ] = None,
 ) -> AuditFilters:
     """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""
-    fields = {
-        "action": action,
-        "outcome": outcome,
-        "user_id": user_id,
-        "thread_id": thread_id,
-        "agent_id": agent_id,
-    }
+    fields = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id, "agent_id": agent_id}
     return AuditFilters({name: value for name, value in fields.items() if value is not None}, *period(since, until))
 
 

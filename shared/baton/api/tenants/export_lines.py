@@ -98,10 +98,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
         ExportKind.TOOL_CALL: lambda call: ServedToolCallRecord.of(call).wire(),
         ExportKind.TASK: lambda task: ServedTask.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
-        ExportKind.WORKFLOW: lambda workflow: {
-            **resumable_workflow(describe, workflow).wire(),
-            "data": workflow.data,
-        },
+        ExportKind.WORKFLOW: lambda workflow: {**resumable_workflow(describe, workflow).wire(), "data": workflow.data},
         ExportKind.SKILL: lambda skill: ServedProcedure.from_record(skill).wire(),
         ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
         ExportKind.AUDIT: lambda record: ServedAuditRecord.of(record).wire(),

@@ -46,12 +46,7 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
         upload=upload,
         part={
             "type": "image" if media_type.kind == "image" else "document",
-            "source": {
-                "type": "file",
-                "value": upload.file_id,
-                "provider": FILE_PROVIDER,
-                "mimeType": str(media_type),
-            },
+            "source": {"type": "file", "value": upload.file_id, "provider": FILE_PROVIDER, "mimeType": str(media_type)},
             "metadata": {"name": file.name, "size": file.size},
         },
     )

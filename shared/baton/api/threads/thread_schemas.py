@@ -42,8 +42,7 @@ class ServedThread(WireModel):
     cost: float | None = COST
     run: ServedRun | None
     interrupts: list[dict[str, Any]] = Field(
-        description="Open interrupts as AG-UI has them: approvals, and results of the client's tools.",
-        examples=[[]],
+        description="Open interrupts as AG-UI has them: approvals, and results of the client's tools.", examples=[[]]
     )
     last_error: str | None = Field(
         description="The code of the last error that a turn has ended with; null if none has.", examples=[None]

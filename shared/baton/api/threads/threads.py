@@ -47,8 +47,7 @@ MAX_READS = 10
 router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
 ParentThreadId = Annotated[
-    str | None,
-    Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID]),
+    str | None, Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID])
 ]
 ProtocolVersion = Annotated[
     str | None,
@@ -333,11 +332,7 @@ async def _feedback_on(
 
 
 async def _with_downloads(
-    app: App,
-    scope: Scope,
-    thread: ThreadRecord,
-    message: StoredMessage,
-    feedback: Mapping[str, Feedback],
+    app: App, scope: Scope, thread: ThreadRecord, message: StoredMessage, feedback: Mapping[str, Feedback]
 ) -> Message:
     """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
     served = Message.from_record(message, feedback.get(message.id))

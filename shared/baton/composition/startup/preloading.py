@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-HTTP_MODULES = (
-    "anyio._backends._asyncio",
-    "anyio.streams.memory",
-    "anyio.streams.stapled",
-    "anyio.streams.tls",
-)
+HTTP_MODULES = ("anyio._backends._asyncio", "anyio.streams.memory", "anyio.streams.stapled", "anyio.streams.tls")
 """Modules that FastAPI and the HTTP clients load when they first run."""
 
 MODEL_MODULES = ("h11", "httpcore2", "truststore")

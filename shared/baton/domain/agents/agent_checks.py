@@ -98,10 +98,7 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
     ):
         if len(listed) > most:
             yield Problem((field,), f"a tenant's agent has at most {most}")
-    for field, triggers in (
-        ("triggers", definition.triggers),
-        ("triggers_in_session", definition.triggers_in_session),
-    ):
+    for field, triggers in (("triggers", definition.triggers), ("triggers_in_session", definition.triggers_in_session)):
         for index, trigger in enumerate(triggers):
             if pattern_size(trigger) > MAX_PATTERN_SIZE:
                 yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")

@@ -6,11 +6,7 @@ import json
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import (
-    Field,
-    StringConstraints,
-    field_validator,
-)
+from pydantic import Field, StringConstraints, field_validator
 
 from baton.domain.definition import Definition
 

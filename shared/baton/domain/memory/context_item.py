@@ -105,8 +105,7 @@ class ContextItem(Recorded):
         examples=[2],
     )
     source: ContextSource | None = Field(
-        default=None,
-        description="Its origin; null for procedures written by hand, and for texts of an agent's file.",
+        default=None, description="Its origin; null for procedures written by hand, and for texts of an agent's file."
     )
 
     @classmethod

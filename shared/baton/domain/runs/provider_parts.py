@@ -45,11 +45,7 @@ class ProviderParts:
 
     @classmethod
     def of(
-        cls,
-        origin: str,
-        replay: Replay,
-        parts: Sequence[Mapping[str, Any]],
-        withheld: Mapping[str, Any] | None = None,
+        cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]], withheld: Mapping[str, Any] | None = None
     ) -> ProviderParts | None:
         """Return the parts. ``withheld`` are further fields of the answer, which are kept if they are small.
 

@@ -94,11 +94,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         episode,
         MESSAGE,
         message.id,
-        {
-            TURN: with_neighbours(0, 0),
-            PAIR: with_neighbours(1, 0),
-            WINDOW: with_neighbours(AROUND, AROUND),
-        },
+        {TURN: with_neighbours(0, 0), PAIR: with_neighbours(1, 0), WINDOW: with_neighbours(AROUND, AROUND)},
         text=message.text,
         at=message.timestamp,
         agent_id=message.agent_id,

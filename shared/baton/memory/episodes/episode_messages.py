@@ -58,8 +58,7 @@ class EpisodeMessages:
                 redacted = held.redacted if held is not None else await self._redacted(scope, thread, messages)
                 yield [
                     replace(
-                        _episode_message(message, redacted.get(message.ordinal)),
-                        is_filtered=message.run_id in filtered,
+                        _episode_message(message, redacted.get(message.ordinal)), is_filtered=message.run_id in filtered
                     )
                     for message in messages
                 ]

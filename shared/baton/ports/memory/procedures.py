@@ -161,14 +161,7 @@ class PrivateSkills(Protocol):
         ...
 
     async def share(
-        self,
-        scope: Scope,
-        agent_id: str,
-        skill_id: str,
-        version: int,
-        decision: SkillDecision,
-        *,
-        replaces: int | None,
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
         """Save the content of a skill as an approved version of its agent, made by the user who shares it.
 

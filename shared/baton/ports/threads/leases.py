@@ -205,12 +205,7 @@ class Leases(Protocol):
         ...
 
     async def select(
-        self,
-        lease: Lease,
-        *,
-        last_seq: int,
-        conversation: ConversationState,
-        windows: tuple[HistoryWindow, ...],
+        self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         """Make the branch of ``lease.thread.segments`` the one that continues, and release the lease, in one write."""
         ...

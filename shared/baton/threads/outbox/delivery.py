@@ -162,12 +162,7 @@ async def announce(
 ) -> None:
     """Deliver events outside a run, which are all in the log, to the thread's connections and to ``subscriber``."""
     delivery = Delivery(
-        lease.scope,
-        lease.thread_id,
-        live=live,
-        connections=connections,
-        clock=clock,
-        lease_until=lambda: lease.until,
+        lease.scope, lease.thread_id, live=live, connections=connections, clock=clock, lease_until=lambda: lease.until
     )
     try:
         with contextlib.suppress(BatonError):  # clients that miss them read them in the log

@@ -68,8 +68,7 @@ class EventLog:
         oldest, text = self._unlogged_since, self._text_since if self.is_read else None
         seconds = PIECE_SECONDS if self._has_pieces else FIRST_PIECE_SECONDS
         return min(
-            oldest + MAX_SECONDS if oldest is not None else math.inf,
-            text + seconds if text is not None else math.inf,
+            oldest + MAX_SECONDS if oldest is not None else math.inf, text + seconds if text is not None else math.inf
         )
 
     def number(self, event: BaseEvent) -> Event:

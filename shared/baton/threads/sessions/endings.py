@@ -84,9 +84,7 @@ class Endings:
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
         base_events = await self.conversations.events_of_change(
-            scope,
-            thread,
-            ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data),
+            scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
         )
         bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed.episode_id)]
         events, last_seq = await log_outside_run(self.log, lease, bodies)

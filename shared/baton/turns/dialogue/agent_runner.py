@@ -252,12 +252,7 @@ class AgentRunner:
         )
 
     def _work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
-        own = BuiltinTools(
-            self._tracker,
-            self._attempt.scope,
-            self._services.clock,
-            self._conversations.check_skill,
-        )
+        own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.check_skill)
         return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
 
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:

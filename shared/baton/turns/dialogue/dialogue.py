@@ -148,10 +148,7 @@ def make_start_event(attempt: Attempt) -> BaseEvent:
 
 
 def add_results(
-    transcript: Transcript,
-    agent: AgentDefinition,
-    answered: PendingInterrupts,
-    journal: Mapping[str, ToolCallRecord],
+    transcript: Transcript, agent: AgentDefinition, answered: PendingInterrupts, journal: Mapping[str, ToolCallRecord]
 ) -> None:
     """Add a result for each call that was waiting, for a run that ends before it has said anything.
 

@@ -253,13 +253,7 @@ class HandoffEvents:
         self._attempt.emit(text_content(message_id, text))
         self._attempt.emit(text_end(message_id, sources))
         transcript.add_answer(
-            message_id,
-            agent,
-            text,
-            source=source,
-            is_structured=is_structured,
-            refused_by=refused_by,
-            sources=sources,
+            message_id, agent, text, source=source, is_structured=is_structured, refused_by=refused_by, sources=sources
         )
         self._has_spoken = True
 

@@ -277,11 +277,7 @@ class RemoteAgentRunner:
         """Record in the audit log that a message was sent to a remote agent, with its outcome."""
         context = self._context
         outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
-        detail: dict[str, Any] = {
-            "agentId": self._agent.id,
-            "handoffId": self._handoff.id,
-            "runId": context.run.run_id,
-        }
+        detail: dict[str, Any] = {"agentId": self._agent.id, "handoffId": self._handoff.id, "runId": context.run.run_id}
         if self._not_passed_on:
             detail["notPassedOn"] = count_by_type(self._not_passed_on)
         context.writes.add(

@@ -78,13 +78,7 @@ def whole_tail() -> list[dict[str, Any]]:
         {"type": "TEXT_MESSAGE_START", "messageId": MESSAGE_ID, "role": "assistant", "name": "Assistant"},
         *spans(*range(0, 12 * step, step), len(ANSWER)),
         {"type": "TEXT_MESSAGE_END", "messageId": MESSAGE_ID, "metadata": {"sources": []}},
-        {
-            "type": "RUN_FINISHED",
-            "threadId": THREAD,
-            "runId": RUN,
-            "outcome": {"type": "success"},
-            "usage": [USAGE],
-        },
+        {"type": "RUN_FINISHED", "threadId": THREAD, "runId": RUN, "outcome": {"type": "success"}, "usage": [USAGE]},
     ]
 
 

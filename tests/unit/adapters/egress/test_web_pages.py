@@ -159,10 +159,7 @@ async def test_private_addresses_are_refused_whatever_they_are_called(site: Site
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [
-        (html(b"x" * (LIMIT + 1)), "more than 1000 bytes"),
-        (html(b"x", "Content-Encoding: gzip"), "answers compressed"),
-    ],
+    [(html(b"x" * (LIMIT + 1)), "more than 1000 bytes"), (html(b"x", "Content-Encoding: gzip"), "answers compressed")],
 )
 async def test_what_is_too_much_is_not_read(site: Site, answer: Answer, expected: str) -> None:
     site.answers["/a"] = answer

@@ -67,10 +67,7 @@ async def test_system_messages_come_first_and_notes_are_the_users(bedrock: Scrip
     )
     assert bedrock.body["system"] == [{"text": "Be brief."}, {"text": "It is Thursday."}]
     [message] = bedrock.body["messages"]
-    assert [block["text"] for block in message["content"]] == [
-        "Hello",
-        "<system-note>\nAnswer now.\n</system-note>",
-    ]
+    assert [block["text"] for block in message["content"]] == ["Hello", "<system-note>\nAnswer now.\n</system-note>"]
 
 
 async def test_results_of_one_answer_are_one_message_of_the_user(bedrock: ScriptedBedrock) -> None:

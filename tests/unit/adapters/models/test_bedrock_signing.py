@@ -108,12 +108,7 @@ class Issued:
     def _issue(self) -> dict[str, str]:
         self._number += 1
         expiry = datetime.now(UTC) + self.lasts
-        return {
-            "access_key": f"AKID{self._number}",
-            "secret_key": "s",
-            "token": "t",
-            "expiry_time": expiry.isoformat(),
-        }
+        return {"access_key": f"AKID{self._number}", "secret_key": "s", "token": "t", "expiry_time": expiry.isoformat()}
 
 
 def _as_boto3_sends(session: boto3.session.Session, model: str) -> tuple[str, dict[str, str], bytes]:

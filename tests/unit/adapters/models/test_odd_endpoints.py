@@ -13,13 +13,7 @@ import pytest
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import (
-    Finished,
-    FinishReason,
-    Prompt,
-    ReasoningDelta,
-    ToolSpec,
-)
+from baton.ports.agents.chat_model import Finished, FinishReason, Prompt, ReasoningDelta, ToolSpec
 from tests.unit.adapters.models.chat_endpoint import Endpoint, Stream, ask, body, chunk, sse, text
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})

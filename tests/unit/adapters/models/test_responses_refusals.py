@@ -280,11 +280,7 @@ async def test_what_may_pass_is_tried_again_before_the_first_word(answer: Any) -
 
 
 @pytest.mark.parametrize(
-    ("answer", "meant"),
-    [
-        (failed("server_error"), ModelUnavailable),
-        (failed("rate_limit_exceeded"), ModelRateLimited),
-    ],
+    ("answer", "meant"), [(failed("server_error"), ModelUnavailable), (failed("rate_limit_exceeded"), ModelRateLimited)]
 )
 async def test_nothing_is_tried_again_after_the_first_word(answer: list[Event], meant: type[ModelError]) -> None:
     endpoint = Endpoint([*streamed(message("Half ")), *answer])

@@ -90,8 +90,7 @@ async def test_settings_are_sent_in_their_fields_and_those_that_the_model_refuse
 
 
 @pytest.mark.parametrize(
-    ("model", "effort", "most"),
-    [("gpt-6-sol", None, 4_200), ("gpt-6-sol", "none", 200), ("gpt-5", "low", 4_200)],
+    ("model", "effort", "most"), [("gpt-6-sol", None, 4_200), ("gpt-6-sol", "none", 200), ("gpt-5", "low", 4_200)]
 )
 async def test_short_answers_have_room_for_thinking(model: str, effort: str | None, most: int) -> None:
     body = await asked(model=model, max_output_tokens=200, reasoning_effort=effort)
@@ -149,11 +148,7 @@ async def test_attachments_are_parts_of_the_users_message() -> None:
             [
                 {"type": "input_text", "text": "What is this?"},
                 {"type": "input_image", "image_url": f"data:image/png;base64,{encoded}", "detail": "auto"},
-                {
-                    "type": "input_file",
-                    "filename": "document.pdf",
-                    "file_data": f"data:application/pdf;base64,{pdf}",
-                },
+                {"type": "input_file", "filename": "document.pdf", "file_data": f"data:application/pdf;base64,{pdf}"},
             ]
         )
     ]
@@ -161,12 +156,7 @@ async def test_attachments_are_parts_of_the_users_message() -> None:
 
 # Tools
 
-STRICT = {
-    "type": "object",
-    "properties": {"x": {"type": "number"}},
-    "required": ["x"],
-    "additionalProperties": False,
-}
+STRICT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"], "additionalProperties": False}
 
 
 @pytest.mark.parametrize(

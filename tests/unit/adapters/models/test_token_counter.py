@@ -30,8 +30,7 @@ def tiktokens_own(tmp_path_factory: pytest.TempPathFactory) -> tiktoken.Encoding
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"),
-    [("", 0), ("hello world", 2), ("<|endoftext|>", 7), ("こんにちは", 1), ("🙂", 1), ("\ud800", 1)],
+    ("text", "tokens"), [("", 0), ("hello world", 2), ("<|endoftext|>", 7), ("こんにちは", 1), ("🙂", 1), ("\ud800", 1)]
 )
 def test_known_counts(text: str, tokens: int) -> None:
     assert COUNTER.count(text) == tokens

@@ -88,9 +88,7 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
         ("JSONRPC", "0.3.0", reported["url"]),
         ("HTTP+JSON", "1.0", f"{reported['url']}/v1"),
     ]
-    assert reported["additionalInterfaces"] == [
-        {"url": reported["url"], "transport": "JSONRPC"},
-    ]
+    assert reported["additionalInterfaces"] == [{"url": reported["url"], "transport": "JSONRPC"}]
     assert [skill["id"] for skill in reported["skills"]] == ["assistant", "desk"]
     assert reported["capabilities"]["streaming"] is True
     assert reported["capabilities"]["pushNotifications"] is True

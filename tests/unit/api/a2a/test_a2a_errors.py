@@ -312,9 +312,7 @@ VALUES = JSON | st.sampled_from(
     ["user", "ROLE_USER", "text", "data", "file", "m-1", "550e8400-e29b-41d4-a716-446655440000"]
 )
 OBJECTS = st.recursive(
-    VALUES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5),
-    max_leaves=15,
+    VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5), max_leaves=15
 )
 PARTS = st.lists(
     st.fixed_dictionaries({}, optional=dict.fromkeys(("kind", "text", "data", "file"), OBJECTS)), max_size=3
@@ -325,8 +323,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 PARAMS = OBJECTS | st.fixed_dictionaries({"message": MESSAGES}, optional={"configuration": OBJECTS})
 CALLS = st.fixed_dictionaries(
-    {"jsonrpc": st.just("2.0") | JSON, "method": METHODS | JSON},
-    optional={"id": JSON, "params": PARAMS},
+    {"jsonrpc": st.just("2.0") | JSON, "method": METHODS | JSON}, optional={"id": JSON, "params": PARAMS}
 )
 BODIES = st.binary(max_size=60) | JSON.map(json.dumps).map(str.encode) | CALLS.map(json.dumps).map(str.encode)
 

@@ -218,10 +218,7 @@ SECRET = {"secret": "baton/model-key"}
             "tools.0.type: functions of the deployment",
         ),
         ({"tools": [{"type": "openapi", "spec": "assistant.yaml", "operationId": "x"}]}, "tools.0.spec: must be a URL"),
-        (
-            {"tools": [{"type": "openapi", "spec": "file:///etc/passwd", "operationId": "x"}]},
-            "absolute https URL",
-        ),
+        ({"tools": [{"type": "openapi", "spec": "file:///etc/passwd", "operationId": "x"}]}, "absolute https URL"),
         ({"tools": [TOOL | {"url": "http://169.254.169.254/latest"}]}, "tools.0.url: must be an https URL"),
         ({"main": False, "remote": {"cardUrl": "http://10.0.0.1/card"}}, "remote.cardUrl: String should match"),
         ({"model": {"name": "the-most-expensive"}}, "model.name: this deployment offers: light-model, test-model"),
@@ -234,10 +231,7 @@ SECRET = {"secret": "baton/model-key"}
             "model.extra: fields of requests are for the agents",
         ),
         ({"tools": [TOOL | {"name": f"t{index}"} for index in range(21)]}, "tools: a tenant's agent has at most 20"),
-        (
-            {"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]},
-            "triggers: a tenant's agent has at most 10 patterns",
-        ),
+        ({"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]}, "triggers: a tenant's agent has at most 10 patterns"),
         ({"triggers": ["((a{1,100}){1,100}){1,100}"]}, "triggers.0: the pattern"),
         ({"triggers": ["(a|b|[c-z]{1,9}){1,60}x[0-9]{1,900}y"]}, "triggers.0: the pattern stands for too much"),
         (
@@ -504,9 +498,7 @@ IDS = ("tutor", "maths", "physics")
         max_size=10,
     )
 )
-async def test_an_agent_exists_for_its_tenant_only(
-    changes: list[tuple[str, str, str, str]],
-) -> None:
+async def test_an_agent_exists_for_its_tenant_only(changes: list[tuple[str, str, str, str]]) -> None:
     authors = Authors(Served())
     model: dict[str, dict[str, str]] = {tenant: {} for tenant in TENANTS}
     for number, (tenant, action, agent_id, other) in enumerate(changes):

@@ -110,11 +110,7 @@ async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
         ({"kind": "sitemap"}, "invalid_request", "A source of the kind sitemap has url"),
         (SITEMAP | {"prefix": "s3://manuals/acme/"}, "invalid_request", "A source of the kind sitemap has url"),
         ({"kind": "urls", "urls": []}, "invalid_request", "urls must hold"),
-        (
-            {"kind": "urls", "urls": [f"https://docs.example.com/{n}" for n in range(101)]},
-            "invalid_request",
-            "urls: ",
-        ),
+        ({"kind": "urls", "urls": [f"https://docs.example.com/{n}" for n in range(101)]}, "invalid_request", "urls: "),
         ({"kind": "urls", "urls": [7]}, "invalid_request", "urls[0]: "),
         (SITEMAP | {"url": "file:///etc/passwd"}, "invalid_request", "Addresses must be"),
         (SITEMAP | {"url": "https://docs.example.com/ a"}, "invalid_request", "Addresses must be"),

@@ -75,8 +75,7 @@ async def test_several_questions_are_answered_one_by_one(served: McpServed) -> N
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [{}, {"comment": "Whatever you think."}, {"approved": "yes"}, {"approved": None}, {"interrupt_id": 1}],
+    "answer", [{}, {"comment": "Whatever you think."}, {"approved": "yes"}, {"approved": None}, {"interrupt_id": 1}]
 )
 async def test_an_answer_that_decides_nothing_permits_nothing(served: McpServed, answer: Json) -> None:
     async with served.client() as client:

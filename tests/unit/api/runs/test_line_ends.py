@@ -57,10 +57,7 @@ def harness(*agent: Any) -> Harness:
     return made
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [run, replay, stream_of_a2a, stream_of_a2a_over_http, call_over_mcp, export_of_a_user],
-)
+@pytest.mark.parametrize("ask", [run, replay, stream_of_a2a, stream_of_a2a_over_http, call_over_mcp, export_of_a_user])
 async def test_a_line_stays_whole_for_clients_that_split_at_line_ends_of_unicode(ask: Ask) -> None:
     answer = await ask()
     assert answer.status_code == 200, answer.text

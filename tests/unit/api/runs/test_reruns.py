@@ -142,10 +142,7 @@ async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(ser
     await served.harness.say("m1", QUESTION, time_zone="Asia/Tokyo")
     served.harness.clock.advance(86_400)
     made = await served.ran()
-    assert sent(made["context"])[-2:] == [
-        ("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."),
-        ("user", QUESTION),
-    ]
+    assert sent(made["context"])[-2:] == [("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."), ("user", QUESTION)]
 
 
 async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed() -> None:

@@ -30,8 +30,7 @@ async def test_a_denial_is_audited_with_the_permission_that_was_missing(
 
 
 @pytest.mark.parametrize(
-    ("path", "permission"),
-    [("/threads", "thread:read_all"), ("/agents/librarian", "archive:read")],
+    ("path", "permission"), [("/threads", "thread:read_all"), ("/agents/librarian", "archive:read")]
 )
 async def test_what_is_permitted_and_nobody_elses_is_not_audited(served: Served, path: str, permission: str) -> None:
     assert (await served.get(path, permission)).status_code == 200

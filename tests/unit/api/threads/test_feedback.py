@@ -71,12 +71,7 @@ async def test_feedback_is_audited_and_counted_once_without_what_the_comment_say
     assert {metric.value: number for metric, number in counts.items()} == {"AnswersRatedDown": 1}
     (outcome, detail), (withdrawn, _) = audited(served)
     assert (outcome, withdrawn) == ("down", "withdrawn")
-    assert detail == {
-        "messageId": message_id,
-        "runId": detail["runId"],
-        "agentId": "assistant",
-        "hasComment": True,
-    }
+    assert detail == {"messageId": message_id, "runId": detail["runId"], "agentId": "assistant", "hasComment": True}
 
 
 async def test_feedback_belongs_to_its_answer_on_whatever_branch() -> None:

@@ -54,12 +54,7 @@ async def test_open_connections_learn_of_a_new_title() -> None:
         await rename(served, "Lisbon")
     reported = [json.loads(frame) for frame in harness.connections.frames["c-1"]]
     assert reported == [
-        {
-            "type": "CUSTOM",
-            "name": "thread_title",
-            "value": {"title": "Lisbon"},
-            "metadata": {"threadId": thread_id},
-        }
+        {"type": "CUSTOM", "name": "thread_title", "value": {"title": "Lisbon"}, "metadata": {"threadId": thread_id}}
     ]
     assert harness.connections.frames["c-2"] == []  # its token has expired
 

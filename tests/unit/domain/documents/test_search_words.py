@@ -55,9 +55,4 @@ def test_a_question_typed_otherwise_has_words_of_the_text_in_every_script(name: 
 
 def test_scripts_without_spaces_have_signs_and_pairs() -> None:
     assert index_words("大阪7") == ["大", "大阪", "阪", "7"]
-    assert index_words("부산에서") == [
-        "부산에서",
-        "부산",
-        "산에",
-        "에서",
-    ]
+    assert index_words("부산에서") == ["부산에서", "부산", "산에", "에서"]

@@ -99,10 +99,7 @@ def test_a_handoff_is_declared_by_the_targets_id_alone() -> None:
         ({"triggers": ["x"] * 51}, "at most 50"),
         ({"exit_words": {"en": ["!"]}}, "exit word"),
         ({"exit_words": {"English": ["exit"]}}, "pattern"),
-        (
-            {"workflow": FIELDS, "remote": {"card_url": "https://a.example.com"}},
-            "keeps its workflow to itself",
-        ),
+        ({"workflow": FIELDS, "remote": {"card_url": "https://a.example.com"}}, "keeps its workflow to itself"),
     ],
 )
 def test_what_is_wrong_is_refused(fields: dict[str, Any], expected: str) -> None:

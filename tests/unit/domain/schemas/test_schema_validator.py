@@ -135,10 +135,7 @@ ENDLESS: dict[str, tuple[Any, Any]] = {
     "unknown keywords": ({"items": {f"x{number}": 1 for number in range(10_000)}}, list(range(10_000))),
     "many properties": ({"items": {"properties": {f"p{n}": {} for n in range(1_000)}}}, [{}] * 9_000),
     "many required": ({"items": {"anyOf": [{"required": [f"p{n}" for n in range(1_000)]}]}}, [{}] * 9_000),
-    "patterns of names": (
-        {"patternProperties": {f"^x{n}": {} for n in range(300)}},
-        {f"k{n}": 1 for n in range(999)},
-    ),
+    "patterns of names": ({"patternProperties": {f"^x{n}": {} for n in range(300)}}, {f"k{n}": 1 for n in range(999)}),
     "a heavy pattern": ({"pattern": ".*a.{900}z$"}, "ab" * 50_000),
     "heavy patterns": ({"allOf": [{"pattern": f"[ab]*a[ab]{{{400 + n}}}z"} for n in range(99)]}, "ab" * 5_000),
     "contains": ({"allOf": [{"contains": {"const": -1}}] * 900}, list(range(10_000))),

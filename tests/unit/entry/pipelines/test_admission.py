@@ -170,9 +170,7 @@ async def test_the_end_of_a_run_succeeds_though_the_next_one_does_not_begin() ->
 
 async def test_many_that_start_at_once_stay_within_the_limits() -> None:
     runs = Runs(at_once=5, of_tenant=3)
-    await asyncio.gather(
-        *(runs.admission.start(run_of(f"t{number % 4}", f"s{number}")) for number in range(100)),
-    )
+    await asyncio.gather(*(runs.admission.start(run_of(f"t{number % 4}", f"s{number}")) for number in range(100)))
     assert len(runs.begun) == 5
     while runs.in_progress:
         for run in runs.in_progress:
@@ -184,9 +182,7 @@ async def test_many_that_start_at_once_stay_within_the_limits() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30)), max_size=60),
-    st.integers(1, 4),
-    st.integers(1, 4),
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30)), max_size=60), st.integers(1, 4), st.integers(1, 4)
 )
 async def test_every_run_begins_once_within_the_limits_and_in_its_tenants_order(
     steps: list[tuple[str, int]], at_once: int, of_tenant: int

@@ -52,10 +52,7 @@ async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) ->
 
 @pytest.mark.parametrize(
     "calls",
-    [
-        CALLS[:2],
-        (call("crm_find", customer="A"), call("crm_find", 1, customer="B"), call("crm_find", 2, customer="C")),
-    ],
+    [CALLS[:2], (call("crm_find", customer="A"), call("crm_find", 1, customer="B"), call("crm_find", 2, customer="C"))],
     ids=["too few calls", "one tool only"],
 )
 async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:

@@ -225,12 +225,7 @@ TENANTS = ("acme", "globex", "initech")
 
 
 @settings(max_examples=examples(10))
-@given(
-    changes=st.lists(
-        st.tuples(st.sampled_from(TENANTS), st.sampled_from(IDS), st.booleans()),
-        max_size=5,
-    )
-)
+@given(changes=st.lists(st.tuples(st.sampled_from(TENANTS), st.sampled_from(IDS), st.booleans()), max_size=5))
 async def test_a_tenants_agents_are_no_others_main_agents_targets_or_sub_agents(
     changes: list[tuple[str, str, bool]],
 ) -> None:

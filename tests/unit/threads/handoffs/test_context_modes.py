@@ -159,21 +159,10 @@ async def test_calls_of_other_agents_are_hidden(mode: str) -> None:
     assert not any(prompt.tool_calls or prompt.role.value == "tool" for prompt in harness.model.asked[-1].prompts)
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        "recent",
-        "full",
-        "forked",
-    ],
-)
+@pytest.mark.parametrize("mode", ["recent", "full", "forked"])
 async def test_calls_of_other_agents_are_written_as_text_where_the_handoff_shows_them(mode: str) -> None:
     harness = await looked(context_mode=mode, show_tool_calls=True)
-    granted = [
-        ("user", "How many?"),
-        ("assistant", f"One moment.\n{CALLED}"),
-        ("assistant", "There are three."),
-    ]
+    granted = [("user", "How many?"), ("assistant", f"One moment.\n{CALLED}"), ("assistant", "There are three.")]
     assert await handed_over(harness) == [SYSTEM, *granted, PLEASE]
     assert await next_context(harness) == [SYSTEM, *granted, *LATER]
     assert not any(prompt.tool_calls or prompt.role.value == "tool" for prompt in harness.model.asked[-1].prompts)

@@ -269,10 +269,7 @@ async def test_a_workflow_whose_state_is_gone_begins_again_and_keeps_what_was_co
     define(harness, changed(MAKER, workflow={"name": "making", "title": "your {name}", "states": states}))
     turn = await harness.say("m3", "Go on")
 
-    assert texts(turn)[0] == (
-        "Maker",
-        "The steps have changed since you were last here, so we go on with Asking.",
-    )
+    assert texts(turn)[0] == ("Maker", "The steps have changed since you were last here, so we go on with Asking.")
     state = await harness.state()
     assert (state["workflow"]["state"], state["workflow"]["steps"]) == ("ASK", 2)
     workflow = await harness.workflows.find(harness.ada, state["workflow"]["id"])

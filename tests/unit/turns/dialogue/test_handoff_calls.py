@@ -142,12 +142,7 @@ async def test_advancing_and_returning_in_one_answer_does_both() -> None:
 
 
 async def test_a_user_who_is_with_a_specialist_that_never_returns_can_always_leave() -> None:
-    harness = HandoffHarness(
-        transfer(
-            "helper",
-        ),
-        return_expected=False,
-    )
+    harness = HandoffHarness(transfer("helper"), return_expected=False)
     await harness.say()
     for number in range(5):
         await harness.say(f"again {number}", "Let me go back to the assistant, please")

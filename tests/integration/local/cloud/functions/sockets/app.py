@@ -12,9 +12,7 @@ sqs = boto3.client("sqs")
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     request = event["requestContext"]
-    table.put_item(
-        Item={"PK": request["connectionId"], "SK": request["eventType"], "event": json.dumps(event)},
-    )
+    table.put_item(Item={"PK": request["connectionId"], "SK": request["eventType"], "event": json.dumps(event)})
     if request["eventType"] == "CONNECT":
         if (event.get("queryStringParameters") or {}).get("connect") == "refuse":
             return {"statusCode": 418, "body": "teapot"}
