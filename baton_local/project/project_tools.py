@@ -76,7 +76,7 @@ def _imported(folder: Path) -> dict[str, ModuleType]:
     within = f"{folder.absolute()}{os.sep}"
     return {
         name: module
-        for name, module in list(sys.modules.items())
+        for name, module in sys.modules.copy().items()
         if any(folder.startswith(within) for folder in _places(module))
     }
 

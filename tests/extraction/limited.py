@@ -79,6 +79,6 @@ def _read(connection: Connection, body: bytes, content_type: str, memory: int) -
 
 
 def _imported() -> frozenset[str]:
-    files = (Path(file) for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None)))
+    files = (Path(file) for module in sys.modules.copy().values() if (file := getattr(module, "__file__", None)))
     own = (file.relative_to(ROOT) for file in files if file.is_relative_to(ROOT))
     return frozenset(file.as_posix() for file in own if not file.parts[0].startswith("."))

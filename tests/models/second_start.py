@@ -95,7 +95,7 @@ def handlers(emitter: Any) -> Iterator[Any]:
 def functions_of_libraries() -> dict[str, int]:
     """Return every function of the loaded modules and their classes: one that differs later was replaced."""
     found: dict[str, int] = {}
-    for module in [module for module in sys.modules.values() if isinstance(module, ModuleType)]:
+    for module in [module for module in sys.modules.copy().values() if isinstance(module, ModuleType)]:
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
                 places: Mapping[str, object] = {f"{name}.{key}": each for key, each in list(vars(value).items())}

@@ -157,7 +157,7 @@ class Functions:
     def _modules(self) -> Iterable[ModuleType]:
         """Return the modules of agents and tools that are imported."""
         packages = (*self.packages(), AGENTS_PACKAGE)
-        return [module for name, module in list(sys.modules.items()) if is_of(name, packages)]
+        return [module for name, module in sys.modules.copy().items() if is_of(name, packages)]
 
 
 async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

@@ -67,4 +67,4 @@ def _replace_with(modules: Mapping[str, ModuleType]) -> None:
 
 
 def _loaded() -> dict[str, ModuleType]:
-    return {name: module for name, module in list(sys.modules.items()) if is_of(name, [AGENTS_PACKAGE])}
+    return {name: module for name, module in sys.modules.copy().items() if is_of(name, [AGENTS_PACKAGE])}

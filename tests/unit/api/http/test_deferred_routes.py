@@ -26,7 +26,7 @@ async def ask(path):
         return (await client.get(path)).status_code
 
 statuses = [asyncio.run(ask(path)) for path in sys.argv[1:]]
-modules = [name.removeprefix("baton.api.") for name, module in sys.modules.items()
+modules = [name.removeprefix("baton.api.") for name, module in sys.modules.copy().items()
            if name.startswith("baton.api.") and hasattr(module, "router")]
 print(json.dumps([statuses, sorted(modules)]))
 """
