@@ -58,7 +58,7 @@ test: setup ## Check a commit: lint, types, all tests but those that `make all` 
 		echo "Calls are not judged by the roles: that takes a run without TESTS."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 4 --ignore tests/grants/test_grants.py || failed+=(tests); \
+		$(BIN)/pytest -n 4 --ignore tests/grants/test_grants.py || $(repeat-failed) || failed+=(tests); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
 		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \
@@ -183,6 +183,9 @@ endef
 define end-checks
 wait $$checks || failed+=("lint or types")
 endef
+
+# Nightly, a test that needs a second run is a failure.
+repeat-failed = { [ "$(BATON_TESTS)" != all ] && $(BIN)/python -m tests.repeats; }
 
 define sum-up
 echo "== summary"; \

@@ -23,6 +23,7 @@ pytest_plugins = [
     "tests.distribution",
     "tests.durations",
     "tests.nightly",
+    "tests.repeats",
     "tests.unchanged",
     "tests.engines",
     "tests.e2e.fixtures",

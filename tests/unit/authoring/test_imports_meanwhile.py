@@ -28,7 +28,7 @@ def pool() -> Pool:
 
 
 class Importer:
-    """Garbage whose finalizer imports a module, as another thread may that runs meanwhile."""
+    """Garbage that imports a module when it is collected, as another thread may do meanwhile."""
 
     def __init__(self, number: int, imported: list[str]) -> None:
         self.itself = self
@@ -68,7 +68,7 @@ def test_a_module_that_is_imported_meanwhile_breaks_no_search_for_resources(coll
 
 
 def test_no_code_looks_through_the_modules_of_the_process_without_a_copy() -> None:
-    # Even `list(sys.modules.items())` runs finalizers, and with them other threads, between two items.
+    # Even `list(sys.modules.items())` collects garbage, and with that runs other threads, between two items.
     unsafe = re.compile(r"\bsys\.modules\.(?:items|values|keys)\(\)|\bfor \w+ in (?:list\(|sorted\()?sys\.modules\b")
     files = [
         path
