@@ -33,50 +33,39 @@ class Steps(Protocol):
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         """Consult an agent. Raises ``ToolFailed``."""
-        ...
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
         """Call a tool, and return its result as ``convert`` makes it. Raises ``ToolFailed``."""
-        ...
 
     def model(
         self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
     ) -> Awaitable[Any]:
         """Ask the agent's model once, for text or for JSON, and return its answer as ``convert`` makes it."""
-        ...
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         """Let the agent's model write to the user."""
-        ...
 
     def say(self, text: str) -> Awaitable[None]:
         """Show a text to the user."""
-        ...
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         """Hand the conversation over to a specialist. Raises ``ToolFailed``."""
-        ...
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         """Hand the conversation back. Raises ``ToolFailed``."""
-        ...
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
         """Wait for branches that work at the same time."""
-        ...
 
     def now(self) -> datetime:
         """Return the time of the branch's last step."""
-        ...
 
     @property
     def random(self) -> Random:
         """The random numbers of the branch."""
-        ...
 
     def uuid(self) -> UUID:
         """Return a new id."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

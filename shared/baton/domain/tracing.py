@@ -113,12 +113,10 @@ class Span(Protocol):
     @property
     def shows_content(self) -> bool:
         """True if attributes in ``CONTENT`` are kept. Otherwise they need not be made."""
-        ...
 
     @property
     def traceparent(self) -> str | None:
         """The trace context for steps in other processes; None if nothing is traced."""
-        ...
 
     def begin(
         self,
@@ -133,19 +131,15 @@ class Span(Protocol):
 
         ``began_ns`` is the time at which it began, in nanoseconds since 1970; None for now.
         """
-        ...
 
     def set(self, attributes: Attributes) -> None:
         """Add attributes."""
-        ...
 
     def fail(self, code: str) -> None:
         """Mark the step as failed, with the code of its error."""
-        ...
 
     def end(self, *, at_ns: int | None = None) -> None:
         """End the step, at a time in nanoseconds since 1970; None for now. Later changes have no effect."""
-        ...
 
 
 class Untraced:

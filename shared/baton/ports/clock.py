@@ -15,11 +15,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
-        ...
 
     def new_id(self) -> str:
         """Return a fresh random UUID (version 4)."""
-        ...
 
 
 class SystemClock:
@@ -46,8 +44,6 @@ class TimeZones(Protocol):
 
     async def last(self, scope: Scope) -> LastTimeZone | None:
         """Return the user's last time zone; None if no request had one."""
-        ...
 
     async def put(self, scope: Scope, name: str) -> None:
         """Store the user's time zone in place of the last one."""
-        ...

@@ -29,14 +29,12 @@ class Tracer(Protocol):
 
         A later attempt has a link to the one before it.
         """
-        ...
 
     def flush(self, seconds: float) -> None:
         """Send the spans that have ended, for at most ``seconds``. Blocks: for the end of a Lambda invocation.
 
         Spans that were dropped since the last call are counted.
         """
-        ...
 
 
 class NoTracer:

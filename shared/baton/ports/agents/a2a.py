@@ -18,14 +18,12 @@ class A2ATasks(Protocol):
 
         The caller checks that the task's user may be read: the mark of a thread that does not exist yet has one.
         """
-        ...
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
         """Store ``mark`` in place of an earlier one, unless the task was cancelled or is another user's.
 
         Return the stored mark.
         """
-        ...
 
 
 class PushConfigs(Protocol):
@@ -40,26 +38,21 @@ class PushConfigs(Protocol):
         In a thread that has reached the limit, it replaces the oldest one of another task. Raises
         ``InvalidRequest`` if the task has reached the limit.
         """
-        ...
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         """Return a configuration with its receiver's secrets, for senders of notifications.
 
         None if there is none with this id, if it is another user's, or if its secrets can no longer be opened.
         """
-        ...
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         """Return the configurations of a task in the order of their ids, without the secrets of their receivers."""
-        ...
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         """Return the configurations of all tasks of a thread in no order, without the secrets of their receivers."""
-        ...
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         """Remove a configuration. A missing one is not an error."""
-        ...
 
 
 class PushQueue(Protocol):
@@ -67,7 +60,6 @@ class PushQueue(Protocol):
 
     async def send(self, record: TaskChange | PushNotice) -> None:
         """Queue the record. Raises ``StoreUnavailable``."""
-        ...
 
     async def retry(self, receipt_handle: str, seconds: int) -> None:
         """Let the queue deliver the record again after ``seconds``. Its worker then fails it.
@@ -75,7 +67,6 @@ class PushQueue(Protocol):
         Do nothing if another worker has the record. Raises ``StoreUnavailable``: then it comes after the queue's own
         timeout.
         """
-        ...
 
 
 class WebhookRefused(Exception):
@@ -92,18 +83,15 @@ class Webhooks(Protocol):
     @property
     def is_on(self) -> bool:
         """True if this deployment sends notifications."""
-        ...
 
     def refusal(self, url: str) -> str | None:
         """Return the reason why this deployment never posts to ``url``; None if it may, unless its host is private."""
-        ...
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
         """Post ``body`` and return the status of the answer, whose body is not read. No redirect is followed.
 
         Raises ``WebhookRefused`` and ``WebhookUnreachable``.
         """
-        ...
 
 
 class SigningKey(Protocol):
@@ -111,11 +99,9 @@ class SigningKey(Protocol):
 
     async def sign(self, claims: Mapping[str, Any]) -> str:
         """Return ``claims`` as a JWT, which names its key."""
-        ...
 
     async def public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which receivers check what was signed."""
-        ...
 
 
 class CardSigner(Protocol):
@@ -123,15 +109,12 @@ class CardSigner(Protocol):
 
     async def key_id(self) -> str:
         """Return the id of the key that signs."""
-        ...
 
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
 
         ``keys_url``: the address of ``public_keys``.
         """
-        ...
 
     async def public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which clients check the signatures."""
-        ...

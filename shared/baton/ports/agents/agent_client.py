@@ -150,8 +150,6 @@ class AgentClient(Protocol):
         refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
         acts for the user and there is no token of the user for it. The caller limits the total time.
         """
-        ...
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
         """Ask the agent to stop a task that is no longer followed. A failure is only logged."""
-        ...

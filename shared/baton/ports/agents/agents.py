@@ -15,15 +15,12 @@ class ShippedAgents(Protocol):
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         """Return the definition, or None if there is no such agent."""
-        ...
 
     def all(self) -> list[AgentDefinition]:
         """Return every definition, sorted by id."""
-        ...
 
     def default_main(self) -> AgentDefinition:
         """Return the main agent of conversations whose first message names none."""
-        ...
 
 
 class AgentsChanged(Exception):
@@ -35,7 +32,6 @@ class AgentDefinitions(Protocol):
 
     async def list(self, scope: Scope) -> AgentList:
         """Return the newest versions of the tenant's agents, in one small read."""
-        ...
 
     async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
         """Store a version and make it the newest of its agent in one step. Return the new list.
@@ -43,14 +39,11 @@ class AgentDefinitions(Protocol):
         ``size`` is that of the definition, as ``AgentEntry`` has it. ``after`` is the list that the change was made
         for. Raises ``AgentsChanged`` if the list has changed since.
         """
-        ...
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
         """Return versions by agent and number, in no order, without those that do not exist; at most 100."""
-        ...
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
         """Return the versions of one agent, the newest first, those below ``before`` only."""
-        ...

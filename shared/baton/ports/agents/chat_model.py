@@ -201,7 +201,6 @@ class ChatModel(Protocol):
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (even when the model takes no
         tools), ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
         """
-        ...
 
 
 @runtime_checkable
@@ -210,7 +209,6 @@ class LearningModel(Protocol):
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """Return facts that this process has learned about a model, as ``modelProfiles`` takes them; maybe none."""
-        ...
 
 
 class TokenCounter(Protocol):
@@ -221,4 +219,3 @@ class TokenCounter(Protocol):
 
         Takes some milliseconds at most: long texts may be estimated.
         """
-        ...

@@ -167,7 +167,6 @@ class Tools(Protocol):
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         """Return the agent's tools that the scope's user may use. An unreachable source is reported as missing."""
-        ...
 
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
@@ -177,4 +176,3 @@ class Tools(Protocol):
         Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
         the tool acts for the user and there is no token of the user for it.
         """
-        ...

@@ -21,22 +21,18 @@ class DocumentStore(Protocol):
 
     async def create(self, scope: Scope, document: Document) -> Document:
         """Store a new document; return the existing one if its id is taken in this agent."""
-        ...
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
         """Return a document, deleted ones too while their record exists."""
-        ...
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
         """Return those of the documents that exist, by id: one request for each 100 ids."""
-        ...
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         """Store the document if nothing was saved since it was read (``Document.revision``).
 
         Return it with its next revision. Return None if another one was faster, or the record is gone: read it again.
         """
-        ...
 
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
@@ -45,7 +41,6 @@ class DocumentStore(Protocol):
 
         Progress is never taken back.
         """
-        ...
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -54,19 +49,15 @@ class DocumentStore(Protocol):
 
         Raises ``InvalidRequest`` for a cursor that this list did not hand out.
         """
-        ...
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
-        ...
 
     async def remove(self, scope: Scope, document: Document) -> bool:
         """Remove the record of a deleted document, under the same condition as ``save``."""
-        ...
 
     def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
         """Yield the newest version of each document whose ``check_at`` has come, in all tenants. For the sweeper."""
-        ...
 
 
 class DocumentFiles(Protocol):
@@ -80,19 +71,15 @@ class DocumentFiles(Protocol):
         self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
     ) -> Upload:
         """Return a short-lived address that accepts exactly these bytes for the version, once."""
-        ...
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
         """Store one file of a version: the fetched ``ORIGINAL``, or the result of a step for the next."""
-        ...
 
     async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
         """Return one file of a version, or None. Raises ``MessageTooLarge`` over ``MAX_STORED_BYTES``."""
-        ...
 
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
         """Remove the files of a version, with all object versions, and return their number."""
-        ...
 
 
 ORIGINAL = "original"
@@ -111,18 +98,15 @@ class Ingestions(Protocol):
         for a deleted document: the pipeline only removes what is left of it, and waits for no other. Raises
         ``StoreUnavailable``.
         """
-        ...
 
     async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """Start a run that indexes the document's active version again; return False if one waits or is in progress.
 
         It waits behind runs for new versions. Raises ``StoreUnavailable``.
         """
-        ...
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """Return whether a run for the version waits for others or is in progress. Raises ``StoreUnavailable``."""
-        ...
 
 
 class TextExtractor(Protocol):
@@ -139,7 +123,6 @@ class TextExtractor(Protocol):
 
         The format must be the announced one or a subset of it.
         """
-        ...
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
@@ -148,11 +131,9 @@ class TextExtractor(Protocol):
 
         ``charset`` is the label of a text's encoding that its media type has.
         """
-        ...
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""
-        ...
 
 
 class DocumentReader(Protocol):
@@ -164,4 +145,3 @@ class DocumentReader(Protocol):
         Raises ``DocumentUnreadable`` if the file is not what ``form`` says, holds no text, may not be opened, or is not
         read within ``seconds``.
         """
-        ...

@@ -27,7 +27,6 @@ class ThreadFiles(Protocol):
 
     async def read(self, file_id: str) -> bytes:
         """Return the bytes of an upload. Raises ``NotFound`` if nothing was uploaded under ``file_id``."""
-        ...
 
 
 class NoFiles:
@@ -43,11 +42,9 @@ class Files(Protocol):
 
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
         """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``."""
-        ...
 
     async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return a short-lived address to read the file from."""
-        ...
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         """Store a file of an agent's answer, and return its id.
@@ -55,8 +52,6 @@ class Files(Protocol):
         The same file has the same id in a thread, so that a repeated attempt stores it once.
         Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` as ``presign_upload`` does.
         """
-        ...
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         """Return the files of one thread."""
-        ...

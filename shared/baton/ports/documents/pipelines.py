@@ -14,30 +14,24 @@ class PipelineQueue(Protocol):
 
     async def running(self, pipeline: Pipeline) -> RunningRuns:
         """Return the runs in progress, as the last write left them."""
-        ...
 
     async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
         """Store the next revision; return False, without a change, if another one was stored since it was read."""
-        ...
 
     async def add(self, run: PipelineRun, since: datetime) -> bool:
         """Let a run wait; return False, without a change, if a run with its subject waits already."""
-        ...
 
     async def remove(self, waiting: WaitingRun) -> None:
         """Remove a run that waits. A missing one is not an error."""
-        ...
 
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
         """Return whether a run with this subject waits."""
-        ...
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         """Return the run that has waited longest of each of up to ``limit`` tenants.
 
         Tenants are in the order of their ids, from the one after ``after``, and after the last from the first.
         """
-        ...
 
 
 class Executions(Protocol):
@@ -45,4 +39,3 @@ class Executions(Protocol):
 
     async def start(self, run: PipelineRun) -> bool:
         """Start a run; return False if its name was used before. Raises ``StoreUnavailable``."""
-        ...

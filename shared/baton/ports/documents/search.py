@@ -26,12 +26,10 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The model's name. It is stored with vectors: those of different models are not comparable. Empty if off."""
-        ...
 
     @property
     def dimensions(self) -> int:
         """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
-        ...
 
     async def embed(
         self,
@@ -49,7 +47,6 @@ class Embedder(Protocol):
         Raises ``EmbedderUnavailable``, also at the end of that time and for an answer of the wrong form, and
         ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.
         """
-        ...
 
 
 class SearchIndex(Protocol):
@@ -65,23 +62,18 @@ class SearchIndex(Protocol):
         Either all documents of a call are stored, or it raises and a repetition completes it. Raises
         ``WrongDimension`` for a vector of another length than the index was made for.
         """
-        ...
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """Return the candidates of each clause. Every text is valid: operators are words, and long texts are cut."""
-        ...
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Delete the chosen documents, whatever permission they require, and return their number."""
-        ...
 
     def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         """Yield the chosen documents, whatever permission they require, without vectors, in the order of their ids."""
-        ...
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Return the number of chosen documents, whatever permission they require."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +122,6 @@ class Reindexing(Protocol):
 
         A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
         """
-        ...
 
 
 class SearchAdministration(Reindexing, Protocol):
@@ -138,8 +129,6 @@ class SearchAdministration(Reindexing, Protocol):
 
     async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
         """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
-        ...
 
     def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         """Yield the sources of all documents, or of one tenant's, ordered by tenant, user and source."""
-        ...

@@ -32,44 +32,35 @@ class SourceStore(Protocol):
 
     async def create(self, scope: Scope, source: Source) -> Source:
         """Store a new source; return the existing one if its id is taken in this agent."""
-        ...
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
         """Return a source, also a deleted one while its record exists."""
-        ...
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Source], str | None]:
         """Return a page of the agent's sources that are not deleted, by id, and the next page's cursor."""
-        ...
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         """Store a changed source over the revision that it was made from. Return it with its new revision, or None."""
-        ...
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         """Remove the record of a deleted source."""
-        ...
 
     def due(self, before: datetime) -> AsyncIterator[DueSource]:
         """Yield the sources whose ``check_at`` has come: one of each tenant in turn, a tenant's longest overdue first.
 
         So a tenant with thousands of them does not keep the others waiting.
         """
-        ...
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         """Return all pages of a source that have or had a document."""
-        ...
 
     async def save_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
         """Store a page, unless a later refresh has stored it."""
-        ...
 
     async def remove_page(self, scope: Scope, source: Source, page: SourcePage) -> None:
         """Remove the record of a page without a document."""
-        ...
 
 
 class PageUnavailable(Exception):
@@ -99,7 +90,6 @@ class WebPages(Protocol):
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
     ) -> PageContent | None:
         """Return a page of at most ``limit`` bytes, or None if it is unchanged. Raises ``PageUnavailable``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +106,6 @@ class SourceObjects(Protocol):
 
     async def objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         """Return the first ``limit`` objects below a prefix, by key. Raises ``PageUnavailable``."""
-        ...
 
     async def read(self, bucket: str, key: str, *, limit: int) -> PageContent:
         """Return an object of at most ``limit`` bytes. Raises ``PageUnavailable``."""
-        ...

@@ -31,23 +31,19 @@ class ProcedureStore(Protocol):
         the same user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
         ``UnknownProcedure`` if there is none.
         """
-        ...
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
         """Return one version of a procedure, or its newest."""
-        ...
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         """Return the approved version of a procedure."""
-        ...
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
         """Return the versions before the version ``before``, newest first."""
-        ...
 
     async def decide(
         self,
@@ -64,7 +60,6 @@ class ProcedureStore(Protocol):
         Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
         in a status that the decision is not for, or not in the status ``read_as``.
         """
-        ...
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -73,7 +68,6 @@ class ProcedureStore(Protocol):
 
         Their counts of uses are not included.
         """
-        ...
 
     async def of_agents(
         self,
@@ -89,20 +83,17 @@ class ProcedureStore(Protocol):
         The newest comes first, by the time of its decision or, without one, of its making. Raises ``InvalidRequest``
         for a cursor that was not handed out.
         """
-        ...
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
 
         A repetition, and a version that does not exist, are not an error.
         """
-        ...
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
         """Count that a run has followed a version. Return whether it was counted: a run counts once."""
-        ...
 
 
 class SharedSkill(NamedTuple):
@@ -127,19 +118,15 @@ class PrivateSkills(Protocol):
         ``made_of`` names its source. Nothing is saved if that has made a version before, or if the skill in use
         has the same content: the skill is returned unchanged.
         """
-        ...
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
         """Return a skill of the user, in any status."""
-        ...
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
         """Return all skills of the user, by agent and id."""
-        ...
 
     async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
         """Return the skills that turns of the user with this agent use, by id."""
-        ...
 
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
@@ -148,7 +135,6 @@ class PrivateSkills(Protocol):
 
         Raises ``InvalidRequest`` for a cursor that was not handed out.
         """
-        ...
 
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
@@ -158,7 +144,6 @@ class PrivateSkills(Protocol):
         Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
         not the newest, or in a status that the decision is not for.
         """
-        ...
 
     async def share(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
@@ -169,14 +154,12 @@ class PrivateSkills(Protocol):
         none. Repeating it changes nothing. Raises as ``change`` does, and ``ProcedureNameTaken`` if another version is
         approved.
         """
-        ...
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
         """Remove the content of a skill, and return it as retired. Its later versions count on.
 
         Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is not the newest.
         """
-        ...
 
 
 class CaptureStore(Protocol):
@@ -187,7 +170,6 @@ class CaptureStore(Protocol):
 
     async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
         """Return the record; None if no step has been carried out."""
-        ...
 
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         """Store the result of a step, and return what is stored.
@@ -195,11 +177,9 @@ class CaptureStore(Protocol):
         The first result of a step counts: a record that is further, or settled, is kept and returned. A
         failed one is replaced.
         """
-        ...
 
     async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:
         """Count one capture of the agent on this day; return False, without counting, if there were ``limit``."""
-        ...
 
 
 class Captures(Protocol):
@@ -207,7 +187,6 @@ class Captures(Protocol):
 
     async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
         """Start the pipeline. Repeating an ``attempt`` is not an error. Raises ``StoreUnavailable``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,4 +205,3 @@ class Announcements(Protocol):
 
     async def procedure_pending(self, scope: Scope, procedure: PendingProcedure) -> None:
         """Announce that a procedure waits for approval. Raises ``StoreUnavailable``."""
-        ...

@@ -66,7 +66,6 @@ class AuditLog(Protocol):
         once: Once | None = None,
     ) -> None:
         """Write one record into the caller's own tenant. Never raises: an audit fault must not change an answer."""
-        ...
 
 
 class AuditTrail(AuditLog, Protocol):
@@ -76,7 +75,6 @@ class AuditTrail(AuditLog, Protocol):
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
         """Return a thread's records, the newest first, and the cursor of the next page. Raises ``InvalidRequest``."""
-        ...
 
     async def of_tenant(
         self,
@@ -95,4 +93,3 @@ class AuditTrail(AuditLog, Protocol):
         ``limit``, or none, and still have a next one, because a call reads a limited number of records. Raises
         ``InvalidRequest``.
         """
-        ...

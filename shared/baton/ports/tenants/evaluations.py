@@ -14,11 +14,9 @@ class EvaluationStore(Protocol):
 
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
         """Store an evaluation unless there is one with its id. Return whether it is new."""
-        ...
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
         """Return an evaluation; None if there is none."""
-        ...
 
     async def page(
         self, scope: Scope, *, limit: int, cursor: str | None
@@ -27,8 +25,6 @@ class EvaluationStore(Protocol):
 
         Raises ``InvalidRequest`` for a cursor that this list did not hand out.
         """
-        ...
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         """Remove an evaluation. A repetition is not an error."""
-        ...

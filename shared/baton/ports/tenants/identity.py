@@ -28,7 +28,6 @@ class TokenVerifier(Protocol):
         one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe. It may block for some seconds to fetch
         keys, so asynchronous code calls it in a thread (FastAPI does so for a plain ``def`` dependency).
         """
-        ...
 
 
 class Secrets(Protocol):
@@ -40,8 +39,6 @@ class Secrets(Protocol):
 
     def get(self, name: str) -> str:
         """Return the value, at most some minutes old."""
-        ...
 
     def renewed(self, name: str) -> str:
         """Return the value, at most some seconds old, for a caller whose value stopped working (rotation)."""
-        ...

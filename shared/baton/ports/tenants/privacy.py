@@ -39,26 +39,21 @@ class Erasure(Protocol):
 
     async def note_upload(self, scope: Scope, thread_id: str) -> None:
         """Note that the user may upload files under a thread id, which no conversation may have yet."""
-        ...
 
     def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
-        ...
 
     def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the tenant's threads, without forks: those in use and tombstones.
 
         All that were last active before are among them. Others that were created before may be.
         """
-        ...
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         """Return the forks of a thread, also those that are tombstones."""
-        ...
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
         """Return the trace that is left of the thread; None if it has neither item nor tombstone."""
-        ...
 
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
         """Put a tombstone in the thread's place. The holder of its lease loses it and can commit nothing.
@@ -66,54 +61,42 @@ class Erasure(Protocol):
         The tombstone keeps the fence and the sequence numbers, so that a zombie's writes are behind it. Returns False,
         without a change, if the thread is another user's, or was active since ``unless_active_since``.
         """
-        ...
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
         """Remove all items of a buried thread but its tombstone, and the content of its audit records.
 
         Stop at ``deadline`` (of the event loop's clock). Return the counts of removed items and whether none is left.
         """
-        ...
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
         """Note on the tombstone the request and the round that swept it."""
-        ...
 
     async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         """Return the number of items left of a buried thread, by kind, without tombstone and redacted audit records."""
-        ...
 
     async def unlink(self, scope: Scope, thread_id: str) -> int:
         """Remove the names of the thread's workflows from the lists in the user's other threads."""
-        ...
 
     async def unbury(self, scope: Scope, thread_id: str) -> None:
         """Remove the tombstone and the owner of the id, which is unused from now on."""
-        ...
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Remove the user's items outside of threads that were not changed since ``before``."""
-        ...
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""
-        ...
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
         """Remove the tenant's audit records from ``before``, but not the handoffs of conversations in use."""
-        ...
 
     def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         """Yield pages of the tenant's episodes that ended before, also those that are removed but still listed."""
-        ...
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         """Remove an episode that ended ``before``. Its messages stay, and it stays listed until ``unlist_episode``."""
-        ...
 
     async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         """Remove the list entry of an episode that ended ``before``, and the item that finds it by its id."""
-        ...
 
 
 class ObjectErasure(Protocol):
@@ -121,15 +104,12 @@ class ObjectErasure(Protocol):
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
         """Remove everything below the thread's prefix. Return the number of versions, and whether nothing is left."""
-        ...
 
     async def count_left(self, scope: Scope, thread_id: str) -> int:
         """Return the number of versions and delete markers that are left, at most a page of them."""
-        ...
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         """Remove the tenant's uploads from ``before``."""
-        ...
 
 
 class ForgetRequests(Protocol):
@@ -137,27 +117,21 @@ class ForgetRequests(Protocol):
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         """Store the request. While another one for the same subject is running, return that one instead."""
-        ...
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         """Return a request of the tenant."""
-        ...
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         """Return the latest request for the thread, if one was made in the last weeks."""
-        ...
 
     async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
         """Return the latest request that enforced the tenant's retention, if there was one in the last weeks."""
-        ...
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         """Store the progress of a request, and its cut-off where queued turns look for it."""
-        ...
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten recently."""
-        ...
 
 
 class Forgettings(Protocol):
@@ -165,7 +139,6 @@ class Forgettings(Protocol):
 
     async def start(self, request: ForgetRequest) -> None:
         """Start the pipeline; a repetition changes nothing. Raises ``StoreUnavailable``."""
-        ...
 
 
 class PiiDetector(Protocol):
@@ -176,4 +149,3 @@ class PiiDetector(Protocol):
 
         Takes time in proportion to the text's length, and does not block the event loop.
         """
-        ...

@@ -16,14 +16,12 @@ class TenantLimitStore(Protocol):
 
     async def get(self, scope: Scope) -> TenantLimits:
         """Return the tenant's limits. Those that were never set are the deployment's."""
-        ...
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
         """Store the limits unless they were changed since the revision before theirs. Return whether they are stored.
 
         Repeating it after a lost answer returns True.
         """
-        ...
 
 
 class Retentions(Protocol):
@@ -31,23 +29,18 @@ class Retentions(Protocol):
 
     async def get(self, scope: Scope) -> Retention:
         """Return the tenant's retention. One that was never set keeps everything."""
-        ...
 
     async def put(self, scope: Scope, retention: Retention) -> None:
         """Set the tenant's retention. It is due at once, and then once a day."""
-        ...
 
     async def due_at(self, scope: Scope) -> datetime | None:
         """Return the time at which the tenant's retention is due next; None if nothing is limited."""
-        ...
 
     async def repeat_soon(self, scope: Scope) -> None:
         """Make the tenant's retention due again at once, unless nothing is limited."""
-        ...
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
         """Return the tenants whose retention is to be enforced now. No other caller gets them before the next day."""
-        ...
 
 
 class SearchedTenants(Protocol):
@@ -58,4 +51,3 @@ class SearchedTenants(Protocol):
 
         It reads the table's whole list of lists: for operators only. Raises ``StoreUnavailable``.
         """
-        ...

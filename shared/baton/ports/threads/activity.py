@@ -21,14 +21,12 @@ class ActivityCounts(Protocol):
 
     async def get(self, scope: Scope, counter: Counter) -> Activity:
         """Return the counts. They may be those of a moment ago."""
-        ...
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
         """Apply ``change`` to the present counts in one step, first to ``known``. Return whether it was applied.
 
         False: others have changed them at each attempt. Raises ``CountsTooLarge``.
         """
-        ...
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
         """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.
@@ -36,4 +34,3 @@ class ActivityCounts(Protocol):
         A thread may be as it was a moment ago: then its fence is lower than that of its place. One that is missing in
         the result does not exist: it is not merely too new.
         """
-        ...

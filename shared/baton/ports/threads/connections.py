@@ -33,11 +33,9 @@ class Connections(Protocol):
 
     async def post(self, connection_id: str, frame: str) -> None:
         """Send one frame of at most 32 KB. Raises ``ConnectionGone``, ``ConnectionBusy`` and ``FrameRefused``."""
-        ...
 
     async def close(self, connection_id: str) -> None:
         """Disconnect the client. A closed connection is not an error."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +59,27 @@ class LiveRegistry(Protocol):
 
         The thread's ownership must have been checked before.
         """
-        ...
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
         """Return the thread's live items, by a consistent read."""
-        ...
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         """Ask the run's worker to stop it, and count that in ``Thread.live_changes``.
 
         The thread's ownership must have been checked before.
         """
-        ...
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         """Delete the cancellation of an ended run, because a later run may have the same id."""
-        ...
 
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
         """Ask the lease's holder to renew it at once. The thread's ownership must have been checked before."""
-        ...
 
     async def note_reader(self, scope: Scope, thread_id: str) -> None:
         """Note that somebody reads the thread's log, for a minute. The ownership must have been checked before."""
-        ...
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         """Detach the connection from this thread."""
-        ...
 
     async def disconnect(self, connection_id: str) -> None:
         """Detach the connection from every thread."""
-        ...

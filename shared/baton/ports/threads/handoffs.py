@@ -23,17 +23,14 @@ class HandoffStore(Protocol):
 
         Raises ``LeaseLost`` if a higher fence has written it.
         """
-        ...
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
         """Return the handoff at a place in the thread."""
-        ...
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
         """Return a page of the thread's handoffs, the newest first, and the next cursor. Raises ``InvalidRequest``."""
-        ...
 
 
 class WorkflowElsewhere(Exception):
@@ -65,16 +62,12 @@ class WorkflowStore(Protocol):
         changes nothing. Raises ``LeaseLost`` if a higher fence of this thread has written it, and
         ``WorkflowElsewhere`` if it belongs to a third thread or has changed in the former one since.
         """
-        ...
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         """Return the caller's own workflow, in whichever thread it is. Finished ones are deleted after some time."""
-        ...
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """Return the caller's workflows that are active or can be continued, latest change first."""
-        ...
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
         """Record that its user was offered to continue it. The next write clears it. No error without one."""
-        ...

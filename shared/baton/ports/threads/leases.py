@@ -153,41 +153,33 @@ class Leases(Protocol):
         Raises ``LeaseBusy`` while another lease is valid that the request may not take over, and ``NoSuchThread`` for
         an unknown thread that the request may not create.
         """
-        ...
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         """Extend the lease, and the reservation of sequence numbers when ``used_seq`` comes near its end.
 
         ``without_record``: from now on a later delivery of its queue record may not take the lease over.
         """
-        ...
 
     async def release(self, lease: Lease) -> None:
         """Release the lease without changes and clear the run it was taken for."""
-        ...
 
     async def abandon(self, lease: Lease) -> None:
         """End the lease now with its run unfinished, so that the next worker takes the run over at once."""
-        ...
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         """Replace the run that the lease was found with by another. Nothing of the old run was stored."""
-        ...
 
     async def take_over(self, lease: Lease) -> Lease:
         """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
-        ...
 
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
         """Make the run's messages part of the thread, end the run and release the lease, in one write.
 
         They continue from where ``lease.thread.segments`` say.
         """
-        ...
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         """Store answers to some of the interrupts that the thread waits for."""
-        ...
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
@@ -202,10 +194,8 @@ class Leases(Protocol):
         ``ended`` is the session that this ends, None if it has no messages. A thread whose session ended stays in the
         idle index until ``settle``, so that a sweep finds incomplete closings.
         """
-        ...
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         """Make the branch of ``lease.thread.segments`` the one that continues, and release the lease, in one write."""
-        ...

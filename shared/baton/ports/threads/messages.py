@@ -44,15 +44,12 @@ class TurnRecords(Protocol):
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         """Record that the message id is being answered. Return the existing record, if there is one."""
-        ...
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
         """Replace the record of a message id whose attempt died."""
-        ...
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         """Return the record of a message id. ``get_thread`` or a lease must have checked the thread's ownership."""
-        ...
 
 
 class Messages(Protocol):
@@ -65,18 +62,15 @@ class Messages(Protocol):
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
         """Write a message at its ordinal. Readers see it once the pointer has passed it."""
-        ...
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         """Write many messages, as ``put_message`` writes one, in fewer requests. Some may be written if it raises."""
-        ...
 
     async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
         """Return the committed message of any branch by its id; None if it is not among the newest 20 MB of messages.
 
         ``get_thread`` must have checked the thread's ownership.
         """
-        ...
 
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
@@ -86,7 +80,6 @@ class Messages(Protocol):
         None is older than ``first_ordinal``. One more message that does not fit is included, which shows that there are
         more.
         """
-        ...
 
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         """Store an agent's summary of everything before a committed message, with that message.
@@ -94,17 +87,14 @@ class Messages(Protocol):
         Messages are read with it. It needs no lease, because it changes nothing that a turn has written. Do nothing
         if the message is gone, or has a summary for the agent: a prompt that holds it must not change.
         """
-        ...
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
         """Return the page of messages before ``before``, or of the newest. Pages of long messages are shorter."""
-        ...
 
     async def run_messages(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
     ) -> Sequence[StoredMessage]:
         """Return the messages of the run that begins at ``first_ordinal``; with ``below`` None, all of them."""
-        ...
 
 
 class FeedbackStore(Protocol):
@@ -119,19 +109,15 @@ class FeedbackStore(Protocol):
 
         Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted meanwhile.
         """
-        ...
 
     async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
         """Remove the feedback on the message at ``ordinal``, if there is any."""
-        ...
 
     async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
         """Return the feedback on the message at ``ordinal``."""
-        ...
 
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         """Return the feedback on messages from ``first_ordinal`` up to, but not including, ``end_ordinal``, in order.
 
         Costs nothing for a thread without any (``Thread.has_feedback``).
         """
-        ...

@@ -32,17 +32,14 @@ class RunRecords(Protocol):
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         """Store a call. Large inputs and outputs go to S3, complete."""
-        ...
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
         """Return all calls of the run whose first message is at ``first_ordinal``, in the order they were made."""
-        ...
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         """Store a sub-task. Large messages go to S3. Its id must be unique within the thread."""
-        ...
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -51,26 +48,21 @@ class RunRecords(Protocol):
 
         Pages of long records are shorter. Raises ``InvalidRequest``.
         """
-        ...
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         """Store the task of a remote agent that works on a message of the run."""
-        ...
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
-        ...
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
         """Store a step of an agent with ``run``, in the exchange whose first message is at ``first_ordinal``.
 
         An exchange may take several runs. Large results go to S3.
         """
-        ...
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
         """Return all steps of the exchange that began with a message at ``first_ordinal``."""
-        ...
 
 
 class RunHistory(RunRecords, Protocol):
@@ -84,7 +76,6 @@ class RunHistory(RunRecords, Protocol):
         With the ordinals of an ended session, these are the calls of its episode. Of more than ``MAX_BETWEEN``, or of
         long ones, the last.
         """
-        ...
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -93,11 +84,9 @@ class RunHistory(RunRecords, Protocol):
 
         Raises ``InvalidRequest``.
         """
-        ...
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         """Return one sub-task with its messages."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +107,9 @@ class ContextRecords(Protocol):
 
     async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
         """Store a run's record in place of an earlier one."""
-        ...
 
     async def get(self, scope: Scope, thread_id: str, run_id: str) -> ContextRecord | None:
         """Return a run's record; None if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +129,6 @@ class McpCalls(Protocol):
 
     async def note_begun(self, scope: Scope, call: McpCall) -> None:
         """Note ``call``. A later one of the same session and request id replaces it."""
-        ...
 
     async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
         """Return the scope's user's call; None if none is known."""
-        ...

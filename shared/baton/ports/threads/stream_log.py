@@ -53,7 +53,6 @@ class StreamLog(Protocol):
 
     async def append(self, lease: Lease, piece: LogPiece) -> None:
         """Write a piece. Raises ``LeaseLost`` if a higher fence has written."""
-        ...
 
     async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
         """Return the newest pieces that hold events beyond ``after``, as many as one read may return.
@@ -61,4 +60,3 @@ class StreamLog(Protocol):
         Pieces that begin after the number ``through`` are left out. The thread's ownership must have been checked
         before.
         """
-        ...

@@ -19,14 +19,12 @@ class Threads(Protocol):
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         """Raise ``ThreadUnavailable`` unless the thread is the caller's own or does not exist yet."""
-        ...
 
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
         """Return the thread. Its owner, or a holder of ``thread:read_all``, may read it.
 
         Every refusal makes the same requests, so that their number shows no reason. ``is_unused`` gives the reason.
         """
-        ...
 
     async def list_threads(
         self,
@@ -51,21 +49,18 @@ class Threads(Protocol):
         Raises ``InvalidRequest`` for a cursor that this list did not hand out, and ``Forbidden`` for the tenant's
         without ``thread:read_all``.
         """
-        ...
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
         """Give the caller's own thread a title, and return the thread as it is now. It needs no lease.
 
         Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
         """
-        ...
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
 
         It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
         """
-        ...
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         """Remember that clients want to be notified of tasks of the thread, and return the thread.
@@ -73,11 +68,9 @@ class Threads(Protocol):
         It needs no lease: the run in progress finds out when it commits. Raises ``ThreadUnavailable`` for a thread
         that is not the caller's own; ``is_unused`` says that it has not begun.
         """
-        ...
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         """Remove a closed thread from the idle index if ``episode`` is still its last session."""
-        ...
 
 
 class ThreadStore(Leases, TurnRecords, Messages, Threads, Protocol):
@@ -120,8 +113,6 @@ class IdleThreads(Protocol):
 
     def due(self, before: datetime) -> AsyncIterator[DueThread]:
         """Yield threads whose check time has come, longest overdue first, one page of each shard in turn."""
-        ...
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
         """Move the check time forward; return False if it was moved already. ``failures`` is stored for ``due``."""
-        ...

@@ -14,7 +14,6 @@ class TurnQueue(Protocol):
 
     async def send(self, scope: Scope, message: Queued) -> None:
         """Queue the message. Once this returns, the message is accepted. Raises ``StoreUnavailable``."""
-        ...
 
 
 class HeldRecord(Protocol):
@@ -23,18 +22,15 @@ class HeldRecord(Protocol):
     @property
     def delivery(self) -> RecordDelivery:
         """The record's id and the number of its deliveries."""
-        ...
 
     def seconds_left(self) -> float:
         """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
-        ...
 
     def note_attempt(self, attempt: int) -> None:
         """Report the number of the attempt at the run. From the second on, the record is hidden for longer at a time.
 
         A slow worker must not lose its record repeatedly.
         """
-        ...
 
 
 class QueueRecords(Protocol):
@@ -42,4 +38,3 @@ class QueueRecords(Protocol):
 
     def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
         """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
-        ...
