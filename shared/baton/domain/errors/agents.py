@@ -14,11 +14,9 @@ MAX_PROBLEM = 500
 """Characters of each."""
 
 
-class UnknownAgent(BatonError):
+class UnknownAgent(BatonError, code="unknown_agent", status=404, title="Unknown agent"):
     """There is no agent with this id for conversations, or the caller may not see it."""
 
-    code, status, retryable = "unknown_agent", 404, False
-    title = "Unknown agent"
     detail = "There is no such agent. GET /v1/agents lists those you can talk to."
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, is_visible: bool = False) -> None:
@@ -32,19 +30,15 @@ class UnknownAgent(BatonError):
         return "denied" if self.permission is not None else "not_found"
 
 
-class UnknownAgentVersion(BatonError):
+class UnknownAgentVersion(BatonError, code="unknown_agent_version", status=404, title="Unknown version"):
     """A tenant's agent has no such version, or the caller lacks a permission of that version."""
 
-    code, status, retryable = "unknown_agent_version", 404, False
-    title = "Unknown version"
     detail = "This agent has no such version."
 
 
-class InvalidAgent(BatonError):
+class InvalidAgent(BatonError, code="invalid_agent", status=422, title="The agent is not valid"):
     """The definition of an agent breaks a rule. The first ``MAX_PROBLEMS`` problems are listed."""
 
-    code, status, retryable = "invalid_agent", 422, False
-    title = "The agent is not valid"
     detail = "The definition of the agent is not valid."
 
     def __init__(self, problems: Sequence[FieldProblem] | str | None = None) -> None:
@@ -73,73 +67,57 @@ class InvalidAgent(BatonError):
         )
 
 
-class AgentIdTaken(BatonError):
+class AgentIdTaken(BatonError, code="agent_id_taken", status=409, title="The agent ships with the deployment"):
     """The id belongs to an agent that ships with the deployment."""
 
-    code, status, retryable = "agent_id_taken", 409, False
-    title = "The agent ships with the deployment"
     detail = "This id belongs to an agent that ships with the deployment, which cannot be changed here. Choose another."
 
 
-class AgentInUse(BatonError):
+class AgentInUse(BatonError, code="agent_in_use", status=409, title="The agent is in use"):
     """The agent cannot be deleted while others refer to it, or it has documents, sources or procedures."""
 
-    code, status, retryable = "agent_in_use", 409, False
-    title = "The agent is in use"
     detail = "Other agents hand over to it or ask it: change them first."
 
 
-class AgentLimitReached(BatonError):
+class AgentLimitReached(BatonError, code="agent_limit_reached", status=409, title="Too many agents"):
     """The tenant has as many agents, or as long definitions, as it may have."""
 
-    code, status, retryable = "agent_limit_reached", 409, False
-    title = "Too many agents"
     detail = "Delete agents that are not needed, or shorten their definitions."
 
 
-class AgentVersionMismatch(BatonError):
+class AgentVersionMismatch(BatonError, code="agent_version_mismatch", status=412, title="The agent has changed"):
     """The agent is not what the caller takes it to be: somebody else has changed it."""
 
-    code, status, retryable = "agent_version_mismatch", 412, False
-    title = "The agent has changed"
     detail = "The agent has changed since you read it: read it again and repeat your change."
 
 
-class UnknownProcedure(BatonError):
+class UnknownProcedure(BatonError, code="unknown_procedure", status=404, title="Unknown procedure"):
     """There is no procedure with this id, or no such version of it."""
 
-    code, status, retryable = "unknown_procedure", 404, False
-    title = "Unknown procedure"
     detail = "There is no such procedure. GET /v1/agents/{id}/procedures lists those of an agent."
 
 
-class ProcedureChanged(BatonError):
+class ProcedureChanged(BatonError, code="procedure_changed", status=409, title="The procedure has changed"):
     """A decision on a version that was decided on meanwhile, or a change of one that is not the newest."""
 
-    code, status, retryable = "procedure_changed", 409, False
-    title = "The procedure has changed"
     detail = "Somebody else has changed or decided on this version. Read the procedure again."
 
 
-class ProcedureVersionMismatch(BatonError):
+class ProcedureVersionMismatch(
+    BatonError, code="procedure_version_mismatch", status=412, title="The procedure has changed"
+):
     """The version of a procedure is not what the caller takes it to be: somebody else has changed or decided on it."""
 
-    code, status, retryable = "procedure_version_mismatch", 412, False
-    title = "The procedure has changed"
     detail = "The procedure has changed since you read it: read it again and repeat your change."
 
 
-class ProcedureNameTaken(BatonError):
+class ProcedureNameTaken(BatonError, code="procedure_name_taken", status=409, title="The name is taken"):
     """A skill cannot be shared under the name of an approved procedure unless the caller decides to replace that."""
 
-    code, status, retryable = "procedure_name_taken", 409, False
-    title = "The name is taken"
     detail = "An approved procedure has this name."
 
 
-class TooManyProcedures(BatonError):
+class TooManyProcedures(BatonError, code="too_many_procedures", status=409, title="Too many procedures"):
     """An approval over the number of procedures that an agent, or a tenant's agents together, may have."""
 
-    code, status, retryable = "too_many_procedures", 409, False
-    title = "Too many procedures"
     detail = "There are as many approved procedures as there may be. Retire one first."

@@ -25,7 +25,11 @@ class FieldProblem:
 
 
 class BatonError(Exception):
-    """Base of every error that callers get. ``detail`` says what the caller can do."""
+    """Base of every error that callers get. ``detail`` says what the caller can do.
+
+    The head of a class declares ``code``, ``status``, ``title`` and ``retryable``, or leaves them as its base has them.
+    Without ``retryable``, a new ``status`` decides: faults of the server may pass.
+    """
 
     code: ClassVar[str] = "internal_error"
     status: ClassVar[int] = 500
@@ -37,6 +41,21 @@ class BatonError(Exception):
     retry_after: int | None = None
     """Seconds after which the request may succeed; None if they are not known."""
 
+    def __init_subclass__(
+        cls,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        title: str | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init_subclass__()
+        if retryable is None and status is not None:
+            retryable = status >= 500
+        for name, value in {"code": code, "status": status, "title": title, "retryable": retryable}.items():
+            if value is not None:
+                setattr(cls, name, value)
+
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
         """``permission`` is the missing one and ``action`` the refused action, for the audit."""
         if detail is not None:
@@ -46,10 +65,8 @@ class BatonError(Exception):
         super().__init__(self.detail)
 
 
-class InternalError(BatonError):
+class InternalError(BatonError, code="internal_error"):
     """A fault of Baton itself; the cause is in the log under the request id."""
-
-    code = "internal_error"
 
 
 def error_classes() -> list[type[BatonError]]:

@@ -5,43 +5,40 @@ from __future__ import annotations
 from baton.domain.errors.base import BatonError
 
 
-class StoreUnavailable(BatonError):
+class StoreUnavailable(BatonError, code="store_unavailable", status=503, title="Storage is not available"):
     """The table, bucket or queue did not answer or throttled, and all retries failed."""
 
-    code, status, retryable = "store_unavailable", 503, True
-    title = "Storage is not available"
     detail = "Please try again in a moment, with the same messageId."
 
 
-class SearchUnavailable(BatonError):
+class SearchUnavailable(BatonError, code="search_unavailable", status=503, title="Search is not available"):
     """The search engine does not answer, or refuses."""
 
-    code, status = "search_unavailable", 503
-    title = "Search is not available"
     detail = "Search does not answer at the moment. Please try again."
 
 
-class WrongDimension(SearchUnavailable):
+class WrongDimension(SearchUnavailable, code="wrong_dimension", retryable=False):
     """A vector has another length than the index was made for: the embedding model was changed without a reindex."""
 
-    code = "wrong_dimension"
-    retryable = False
     detail = "The embedding model does not fit the search index. An operator has to reindex."
 
 
-class EmbedderUnavailable(BatonError):
+class EmbedderUnavailable(
+    BatonError, code="embedder_unavailable", status=503, title="The embedding model is not available"
+):
     """The embedding model does not answer, or answers with something that is not an embedding."""
 
-    code, status = "embedder_unavailable", 503
-    title = "The embedding model is not available"
     detail = "The embedding model does not answer at the moment. Please try again."
 
 
-class WrongEmbeddings(EmbedderUnavailable):
+class WrongEmbeddings(
+    EmbedderUnavailable,
+    code="wrong_embedding_dimension",
+    title="The embedding model does not fit the settings",
+    retryable=False,
+):
     """The embedding model gives vectors of another length than the deployment is set up for."""
 
-    code, retryable = "wrong_embedding_dimension", False
-    title = "The embedding model does not fit the settings"
     detail = "The embedding model gives vectors of another length than the deployment expects. Ask the operator."
 
     @classmethod
@@ -53,64 +50,57 @@ class WrongEmbeddings(EmbedderUnavailable):
         )
 
 
-class ExtractionUnavailable(BatonError):
+class ExtractionUnavailable(
+    BatonError, code="extraction_unavailable", status=503, title="Documents cannot be read at the moment"
+):
     """No process can be started that reads a document, or something other than the document has ended it."""
 
-    code, status, retryable = "extraction_unavailable", 503, True
-    title = "Documents cannot be read at the moment"
     detail = "Documents cannot be read at the moment. Please try again."
 
 
-class ModelError(BatonError):
+class ModelError(BatonError, code="model_error", status=502, title="The model failed"):
     """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
 
-    code, status, retryable = "model_error", 502, True
-    title = "The model failed"
     detail = "The model could not answer. Please try again."
     reason: str | None = None
     """The endpoint's words, without its key. They may quote the request, so users never see them."""
 
 
-class ModelRateLimited(ModelError):
+class ModelRateLimited(ModelError, code="model_rate_limited"):
     """HTTP 429 from the model after all retries."""
 
-    code = "model_rate_limited"
     detail = "The model is receiving too many requests. Please try again in a moment."
 
 
-class ModelTimeout(ModelError):
+class ModelTimeout(ModelError, code="model_timeout"):
     """No answer, or no more of it, within the model's timeout."""
 
-    code = "model_timeout"
     detail = "The model took too long to answer. Please try again."
 
 
-class ModelUnavailable(ModelError):
+class ModelUnavailable(ModelError, code="model_unavailable"):
     """No connection, or a 5xx, after all retries."""
 
-    code = "model_unavailable"
     detail = "The model cannot be reached at the moment. Please try again."
 
 
-class ModelRefused(ModelError):
+class ModelRefused(ModelError, code="model_refused", retryable=False):
     """A 4xx other than 429 for which no better error is known. ``detail`` names the cause where the endpoint does."""
 
-    code, retryable = "model_refused", False
     detail = "The model did not accept this request. The operator finds its reason in the log."
 
 
-class ModelMisconfigured(ModelRefused):
+class ModelMisconfigured(ModelRefused, code="model_misconfigured"):
     """The endpoint does not know the model, or refuses the key."""
 
-    code = "model_misconfigured"
     detail = "The model did not accept the request. Ask the operator to check the model's name, address and key."
 
 
-class ContextTooLong(ModelError):
+class ContextTooLong(
+    ModelError, code="context_too_long", title="The message is too long for the model", retryable=False
+):
     """The request exceeds what the model reads at once, and nothing more can be left out of it."""
 
-    code, retryable = "context_too_long", False
-    title = "The message is too long for the model"
     detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
     model: str | None = None
     """The fallback model that says so; None: the one that was asked first."""
@@ -125,31 +115,25 @@ class ContextTooLong(ModelError):
         return error
 
 
-class AnswerInvalid(ModelError):
+class AnswerInvalid(ModelError, code="answer_invalid", title="The answer does not fit its schema"):
     """The answer of an agent with an ``answer_schema`` does not fit it, also after a correction, or was cut."""
 
-    code = "answer_invalid"
-    title = "The answer does not fit its schema"
     detail = "The agent's answer does not fit its schema. Please try again."
 
 
-class OutOfCredit(ModelError):
+class OutOfCredit(ModelError, code="model_out_of_credit", retryable=False):
     """The account at the model's provider has no credit, or its quota is used up."""
 
-    code, retryable = "model_out_of_credit", False
     detail = "The account at the model's provider has no credit left. Ask the operator to check it."
 
 
-class AgentUnavailable(ModelError):
+class AgentUnavailable(ModelError, code="agent_unavailable", title="The agent did not answer"):
     """A remote specialist did not answer a message."""
 
-    code = "agent_unavailable"
-    title = "The agent did not answer"
     detail = "The agent cannot be reached at the moment. Please try again, or leave it with exit."
 
 
-class ContentFiltered(ModelError):
+class ContentFiltered(ModelError, code="content_filtered", retryable=False):
     """The model's content filter stopped the question or the answer."""
 
-    code, retryable = "content_filtered", False
     detail = "The model's content filter stopped this answer. Please put the question differently."

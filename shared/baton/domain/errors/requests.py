@@ -5,128 +5,98 @@ from __future__ import annotations
 from baton.domain.errors.base import BatonError
 
 
-class Unauthorized(BatonError):
+class Unauthorized(BatonError, code="unauthorized", status=401, title="Not signed in"):
     """No token, or an invalid one."""
 
-    code, status, retryable = "unauthorized", 401, False
-    title = "Not signed in"
     detail = "Send a valid bearer token."
 
 
-class TokenExpired(Unauthorized):
+class TokenExpired(Unauthorized, code="token_expired", title="The token has expired"):
     """A valid token that has expired."""
 
-    code = "token_expired"
-    title = "The token has expired"
     detail = "Get a new token and connect again."
 
 
-class Forbidden(BatonError):
+class Forbidden(BatonError, code="forbidden", status=403, title="Not permitted"):
     """A permission is missing."""
 
-    code, status, retryable = "forbidden", 403, False
-    title = "Not permitted"
     detail = "You do not have the permission this needs."
 
 
-class OriginRefused(BatonError):
+class OriginRefused(BatonError, code="origin_refused", status=403, title="Web page not permitted"):
     """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
 
-    code, status, retryable = "origin_refused", 403, False
-    title = "Web page not permitted"
     detail = (
         "Pages of this origin may not call this address. The operator allows origins in allowedOrigins of the settings."
     )
 
 
-class LimitReached(BatonError):
+class LimitReached(BatonError, code="limit_reached", status=409, title="A limit is reached"):
     """The tenant has as much of something as its limits allow."""
 
-    code, status, retryable = "limit_reached", 409, False
-    title = "A limit is reached"
     detail = "A limit of your organisation is reached. Its administrators can raise it."
 
 
-class LimitsChanged(BatonError):
+class LimitsChanged(BatonError, code="limits_changed", status=412, title="The limits have changed"):
     """The tenant's limits are not what the caller takes them to be: somebody else has changed them."""
 
-    code, status, retryable = "limits_changed", 412, False
-    title = "The limits have changed"
     detail = "The limits have changed since you read them: read them again and repeat your change."
 
 
-class InvalidRequest(BatonError):
+class InvalidRequest(BatonError, code="invalid_request", status=422, title="The request is not valid"):
     """The request does not have the shape that the protocol requires."""
 
-    code, status, retryable = "invalid_request", 422, False
-    title = "The request is not valid"
     detail = "The request does not have the expected shape."
 
 
-class MalformedJson(BatonError):
+class MalformedJson(BatonError, code="malformed_json", status=400, title="The request is not JSON"):
     """The body or frame is not a JSON object."""
 
-    code, status, retryable = "malformed_json", 400, False
-    title = "The request is not JSON"
     detail = "Send one JSON object, encoded as UTF-8."
 
 
-class UnknownAction(BatonError):
+class UnknownAction(BatonError, code="unknown_action", status=400, title="Unknown action"):
     """A WebSocket frame names an action that does not exist."""
 
-    code, status, retryable = "unknown_action", 400, False
-    title = "Unknown action"
     detail = "This action does not exist."
 
 
-class MessageTooLarge(BatonError):
+class MessageTooLarge(BatonError, code="message_too_large", status=413, title="The message is too large"):
     """A frame over 28 KB, or a body over 1 MiB."""
 
-    code, status, retryable = "message_too_large", 413, False
-    title = "The message is too large"
     detail = "Send at most 28 KB over WebSocket and 1 MiB over HTTP, or upload the content as a file."
 
 
-class UnsupportedPart(BatonError):
+class UnsupportedPart(BatonError, code="unsupported_part", status=422, title="Unsupported content part"):
     """A content part that Baton does not accept (audio, video, a foreign file handle)."""
 
-    code, status, retryable = "unsupported_part", 422, False
-    title = "Unsupported content part"
     detail = "Text, image and document parts are accepted; audio and video are not."
 
 
-class InvalidSequence(BatonError):
+class InvalidSequence(BatonError, code="invalid_sequence", status=422, title="The sequence number is not valid"):
     """A resume after a sequence number that the thread has not reached."""
 
-    code, status, retryable = "invalid_sequence", 422, False
-    title = "The sequence number is not valid"
     detail = "`after` lies beyond the last event of this conversation. Resume with after=0."
 
 
-class NotFound(BatonError):
+class NotFound(BatonError, code="not_found", status=404, title="Not found"):
     """A path or object that does not exist, where saying so reveals nothing."""
 
-    code, status, retryable = "not_found", 404, False
-    title = "Not found"
     detail = "There is nothing at this address."
 
 
-class MethodNotAllowed(BatonError):
+class MethodNotAllowed(BatonError, code="method_not_allowed", status=405, title="Method not allowed"):
     """The path exists, the method does not."""
 
-    code, status, retryable = "method_not_allowed", 405, False
-    title = "Method not allowed"
     detail = "This address does not take that method."
 
 
-class RateLimited(BatonError):
+class RateLimited(BatonError, code="rate_limited", status=429, title="Too many requests", retryable=True):
     """More requests than are accepted: by API Gateway, by the limits of the tenant or the user, or by a model's check.
 
     A refused message is not stored: send it again, with the same id, after the time of Retry-After.
     """
 
-    code, status, retryable = "rate_limited", 429, True
-    title = "Too many requests"
     detail = "Please try again in a moment."
 
     retry_after: int
