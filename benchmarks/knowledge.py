@@ -32,12 +32,12 @@ from baton.domain.documents.search import IndexName
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents.documents import DocumentStore
 from baton.ports.documents.search import Embedder, SearchIndex
+from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
@@ -123,15 +123,15 @@ class Library:
 
     async def add(self, name: str) -> None:
         """Index a file."""
-        await self.add_text(name, [markdown.extract(await asyncio.to_thread((ROOT / name).read_bytes))])
+        await self.add_text(name, markdown.extract(await asyncio.to_thread((ROOT / name).read_bytes)))
 
-    async def add_text(self, name: str, extracted: Sequence[ExtractedText]) -> None:
+    async def add_text(self, name: str, extracted: ExtractedText) -> None:
         """Index the text of a document."""
         version = DocumentVersion(1, VersionStatus.READY, name, "text/markdown", 1, "reader", AT)
-        title = extracted[0].title or name
+        title = extracted.title or name
         document = Document(f"doc_{uuid.uuid4().hex}", AGENT, title, AT, AT, active=version)
         self._records.documents[document.id] = document
-        chunks = divide_into_chunks(extracted)
+        chunks = divide_into_chunks(extracted.blocks)
         vectors = await self._embedder.embed(chunk_texts(document, chunks))
         documents = chunk_documents(document, version, chunks, vectors, self._embedder.name)
         await self._index.put(self._scope, IndexName.KNOWLEDGE, documents)

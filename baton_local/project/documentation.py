@@ -16,7 +16,6 @@ from typing import Protocol
 
 from baton.composition import deployed_ports
 from baton.composition.startup import event_loop
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.domain.documents.pipelines import Pipeline
 from baton.domain.documents.search import IndexName, Vector
@@ -24,11 +23,12 @@ from baton.domain.errors import BatonError
 from baton.domain.tenants.identity import Scope
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import divide_into_chunks
 from baton.ports.agents.agents import ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.documents.documents import DocumentStore
 from baton.ports.documents.search import Embedder, SearchIndex
+from baton_documents.chunks.chunk import Chunk
+from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.text import markdown
 from baton_local.project.vector_cache import VectorCache
 from baton_local.root import ROOT
@@ -150,7 +150,7 @@ class Documentation:
     async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
         """Make a page a document of each agent, and return the texts that are embedded of it."""
         page = await asyncio.to_thread(_page, path)
-        chunks = await asyncio.to_thread(lambda: divide_into_chunks([markdown.extract(page.body)]))
+        chunks = await asyncio.to_thread(lambda: divide_into_chunks(markdown.extract(page.body).blocks))
         texts: list[str] = []
         for agent_id in agents:
             earlier = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from baton_documents.chunks.chunk import Chunk, ChunkPart
+    from baton_documents.chunks.division import divide_into_chunks
     from baton_documents.document import Document, Page, Section, Table
     from baton_documents.errors import DocumentError, DocumentRefused, LibraryMissing, ReaderUnavailable
     from baton_documents.formats import DocumentFormat
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockKind",
+    "Chunk",
+    "ChunkPart",
     "Document",
     "DocumentError",
     "DocumentFormat",
@@ -32,11 +36,14 @@ __all__ = [
     "Section",
     "Table",
     "TextBlock",
+    "divide_into_chunks",
     "read",
     "read_in_process",
 ]
 
 _MODULES = {
+    "chunks.chunk": ("Chunk", "ChunkPart"),
+    "chunks.division": ("divide_into_chunks",),
     "document": ("Document", "Page", "Section", "Table"),
     "errors": ("DocumentError", "DocumentRefused", "LibraryMissing", "ReaderUnavailable"),
     "formats": ("DocumentFormat",),

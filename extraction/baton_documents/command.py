@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.document import Document
 from baton_documents.errors import DocumentError
 from baton_documents.processes import DEFAULT_LIMITS, MIB, ProcessLimits, read_in_process
@@ -30,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if hasattr(sys.stdout, "reconfigure"):  # characters that a terminal lacks end nothing
         sys.stdout.reconfigure(errors="replace")
     if options.json:
-        print(json.dumps(as_json(document), ensure_ascii=False, indent=2))
+        values = chunks_as_json(document) if options.chunks else as_json(document)
+        print(json.dumps(values, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(lines_of(document)))
+        print("\n".join(lines_of_chunks(document) if options.chunks else lines_of(document)))
 
 
 def as_json(document: Document) -> dict[str, Any]:
@@ -62,6 +65,22 @@ def lines_of(document: Document) -> Iterator[str]:
             yield from ("", page.text)
 
 
+def chunks_as_json(document: Document) -> list[dict[str, Any]]:
+    """Return the chunks of a document as JSON values."""
+    return [asdict(chunk) for chunk in divide_into_chunks(document.blocks)]
+
+
+def lines_of_chunks(document: Document) -> Iterator[str]:
+    """Yield the chunks of a document, each below a line with its number from 0, headings and pages."""
+    for chunk in divide_into_chunks(document.blocks):
+        pages = dict.fromkeys(page for page in (chunk.first_page, chunk.last_page) if page is not None)
+        head = (str(chunk.ordinal), " > ".join(chunk.headings), "-".join(map(str, pages)))
+        yield f"[{' | '.join(filter(None, head))}]"
+        if chunk.table_header:
+            yield chunk.table_header
+        yield from (chunk.text, "")
+
+
 def _content(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
 
@@ -72,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     read = commands.add_parser("read", help="print the title, sections, pages, tables and text of a file")
     read.add_argument("file", metavar="FILE", help="a file, or - for standard input")
     read.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    read.add_argument("--chunks", action="store_true", help="print the chunks for a search, each with its place")
     read.add_argument("--name", default="", help="the name by which to read it, such as notes.md for standard input")
     read.add_argument("--type", default="", help="the media type that it must have, such as text/csv; charset=koi8-r")
     read.add_argument("--memory", type=int, default=DEFAULT_LIMITS.memory_bytes // MIB, help="MiB that it may take")

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.composition.app import build
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.domain.documents.search import IndexName, SearchFilter, Vector
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.ports.documents.search import SearchIndex
+from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER

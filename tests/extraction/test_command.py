@@ -39,6 +39,16 @@ def test_it_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     }
 
 
+def test_it_prints_the_chunks_with_their_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.xlsx"
+    file.write_bytes(documents.workbook(Prices=[["part", "euros"], *([f"bolt {n}", n] for n in range(150))]))
+    first, _, *others = printed(capsys, str(file), "--chunks").split("[")
+    assert first == ""
+    chunks = json.loads(printed(capsys, str(file), "--chunks", "--json"))
+    assert (chunks[0]["headings"], chunks[0]["first_page"], chunks[0]["table_header"]) == (["Prices"], 1, None)
+    assert others == [f"{n} | Prices | 1]\npart | euros\n{chunk['text']}\n\n" for n, chunk in enumerate(chunks)][1:]
+
+
 def test_it_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a;b\n1;2\n")))
     assert printed(capsys, "-", "--name", "a.csv") == "(no title): CSV, 1 section, 1 table\n\na | b\n1 | 2\n"

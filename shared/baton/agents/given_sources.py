@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.documents.chunk import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.documents.citation import DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.documents.numbered_passages import CONSULTED, source_key
 
 MAX_SOURCES = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.document import Document, DocumentVersion, chunk_source_id
 from baton.domain.documents.search import IndexDocument, IndexedText, Vector
 from baton.knowledge.chunk_places import PLACES, encode_places
 from baton.knowledge.passages import MAX_PASSAGES, split_passages
+from baton_documents.chunks.chunk import Chunk
 
 CHUNK = "chunk"
 """The kind of the documents, and the name of the view with the whole chunk."""

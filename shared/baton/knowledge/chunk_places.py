@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.documents.chunk import ChunkPart
 from baton.domain.documents.search_words import search_form, split_words
 from baton.knowledge.passages import split_passages
+from baton_documents.chunks.chunk import ChunkPart
 
 PLACES = "places"
 """The field of an indexed chunk with the places of its parts, if it has several."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import LARGE, off_loop
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.document import (
     MAX_DOCUMENT_BYTES,
     MAX_PAGE_ERRORS,
@@ -37,7 +37,6 @@ from baton.domain.errors import (
 )
 from baton.domain.metrics import Metric, count
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.document_records import DocumentRecords, find_worked_version, is_in_progress, pipeline_scope
 from baton.knowledge.ingestion_files import (
     batch_name,
@@ -51,6 +50,8 @@ from baton.knowledge.ingestion_files import (
 from baton.ports.clock import Clock
 from baton.ports.documents.documents import ORIGINAL, DocumentFiles, TextExtractor
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton_documents.chunks.chunk import Chunk
+from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import PDF, MediaType
 from baton_documents.results import ExtractedText
@@ -179,7 +180,7 @@ class Ingestion:
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
                 return 0
-        chunks = await off_loop(LARGE, divide_into_chunks, texts)
+        chunks = await off_loop(LARGE, divide_into_chunks, chain.from_iterable(text.blocks for text in texts))
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:
             reason = errors[0].message if errors else _without_text(document.latest.content_type)

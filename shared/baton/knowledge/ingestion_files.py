@@ -8,7 +8,7 @@ from functools import lru_cache
 from pydantic import TypeAdapter
 
 from baton.concurrency.tasks import off_loop
-from baton.domain.documents.chunk import Chunk
+from baton_documents.chunks.chunk import Chunk
 from baton_documents.results import ExtractedText
 
 MIN_BATCH, MAX_BATCH = 16, 64

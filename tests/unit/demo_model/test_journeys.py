@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.documents.chunk import Chunk
 from baton.threads.requests.parsing import continue_request
+from baton_documents.chunks.chunk import Chunk
 from tests.harness.handoffs import texts
 from tests.harness.harness import Said
 from tests.harness.remembered import learn

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.knowledge.chunk_documents import PASSAGES, chunk_documents, chunk_texts
 from baton.knowledge.passages import MAX_PASSAGES
-from tests.unit.knowledge.texts import sentences
+from baton_documents.chunks.chunk import Chunk
+from tests.extraction.chunks.texts import sentences
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 VERSION = DocumentVersion(2, VersionStatus.PROCESSING, "pumps.pdf", "application/pdf", 9, "ada", AT)

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from baton.domain.documents.chunk import Chunk, ChunkPart
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.knowledge.chunk_documents import chunk_documents
 from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, find_place
-from baton.knowledge.chunking import divide_into_chunks
-from baton_documents.results import BlockKind, ExtractedText, TextBlock
+from baton_documents.chunks.chunk import Chunk, ChunkPart
+from baton_documents.chunks.division import divide_into_chunks
+from baton_documents.results import BlockKind, TextBlock
 from tests.harness.remembered import MARCH
 
 VERSION = DocumentVersion(1, VersionStatus.READY, "a.pdf", "application/pdf", 9, "ada", MARCH)
@@ -23,11 +23,9 @@ def chapter(number: int, text: str) -> list[TextBlock]:
     return [heading, TextBlock(BlockKind.PARAGRAPH, text, number)]
 
 
-MANUAL = ExtractedText(
-    (
-        *chapter(57, "The cryostat is refilled every eleven days. Nobody else may open the valve meanwhile."),
-        *chapter(58, "The mirror is washed in May. " * 30),
-    )
+MANUAL = (
+    *chapter(57, "The cryostat is refilled every eleven days. Nobody else may open the valve meanwhile."),
+    *chapter(58, "The mirror is washed in May. " * 30),
 )
 
 
@@ -37,7 +35,7 @@ def place(chunk: Chunk, passage: int | None, query: str) -> Place:
 
 
 def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
-    [chunk] = divide_into_chunks([MANUAL])
+    [chunk] = divide_into_chunks(MANUAL)
     first, second = chunk.parts
     assert (first.start, first.headings, first.page) == (0, ("Chapter 57",), 57)
     assert (second.headings, second.page) == (("Chapter 58",), 58)
@@ -45,15 +43,13 @@ def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
 
 
 def test_a_chunk_below_one_heading_and_on_one_page_has_no_parts() -> None:
-    [chunk] = divide_into_chunks([ExtractedText(tuple(chapter(3, "The dome is closed at dawn. " * 20)))])
+    [chunk] = divide_into_chunks(chapter(3, "The dome is closed at dawn. " * 20))
     assert chunk.parts == ()
     assert place(chunk, 0, "dome") == Place("Chapter 3", 3, 3)
 
 
 def test_the_parts_follow_one_another_through_the_whole_text() -> None:
-    for chunk in divide_into_chunks(
-        [ExtractedText(tuple(b for n in range(60) for b in chapter(n, f"Number {n} is here.")))]
-    ):
+    for chunk in divide_into_chunks(b for n in range(60) for b in chapter(n, f"Number {n} is here.")):
         assert chunk.parts[0].start == 0
         assert all(one.start < two.start for one, two in pairwise(chunk.parts))
         for part in chunk.parts:
@@ -62,14 +58,14 @@ def test_the_parts_follow_one_another_through_the_whole_text() -> None:
 
 @pytest.mark.parametrize("passage", [None, 0])
 def test_a_fact_before_the_next_heading_is_cited_with_its_own_heading_and_page(passage: int | None) -> None:
-    [chunk] = divide_into_chunks([MANUAL])
+    [chunk] = divide_into_chunks(MANUAL)
     assert chunk.headings == ("Chapter 58",)
     question = "How often must the cryostat be refilled?"
     assert place(chunk, passage, question) == Place("Chapter 57", 57, 57)
 
 
 def test_a_passage_behind_the_heading_is_cited_with_that_heading() -> None:
-    [chunk] = divide_into_chunks([MANUAL])
+    [chunk] = divide_into_chunks(MANUAL)
     assert place(chunk, 2, "How often must the cryostat be refilled?") == Place("Chapter 58", 58, 58)
     assert place(chunk, None, "When is the mirror washed?") == Place("Chapter 58", 58, 58)
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
-from baton.domain.documents.chunk import Chunk, ChunkPart, Citation
+from baton.domain.documents.citation import Citation
 from baton.domain.documents.document import Document
 from baton.domain.documents.search import IndexName
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.tenants.identity import Scope
+from baton_documents.chunks.chunk import Chunk, ChunkPart
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex

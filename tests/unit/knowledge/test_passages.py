@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.knowledge.passages import MAX_PASSAGES, split_passages
-from tests.unit.knowledge.texts import sentences
+from tests.extraction.chunks.texts import sentences
 
 
 @given(st.one_of(st.text(max_size=1_600), st.text("ab. \n。", max_size=1_600), st.integers(0, 25).map(sentences)))

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from baton.domain.agents.agent_settings import MemorySettings
 from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.knowledge.chunking import MAX_CHUNK
-from baton.knowledge.table_headers import MAX_HEADER
 from baton.memory.prompt.quoting import excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Found, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
+from baton_documents.chunks.division import MAX_CHUNK
+from baton_documents.chunks.table_headers import MAX_HEADER
 from baton_testing.fakes.clock import NOON
 from tests.fakes.token_counter import WordCounter
 

@@ -11,10 +11,10 @@ import pytest
 from baton import Agent, RunContext
 from baton.authoring.functions import Functions
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.chunk import Chunk
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.runs.tool_call import ToolCall
 from baton.ports.agents.agent_client import AgentDone
+from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.chunk import Chunk, ChunkPart
 from baton.domain.documents.search import IndexName, Vector
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
@@ -22,6 +21,7 @@ from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.context import MEMORY_RULES
 from baton.memory.recalled import MemorySearch
+from baton_documents.chunks.chunk import Chunk, ChunkPart
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer

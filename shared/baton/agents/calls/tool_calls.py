@@ -27,7 +27,7 @@ from baton.agents.tools.attached_files import AttachedFiles
 from baton.agents.tools.tool_progress import ToolProgress
 from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all
-from baton.domain.documents.chunk import AGENT_SOURCE
+from baton.domain.documents.citation import AGENT_SOURCE
 from baton.domain.documents.numbered_passages import drop_citation
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import Attempt
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.chunk import FILE_SOURCE
+from baton.domain.documents.citation import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.ports.agents.agent_client import Attachment

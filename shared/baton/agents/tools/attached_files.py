@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton.agents.attempt_context import Attempt
-from baton.domain.documents.chunk import FILE_SOURCE
+from baton.domain.documents.citation import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
 

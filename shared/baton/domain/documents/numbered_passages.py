@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from baton.domain.documents.citations import CitationMark, replace_marks
+from baton.domain.documents.citation_marks import CitationMark, replace_marks
 
 Source = Mapping[str, Any]
 

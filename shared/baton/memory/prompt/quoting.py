@@ -10,8 +10,8 @@ from baton.domain.memory.found_item import FoundItem
 from baton.domain.memory.procedure import Procedure
 from baton.domain.memory.skill_markdown import numbered_steps
 from baton.domain.times import UNKNOWN
-from baton.knowledge.chunking import MAX_CHUNK
-from baton.knowledge.table_headers import MAX_HEADER
+from baton_documents.chunks.division import MAX_CHUNK
+from baton_documents.chunks.table_headers import MAX_HEADER
 
 MAX_SNIPPET_CHARS = 1_200
 MAX_KNOWLEDGE_CHARS = MAX_HEADER + 1 + MAX_CHUNK

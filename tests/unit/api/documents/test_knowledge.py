@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.chunk import Chunk
 from baton.domain.errors import SearchUnavailable
 from baton.domain.tenants.identity import Scope
+from baton_documents.chunks.chunk import Chunk
 from tests.contracts.languages import LANGUAGES
 from tests.harness.harness import Harness
 from tests.harness.remembered import learn

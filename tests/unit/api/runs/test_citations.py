@@ -7,9 +7,9 @@ import json
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.chunk import Chunk
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton_documents.chunks.chunk import Chunk
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.documents.citations import find_definitions, find_marks, replace_marks
+from baton.domain.documents.citation_marks import find_definitions, find_marks, replace_marks
 from baton.domain.documents.numbered_passages import PassageNumbers, name_cited, shift_places, strip_citations
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from baton_documents.document import CELL_SEPARATOR
+
 MAX_HEADER = 800
 """Characters of a header that are repeated."""
 MAX_ROWS = 3
 """Rows of a header: a title, names of groups of columns, and names of columns."""
 CUT = "..."
 """The sign for columns that are left out."""
-BETWEEN = " | "
-"""Parts cells."""
 _LINE = re.compile(r"[^\n]+")
 _RULE = re.compile(r"(?=[^-]*+-)[\s|:-]++")
 """The line below the header of a table of Markdown."""
@@ -94,12 +94,14 @@ def _is_number(cell: str) -> bool:
 def _fit(row: str, most: int, column: int) -> str:
     if len(row) <= most:
         return row
-    cells = row.split(BETWEEN)
+    cells = row.split(CELL_SEPARATOR)
     fitting = [CUT] if 0 < column < len(cells) else []
     size = sum(map(len, fitting))
     for cell in cells[column if fitting else 0 :]:
-        size += len(BETWEEN) + len(cell)
-        if size > most - len(BETWEEN) - len(CUT):
+        size += len(CELL_SEPARATOR) + len(cell)
+        if size > most - len(CELL_SEPARATOR) - len(CUT):
             break
         fitting.append(cell)
-    return BETWEEN.join([*fitting, CUT]) if any(cell != CUT for cell in fitting) else row[: most - len(CUT)] + CUT
+    if all(cell == CUT for cell in fitting):
+        return row[: most - len(CUT)] + CUT
+    return CELL_SEPARATOR.join([*fitting, CUT])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from baton.knowledge.table_headers import BETWEEN, continues_table, header_rows, header_text
-from baton_documents.results import BlockKind, ExtractedText, TextBlock
+from baton_documents.chunks.table_headers import continues_table, header_rows, header_text
+from baton_documents.document import CELL_SEPARATOR
+from baton_documents.results import BlockKind, TextBlock
 
 MAX_UNIT = 800
 """Characters of a unit. Twice as many fit a chunk, so that a short chunk can always take one more unit."""
@@ -69,12 +70,12 @@ _SPACE = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+")
 
 
-def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
+def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
     """Yield the units of a document in the order of reading. Blocks without any text have none."""
     path: list[tuple[int, str]] = []
     before: TextBlock | None = None
     tables = _Tables()
-    for block in (block for text in texts for block in text.blocks):
+    for block in blocks:
         if not block.text.strip():
             continue
         if block.kind is BlockKind.HEADING:
@@ -132,7 +133,7 @@ class _Tables:
         header = header_text(self._rows[: self._rows_ahead], self._cells_ahead)
         self._rows_ahead += text.count("\n")
         _, line_end, rest = text.rpartition("\n")
-        self._cells_ahead = rest.count(BETWEEN) + (0 if line_end else self._cells_ahead)
+        self._cells_ahead = rest.count(CELL_SEPARATOR) + (0 if line_end else self._cells_ahead)
         return header
 
     def _is_at_the_end_of_a_page(self, block: TextBlock) -> bool:

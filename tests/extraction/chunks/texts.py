@@ -1,10 +1,10 @@
-"""Texts of documents for the tests of knowledge."""
+"""Texts of documents that are divided into chunks."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from baton_documents.results import BlockKind, ExtractedText, TextBlock
+from baton_documents.results import BlockKind, TextBlock
 
 HEADING, PARAGRAPH, CODE, TABLE, ITEM = (
     BlockKind.HEADING,
@@ -22,10 +22,6 @@ def heading(text: str, level: int = 1, page: int | None = None) -> TextBlock:
 
 def paragraph(text: str, page: int | None = None) -> TextBlock:
     return TextBlock(PARAGRAPH, text, page)
-
-
-def extracted(*blocks: TextBlock) -> list[ExtractedText]:
-    return [ExtractedText(blocks)]
 
 
 def sentences(count: int, about: str = "valve") -> str:
@@ -47,4 +43,4 @@ def blocks(draw: st.DrawFn) -> TextBlock:
     return TextBlock(kind, draw(_TEXTS), draw(st.none() | st.integers(1, 9)), level)
 
 
-documents = st.lists(st.lists(blocks(), max_size=12).map(lambda each: ExtractedText(tuple(each))), max_size=3)
+documents = st.lists(blocks(), max_size=36)

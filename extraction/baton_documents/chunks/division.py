@@ -1,14 +1,14 @@
-"""Dividing a document into chunks: along headings, paragraphs and sentences, within bounds of size."""
+"""Division of a document into chunks: along headings, paragraphs and sentences, within bounds of size."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from baton.domain.documents.chunk import Chunk, ChunkPart
-from baton.knowledge.text_units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
-from baton_documents.results import ExtractedText
+from baton_documents.chunks.chunk import Chunk, ChunkPart
+from baton_documents.chunks.units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
+from baton_documents.results import TextBlock
 
 MIN_CHUNK = 800
 """Characters that a chunk should have. Only a whole document may have less, and a chunk whose neighbours are full."""
@@ -32,14 +32,14 @@ TOO_SHORT_COST = 4.0
 """The cost of a chunk that is shorter than ``MIN_CHUNK``; it grows the shorter the chunk is."""
 
 
-def divide_into_chunks(texts: Sequence[ExtractedText]) -> list[Chunk]:
-    """Divide the text of a document, given in the order of its parts, into chunks.
+def divide_into_chunks(blocks: Iterable[TextBlock]) -> list[Chunk]:
+    """Divide a document, given as its blocks in the order of reading, into chunks.
 
     Every character of the text but white space is in exactly one chunk, in the order of reading. Of all divisions into
     chunks of at most ``MAX_CHUNK`` characters the cheapest is chosen: cuts are at headings rather than in paragraphs,
     sentences stay whole where they can, and sizes are near ``TARGET_CHUNK``.
     """
-    units = list(units_of(texts))
+    units = list(units_of(blocks))
     chunks: list[Chunk] = []
     for start, end in _division(units):
         chunk = _chunk(len(chunks), units[start:end])

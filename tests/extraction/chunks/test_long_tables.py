@@ -10,8 +10,8 @@ import pytest
 from reportlab.lib import colors, pagesizes
 from reportlab.platypus import LongTable, SimpleDocTemplate
 
-from baton.knowledge.chunking import divide_into_chunks
-from baton_documents.reader import Extractor
+from baton_documents import read
+from baton_documents.chunks.division import divide_into_chunks
 from tests import documents
 from tests.documents import Rows
 
@@ -64,9 +64,8 @@ def _html() -> bytes:
     ids=["csv", "markdown", "html", "word", "powerpoint", "excel", "pdf", "pdf that repeats no header"],
 )
 def test_no_row_is_without_the_names_of_its_columns(name: str, content_type: str, make: Callable[[], bytes]) -> None:
-    extractor, body = Extractor(), make()
-    form = extractor.detect(body, name, content_type)
-    chunks = divide_into_chunks([extractor.extract(body, form, part) for part in extractor.parts(body, form)])
+    body = make()
+    chunks = divide_into_chunks(read(body, name, content_type).blocks)
     with_rows = [chunk for chunk in chunks if "PN-" in chunk.text]
     assert len(with_rows) > 2
     for chunk in with_rows:

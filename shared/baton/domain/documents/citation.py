@@ -1,4 +1,4 @@
-"""Chunks, the pieces into which documents are divided, and their citations."""
+"""Citations of chunks of documents, and the kinds of sources that an answer has."""
 
 from __future__ import annotations
 
@@ -49,36 +49,3 @@ class Citation:
             "chunk": self.chunk_id,
             "url": self.url,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkPart:
-    """A part of a chunk that stands below the same headings, on the same page."""
-
-    start: int
-    """The offset at which it begins in the chunk's text. It ends where the next one begins."""
-    headings: tuple[str, ...] = ()
-    page: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of a document that is found and cited as a whole."""
-
-    ordinal: int
-    """From 0, in the order of reading."""
-    text: str
-    """Verbatim."""
-    headings: tuple[str, ...] = ()
-    """The headings above it, outermost first."""
-    first_page: int | None = None
-    last_page: int | None = None
-    table_header: str | None = None
-    """The names of the columns of the first table in it, unless the text contains them. Shown and searched with it."""
-    parts: tuple[ChunkPart, ...] = ()
-    """Its parts in their order, if it crosses a heading or a page."""
-
-    @property
-    def section(self) -> str | None:
-        """The path of headings as one line, or None without headings."""
-        return " > ".join(self.headings) or None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.knowledge.chunking import divide_into_chunks
+from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown, plain_text
 
@@ -26,7 +26,7 @@ def test_chunks_stand_in_the_file_one_after_another_with_white_space_between(
     extract: Callable[[bytes], ExtractedText], text: str
 ) -> None:
     end = 0
-    for chunk in divide_into_chunks([extract(text.encode())]):
+    for chunk in divide_into_chunks(extract(text.encode()).blocks):
         start = text.index(chunk.text, end)
         assert not text[end:start].strip()
         end = start + len(chunk.text)
@@ -35,6 +35,6 @@ def test_chunks_stand_in_the_file_one_after_another_with_white_space_between(
 
 def test_headings_keep_their_marks_in_the_text_and_lose_them_in_the_path() -> None:
     text = "# A **pump** #\n\n\nFirst.\n\n---\n\nSetup\n-----\nSee [it][1].\n\n[1]: http://a.example\n"
-    [chunk] = divide_into_chunks([markdown.extract(text.encode())])
+    [chunk] = divide_into_chunks(markdown.extract(text.encode()).blocks)
     assert chunk.text == text.rstrip()
     assert chunk.headings == ("A **pump**", "Setup")

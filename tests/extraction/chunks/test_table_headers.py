@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.documents.chunk import Chunk
-from baton.knowledge.chunking import divide_into_chunks
-from baton.knowledge.table_headers import MAX_HEADER, header_rows, header_text
+from baton_documents.chunks.chunk import Chunk
+from baton_documents.chunks.division import divide_into_chunks
+from baton_documents.chunks.table_headers import MAX_HEADER, header_rows, header_text
 from baton_documents.results import TextBlock
-from tests.unit.knowledge.texts import TABLE, extracted, heading, paragraph, sentences
+from tests.extraction.chunks.texts import TABLE, heading, paragraph, sentences
 
 HEADER = "part | supplier | lead time in days"
 ROWS = [f"PN-{number:03} | Supplier {number % 7} | {number % 9}" for number in range(1, 201)]
@@ -24,7 +24,7 @@ def table(rows: Sequence[str], page: int | None = None) -> TextBlock:
 
 def headers(*blocks: TextBlock) -> list[str | None]:
     """The header of each chunk, one of which must begin inside a table."""
-    chunks = divide_into_chunks(extracted(*blocks))
+    chunks = divide_into_chunks(blocks)
     assert len(chunks) > 1
     return [chunk.table_header for chunk in chunks]
 
@@ -72,7 +72,7 @@ def test_a_table_of_numbers_has_no_header() -> None:
 
 
 def test_what_begins_with_other_text_has_no_header_in_front() -> None:
-    found = divide_into_chunks(extracted(table([HEADER, *ROWS[:60]]), heading("Service"), paragraph(sentences(40))))
+    found = divide_into_chunks([table([HEADER, *ROWS[:60]]), heading("Service"), paragraph(sentences(40))])
     assert [HEADER if chunk.text.startswith("PN-") else None for chunk in found] == [
         chunk.table_header for chunk in found
     ]
@@ -93,7 +93,7 @@ def test_rows_on_the_next_page_have_the_header_of_the_page_before(
 
 def test_a_header_that_each_page_repeats_is_not_doubled() -> None:
     blocks = [table([HEADER, *ROWS[start : start + 40]], page) for page, start in enumerate(range(0, 200, 40), 1)]
-    for chunk in divide_into_chunks(extracted(*blocks)):
+    for chunk in divide_into_chunks(blocks):
         assert (chunk.table_header is None) == chunk.text.startswith(HEADER)
 
 
@@ -113,7 +113,7 @@ COLUMNS = [f"column {number}" for number in range(500)]
 
 def test_the_header_of_a_wide_table_is_cut_between_cells() -> None:
     rows = [" | ".join(COLUMNS), *(" | ".join(f"v{row}.{n}" for n in range(500)) for row in range(3))]
-    chunks = divide_into_chunks(extracted(table(rows)))
+    chunks = divide_into_chunks([table(rows)])
     shown = [chunk for chunk in chunks if chunk.table_header]
     assert len(shown) > 3
     for chunk in shown:
@@ -150,7 +150,7 @@ def test_no_header_is_longer_than_it_may_be(rows: list[str], column: int) -> Non
 @given(st.lists(st.lists(st.sampled_from(["part", "7", "", "W1", "2026"]), min_size=1, max_size=4), max_size=90))
 def test_a_header_is_rows_of_its_table_that_are_not_in_the_text(cells: list[list[str]]) -> None:
     rows = [" | ".join(row) for row in cells if any(row)]
-    chunks: list[Chunk] = divide_into_chunks(extracted(table(rows), paragraph(sentences(30))))
+    chunks: list[Chunk] = divide_into_chunks([table(rows), paragraph(sentences(30))])
     for chunk in chunks:
         if chunk.table_header is not None:
             assert chunk.table_header.split("\n") == rows[: chunk.table_header.count("\n") + 1]
