@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableStore, TimedTableStore
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 
 
-class DynamoA2ATasks:
+class DynamoA2ATasks(TableStore):
     """``A2ATasks`` on the conversation table."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
     async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
-        item = await self._table.get(keys.a2a_task(scope, thread_id, root))
-        return _mark(item) if item is not None else None
+        return await self._table.read(keys.a2a_task(scope, thread_id, root), _mark)
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
         item: Item = {
@@ -37,15 +33,13 @@ class DynamoA2ATasks:
             "user_id": mark.user_id,
             "task_mark": mark.status.value,
             "at": to_millis(mark.at),
+            "message_id": mark.message_id,
+            "reason": mark.reason,
         }
-        if mark.message_id is not None:
-            item["message_id"] = mark.message_id
-        if mark.reason is not None:
-            item["reason"] = mark.reason
         try:
             await self._table.put(
                 item,
-                condition="attribute_not_exists(PK) OR (task_mark <> :canceled AND user_id = :user)",
+                condition=f"{IS_NEW} OR (task_mark <> :canceled AND user_id = :user)",
                 values={":canceled": MarkStatus.CANCELED.value, ":user": mark.user_id},
             )
         except ConditionFailed as failure:
@@ -69,12 +63,11 @@ def _mark(item: Item) -> TaskMark:
 TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations."
 
 
-class DynamoPushConfigs:
+class DynamoPushConfigs(TimedTableStore):
     """``PushConfigs`` on the conversation table."""
 
     def __init__(self, table: Table, clock: Clock, secrets: ReceiverSecrets) -> None:
-        self._table = table
-        self._clock = clock
+        super().__init__(table, clock)
         self._secrets = secrets
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
@@ -97,9 +90,8 @@ class DynamoPushConfigs:
             "line": config.line.value,
             "set_at": to_millis(config.set_at),
             "expires_at": int((config.set_at + LIFETIME).timestamp()),
+            "scheme": config.scheme,
         }
-        if config.scheme is not None:
-            item["scheme"] = config.scheme
         if config.secrets:
             item["sealed"] = await asyncio.to_thread(self._secrets.seal, _place(item), config.secrets)
         await self._table.put(item)

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableStore, TransactionFailed, Write
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.leases import Lease
 
-
-class _OnTable(Protocol):
-    _table: Table
-
-
-A = TypeVar("A", bound=_OnTable)
+A = TypeVar("A", bound=TableStore)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -49,15 +44,15 @@ class _Condition(TypedDict):
 
 def replaces_revision(revision: int) -> _Condition:
     """Return the condition that a write replaces this revision of an item, or none if it is 0."""
-    if not revision:
-        return {"condition": "attribute_not_exists(PK)", "values": None}
-    return {"condition": "revision = :read", "values": {":read": revision}}
+    if revision:
+        return {"condition": "revision = :read", "values": {":read": revision}}
+    return {"condition": IS_NEW, "values": None}
 
 
 async def create_revised(table: Table, item: Item) -> Item:
     """Store a record that is not there yet, and return it; otherwise return the one that is there."""
     try:
-        await table.put(item, condition="attribute_not_exists(PK)")
+        await table.put(item, condition=IS_NEW)
     except ConditionFailed as failure:
         if failure.item is None:
             raise
@@ -78,7 +73,7 @@ async def save_revised(table: Table, item: Item, *, compared: Collection[str] | 
     return True
 
 
-CONDITION = "attribute_not_exists(PK) OR fence <= :fence"
+CONDITION = f"{IS_NEW} OR fence <= :fence"
 
 
 async def put_fenced(table: Table, lease: Lease, item: Item) -> None:

@@ -14,7 +14,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
 from baton.adapters.dynamodb.shards import LISTING, due_entries, read_page
-from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
+from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, key_of
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
 from baton.domain.documents.source import Source, SourcePage, in_turns
@@ -31,18 +31,14 @@ _REVISED = ("revision", "body")
 """The attributes that only saves write. Notes of progress change others."""
 
 
-class DynamoSources:
+class DynamoSources(TableStore):
     """``SourceStore`` on the conversation table."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
 
     async def create(self, scope: Scope, source: Source) -> Source:
         return _source(await create_revised(self._table, _source_item(scope, source, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
-        item = await self._table.get(agent_keys.source(scope, agent_id, source_id))
-        return _source(item) if item is not None else None
+        return await self._table.read(agent_keys.source(scope, agent_id, source_id), _source)
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -134,27 +130,18 @@ def _source(item: Item) -> Source:
     return SOURCE.unpack(item["body"], id=source_id, agent_id=agent_id, revision=item["revision"])
 
 
-_INDEX = ("idle", "idle_shard", "idle_check_at")
-_AT_ONCE = 100
-"""DynamoDB's limit for BatchGetItem."""
-
-
-class DynamoDocuments:
+class DynamoDocuments(TableStore):
     """``DocumentStore`` on the conversation table.
 
     Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. It
     is not a key of an index: only a save writes to those.
     """
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
     async def create(self, scope: Scope, document: Document) -> Document:
         return _document(await create_revised(self._table, _item(scope, document, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
-        item = await self._table.get(agent_keys.document(scope, agent_id, document_id))
-        return _document(item) if item is not None else None
+        return await self._table.read(agent_keys.document(scope, agent_id, document_id), _document)
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
         item_keys = [agent_keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
@@ -168,13 +155,12 @@ class DynamoDocuments:
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
     ) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
-                agent_keys.document(scope, ref.agent_id, ref.document_id),
-                "SET progress = :percent, progress_step = :step, progress_at = :at",
-                {":percent": percent, ":step": step.value, ":at": to_millis(at), ":version": ref.version},
-                condition="in_progress = :version AND progress < :percent",
-            )
+        await self._table.change(
+            agent_keys.document(scope, ref.agent_id, ref.document_id),
+            "SET progress = :percent, progress_step = :step, progress_at = :at",
+            {":percent": percent, ":step": step.value, ":at": to_millis(at), ":version": ref.version},
+            condition="in_progress = :version AND progress < :percent",
+        )
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -197,33 +183,21 @@ class DynamoDocuments:
         return min(counted, up_to)
 
     async def remove(self, scope: Scope, document: Document) -> bool:
-        try:
-            await self._table.delete(
-                agent_keys.document(scope, document.agent_id, document.id),
-                condition="attribute_not_exists(PK) OR revision = :read",
-                values={":read": document.revision},
-            )
-        except ConditionFailed:
-            return False
-        return True
+        return await self._table.delete(
+            agent_keys.document(scope, document.agent_id, document.id),
+            condition="attribute_not_exists(PK) OR revision = :read",
+            values={":read": document.revision},
+        )
 
     async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
-        for shard in agent_keys.ingestion_shards():
-            pages = self._table.query(shard, last=to_millis(before), limit=_AT_ONCE, index=_INDEX)
-            async with aclosing(pages):
-                async for page in pages:
-                    for document, tenant_id in await self._due(page, before):
-                        yield DocumentRef(tenant_id, document.agent_id, document.id, document.latest.number)
-
-    async def _due(self, entries: Sequence[Item], before: datetime) -> list[tuple[Document, str]]:
-        """Read the documents consistently, for the index may be behind."""
-        items = await self._table.items_of(entries, consistent=True)
-        documents = ((_document(item), agent_keys.document_place(item)[0]) for item in items)
-        return [
-            (document, tenant)
-            for document, tenant in documents
-            if document.check_at is not None and document.check_at <= before
-        ]
+        async with aclosing(due_entries(self._table, agent_keys.ingestion_shards(), before, page=AT_ONCE)) as pages:
+            async for entries in pages:
+                # Read consistently, for the index may be behind.
+                for item in await self._table.items_of(entries, consistent=True):
+                    document = _document(item)
+                    if document.check_at is not None and document.check_at <= before:
+                        tenant_id, agent_id, document_id = agent_keys.document_place(item)
+                        yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
     async def _load(self, item_keys: Sequence[keys.Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""

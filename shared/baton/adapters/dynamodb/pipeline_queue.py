@@ -6,12 +6,11 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
-from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import TableStore
 from baton.domain.documents.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
 from baton.domain.times import from_millis, to_millis
 
@@ -19,14 +18,10 @@ _LAST = "\uffff"
 """A character that follows every one of a tenant's sort keys."""
 
 
-class DynamoPipelineQueue:
+class DynamoPipelineQueue(TableStore):
     """``PipelineQueue`` on the conversation table."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
     async def running(self, pipeline: Pipeline) -> RunningRuns:
-        """See ``PipelineQueue``."""
         item = await self._table.get(keys.running_runs(pipeline.value))
         if item is None:
             return RunningRuns({})
@@ -37,7 +32,6 @@ class DynamoPipelineQueue:
         return RunningRuns(places, int(item["revision"]), item["last_tenant"])
 
     async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
-        """See ``PipelineQueue``."""
         places = {subject: (slot.tenant_id, slot.name, to_millis(slot.since)) for subject, slot in runs.places.items()}
         item: Item = {
             **keys.running_runs(pipeline.value),
@@ -48,7 +42,6 @@ class DynamoPipelineQueue:
         return await save_revised(self._table, item)
 
     async def add(self, run: PipelineRun, since: datetime) -> bool:
-        """See ``PipelineQueue``."""
         key = keys.waiting_run(run.pipeline.value, run.tenant_id, to_millis(since), run.subject)
         item: Item = {
             **key,
@@ -58,16 +51,9 @@ class DynamoPipelineQueue:
             "described": json.dumps(dict(run.described)),
             "since": to_millis(since),
         }
-        note: Item = {**keys.waiting_subject(run.pipeline.value, run.subject), "at": key["SK"]}
-        condition = "attribute_not_exists(PK)"
-        try:
-            await self._table.transact(Write.put(note, condition=condition), Write.put(item, condition=condition))
-        except TransactionFailed:
-            return False
-        return True
+        return await self._table.add({**keys.waiting_subject(run.pipeline.value, run.subject), "at": key["SK"]}, item)
 
     async def remove(self, waiting: WaitingRun) -> None:
-        """See ``PipelineQueue``."""
         run = waiting.run
         # The note first: without it, the run may wait again, and without the run, it would wait for ever.
         await self._table.delete(keys.waiting_subject(run.pipeline.value, run.subject))
@@ -75,11 +61,10 @@ class DynamoPipelineQueue:
         await self._table.delete(keys.waiting_run(run.pipeline.value, run.tenant_id, since, run.subject))
 
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
-        """See ``PipelineQueue``."""
         return await self._table.get(keys.waiting_subject(pipeline.value, subject)) is not None
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
-        """See ``PipelineQueue``. It takes a request for each tenant."""
+        """Read as ``PipelineQueue`` says, with a request for each tenant."""
         oldest: dict[str, WaitingRun] = {}
         last, is_second_round = after, not after
         while len(oldest) < limit:
@@ -100,12 +85,8 @@ class DynamoPipelineQueue:
         first = keys.waiting_runs(tenant_id) + _LAST if tenant_id else keys.WAITING
         pages = self._table.query(keys.pipeline(pipeline.value), first=first, last=keys.WAITING + _LAST, limit=1)
         async with aclosing(pages):
-            async for page in pages:
-                return _waiting(pipeline, page[0]) if page else None
+            for item in await anext(pages):
+                described = json.loads(item["described"])
+                run = PipelineRun(pipeline, item["tenant_id"], item["subject"], item["name"], described)
+                return WaitingRun(run, from_millis(item["since"]))
         return None
-
-
-def _waiting(pipeline: Pipeline, item: Item) -> WaitingRun:
-    described: dict[str, Any] = json.loads(item["described"])
-    run = PipelineRun(pipeline, item["tenant_id"], item["subject"], item["name"], described)
-    return WaitingRun(run, from_millis(item["since"]))

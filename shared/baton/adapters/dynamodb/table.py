@@ -6,9 +6,9 @@ import asyncio
 import math
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -17,6 +17,7 @@ from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
 from baton.domain.errors import StoreUnavailable
+from baton.ports.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -37,8 +38,12 @@ CONFLICT_PAUSE_SECONDS = 0.02
 """The longest pause after the first conflict of a transaction. It doubles with each further one."""
 
 
+IS_NEW = "attribute_not_exists(PK)"
+"""The condition that the item is not there yet."""
 _CONFLICT = frozenset({"TransactionConflict"})
 _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
+
+T = TypeVar("T")
 
 
 class ConditionFailed(Exception):
@@ -64,8 +69,9 @@ class Write:
     puts: bool = False
 
     @classmethod
-    def put(cls, item: Item, *, condition: str, values: Item | None = None) -> Write:
-        return cls(item, condition, values=values, puts=True)
+    def put(cls, item: Item, *, condition: str = IS_NEW, values: Item | None = None) -> Write:
+        """Return the write of an item, without the attributes that are None."""
+        return cls(_without_none(item), condition, values=values, puts=True)
 
     def request(self, table_name: str) -> dict[str, Any]:
         """Return it as an element of ``TransactItems``."""
@@ -111,10 +117,14 @@ class Table:
         answer = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
         return deserialize(answer["Item"]) if "Item" in answer else None
 
+    async def read(self, key: Mapping[str, str], convert: Callable[[Item], T]) -> T | None:
+        """Return what ``convert`` makes of an item, read consistently; None if there is none."""
+        item = await self.get(key)
+        return convert(item) if item is not None else None
+
     async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
-        """Write an item. Raises ``ConditionFailed`` with the existing item."""
-        request: dict[str, Any] = {"TableName": self.name, "Item": serialize(item)}
-        await self._write("PutItem", request, condition, values)
+        """Write an item, without the attributes that are None. Raises ``ConditionFailed`` with the existing item."""
+        await self._write("PutItem", {"Item": serialize(_without_none(item))}, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""
@@ -129,12 +139,15 @@ class Table:
         *,
         condition: str,
         names: Mapping[str, str] | None = None,
-    ) -> None:
-        """Update an item without returning it, which saves reading it. Raises ``ConditionFailed``.
+    ) -> bool:
+        """Update an item without returning it, which saves reading it. Return whether the condition held.
 
         ``names`` are those of attributes that an expression cannot hold, by their placeholders.
         """
-        await self._update(key, expression, values, condition, "NONE", names)
+        with suppress(ConditionFailed):
+            await self._update(key, expression, values, condition, "NONE", names)
+            return True
+        return False
 
     async def _update(
         self,
@@ -145,19 +158,25 @@ class Table:
         returned: str,
         names: Mapping[str, str] | None = None,
     ) -> Any:
-        request: dict[str, Any] = {
-            "TableName": self.name,
-            "Key": serialize(key),
-            "UpdateExpression": expression,
-            "ReturnValues": returned,
-        }
+        request: dict[str, Any] = {"Key": serialize(key), "UpdateExpression": expression, "ReturnValues": returned}
         if names:
             request["ExpressionAttributeNames"] = names
         return await self._write("UpdateItem", request, condition, values)
 
-    async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
-        """Delete an item. A missing item is not an error. Raises ``ConditionFailed``."""
-        await self._write("DeleteItem", {"TableName": self.name, "Key": serialize(key)}, condition, values)
+    async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> bool:
+        """Delete an item. Return whether the condition held; a missing item is not an error."""
+        with suppress(ConditionFailed):
+            await self._write("DeleteItem", {"Key": serialize(key)}, condition, values)
+            return True
+        return False
+
+    async def add(self, *items: Item) -> bool:
+        """Write all of up to 100 items, or none if one of them is there. Return whether they were written."""
+        try:
+            await self.transact(*map(Write.put, items))
+        except TransactionFailed:
+            return False
+        return True
 
     async def transact(self, *writes: Write) -> None:
         """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
@@ -192,7 +211,7 @@ class Table:
                 await self.sleep(longest * random.random())  # noqa: S311 - jitter
             yield attempt
 
-    async def query(
+    def query(
         self,
         partition: str,
         *,
@@ -223,7 +242,7 @@ class Table:
         elif last is not None:
             expression += f" AND {range_key} <= :last"
             values[":last"] = last
-        request: dict[str, Any] = {"TableName": self.name}
+        request: dict[str, Any] = {}
         if where is not None:
             request["FilterExpression"] = where[0]
             values |= where[1]
@@ -238,12 +257,7 @@ class Table:
             request["IndexName"] = name
         elif consistent:
             request["ConsistentRead"] = True
-        while True:
-            answer = await self._ask("Query", **request)
-            yield [deserialize(item) for item in answer["Items"]]
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        return self._pages("Query", request)
 
     async def read_all(self, partition: str, *, enough: float = math.inf, **options: Any) -> list[Item]:
         """Return the items of all pages of ``query``, or of the first pages that hold ``enough``."""
@@ -255,17 +269,16 @@ class Table:
                     break
         return items
 
-    async def scan(self, index: str, attribute: str) -> AsyncGenerator[list[Any], None]:
-        """Yield pages of one attribute's values, of all entries of a secondary index. It reads the whole index."""
-        request: dict[str, Any] = {
-            "TableName": self.name,
-            "IndexName": index,
-            "ProjectionExpression": "#attribute",
-            "ExpressionAttributeNames": {"#attribute": attribute},
-        }
+    def scan(self, index: str, attribute: str) -> AsyncGenerator[list[Item], None]:
+        """Yield pages of all entries of a secondary index, with one attribute each. It reads the whole index."""
+        names = {"#attribute": attribute}
+        request = {"IndexName": index, "ProjectionExpression": "#attribute", "ExpressionAttributeNames": names}
+        return self._pages("Scan", request)
+
+    async def _pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
         while True:
-            answer = await self._ask("Scan", **request)
-            yield [deserialize(item)[attribute] for item in answer["Items"]]
+            answer = await self._ask(operation, TableName=self.name, **request)
+            yield [deserialize(item) for item in answer["Items"]]
             if "LastEvaluatedKey" not in answer:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -315,7 +328,7 @@ class Table:
         if values:
             request["ExpressionAttributeValues"] = serialize(values)
         try:
-            return await self._ask(operation, **request)
+            return await self._ask(operation, TableName=self.name, **request)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
@@ -323,9 +336,28 @@ class Table:
             raise ConditionFailed(deserialize(old) if old else None) from None
 
 
+class TableStore:
+    """Records of one kind on a table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+
+class TimedTableStore(TableStore):
+    """Records that hold times, or that expire."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        super().__init__(table)
+        self._clock = clock
+
+
 def key_of(item: Item) -> dict[str, str]:
     """Return the key of an item, or that in an entry of an index."""
     return {"PK": item["PK"], "SK": item["SK"]}
+
+
+def _without_none(item: Item) -> Item:
+    return {name: value for name, value in item.items() if value is not None}
 
 
 def _reasons(error: ClientError) -> set[str]:

@@ -7,45 +7,40 @@ from datetime import date, timedelta
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import CAPTURE
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.tenants.identity import Scope
-from baton.ports.clock import Clock
 
 KEPT = timedelta(days=90)
 """The time that a record is kept, which is the time for which the name of its execution is reserved."""
 _STEPS = list(CaptureStep)
 
 
-class DynamoCaptures:
+class DynamoCaptures(TimedTableStore):
     """``CaptureStore`` on the conversation table."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
-
     async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
-        item = await self._table.get(keys.capture(scope, ref.thread_id, ref.id))
-        return CAPTURE.unpack(item["body"]) if item is not None else None
+        return await self._table.read(
+            keys.capture(scope, ref.thread_id, ref.id), lambda item: CAPTURE.unpack(item["body"])
+        )
 
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         ref, status = capture.ref, capture.status
+        stage = _STEPS.index(capture.done) + 1 if capture.done is not None else 0  # the steps that were carried out
         item: Item = {
             **keys.capture(scope, ref.thread_id, ref.id),
             "body": CAPTURE.pack(capture),
             "capture_status": status.value,
-            "stage": _stage(capture),
+            "stage": stage,
             "expires_at": int((self._clock.now() + KEPT).timestamp()),
         }
+        condition = f"{IS_NEW} OR capture_status IN (:working, :stored)"
         values: Item = {":working": CaptureStatus.WORKING.value, ":stored": CaptureStatus.STORED.value}
-        if status is CaptureStatus.FAILED:
-            condition = "attribute_not_exists(PK) OR capture_status IN (:working, :stored)"
-        else:
+        if status is not CaptureStatus.FAILED:
             condition = (
-                "attribute_not_exists(PK) OR capture_status = :failed"
-                " OR (capture_status IN (:working, :stored) AND stage < :stage)"
+                f"{IS_NEW} OR capture_status = :failed OR (capture_status IN (:working, :stored) AND stage < :stage)"
             )
-            values |= {":failed": CaptureStatus.FAILED.value, ":stage": _stage(capture)}
+            values |= {":failed": CaptureStatus.FAILED.value, ":stage": stage}
         try:
             await self._table.put(item, condition=condition, values=values)
         except ConditionFailed as failure:
@@ -56,18 +51,9 @@ class DynamoCaptures:
         if limit <= 0:
             return False
         expires = self._clock.now() + timedelta(days=3)
-        try:
-            await self._table.change(
-                agent_keys.capture_allowance(scope, agent_id, day.isoformat()),
-                "SET expires_at = :expires ADD taken :one",
-                {":one": 1, ":limit": limit, ":expires": int(expires.timestamp())},
-                condition="attribute_not_exists(taken) OR taken < :limit",
-            )
-        except ConditionFailed:
-            return False
-        return True
-
-
-def _stage(capture: Capture) -> int:
-    """Return how many steps were carried out."""
-    return _STEPS.index(capture.done) + 1 if capture.done is not None else 0
+        return await self._table.change(
+            agent_keys.capture_allowance(scope, agent_id, day.isoformat()),
+            "SET expires_at = :expires ADD taken :one",
+            {":one": 1, ":limit": limit, ":expires": int(expires.timestamp())},
+            condition="attribute_not_exists(taken) OR taken < :limit",
+        )

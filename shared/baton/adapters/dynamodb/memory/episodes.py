@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
@@ -15,8 +14,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT
-from baton.adapters.dynamodb.shards import newest_first, read_page
-from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
+from baton.adapters.dynamodb.shards import batches, newest_first, read_page
+from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, Table, TableStore, key_of
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.memory.episode import (
     MAX_ATTEMPTS,
@@ -33,12 +32,10 @@ from baton.domain.threads.thread import EndReason
 from baton.domain.times import from_millis, to_millis
 from baton.ports.threads.leases import Lease
 
-_AT_ONCE = 100
-"""DynamoDB's limit for BatchGetItem."""
 _PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", EpisodePart.INDEX: "has_index"}
 
 
-class DynamoEpisodes:
+class DynamoEpisodes(TableStore):
     """``Episodes`` on the conversation table, with long redacted messages in S3.
 
     A session's record becomes its episode. A second item, in a separate partition, leads from the episode's id to the
@@ -46,7 +43,7 @@ class DynamoEpisodes:
     """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        self._table = table
+        super().__init__(table)
         self._bodies = ItemBodies(bodies)
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
@@ -57,9 +54,8 @@ class DynamoEpisodes:
             "reason": ref.reason.value,
             "ended_at": to_millis(ref.ended_at),
             "episode_status": EpisodeStatus.PENDING.value,
+            "thread_created_at": to_millis(ref.thread_created_at) if ref.thread_created_at is not None else None,
         }
-        if ref.thread_created_at is not None:
-            item["thread_created_at"] = to_millis(ref.thread_created_at)
         place_item: Item = {
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
@@ -69,12 +65,13 @@ class DynamoEpisodes:
         await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place_item))
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
-        item = await self._table.get(keys.episode(scope, thread_id, number))
-        return _ref(thread_id, number, item) if item else None
+        return await self._table.read(keys.episode(scope, thread_id, number), partial(_ref, thread_id, number))
 
     async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
-        item = await self._table.get(keys.episode(scope, thread_id, number))
-        return EndedSession(_ref(thread_id, number, item), _stored(item)) if item is not None else None
+        return await self._table.read(
+            keys.episode(scope, thread_id, number),
+            lambda item: EndedSession(_ref(thread_id, number, item), _stored(item)),
+        )
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
         async for page in self._table.query(keys.episode_places(scope, episode_id), limit=1):
@@ -85,7 +82,7 @@ class DynamoEpisodes:
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        return _stored(await self._table.get(keys.episode(scope, thread_id, number)))
+        return await self._table.read(keys.episode(scope, thread_id, number), _stored)
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
@@ -157,13 +154,12 @@ class DynamoEpisodes:
     ) -> None:
         if not keys.is_fact_id(fact_id):
             return
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
-                keys.episode(scope, thread_id, number),
-                f"SET superseded.{fact_id} = if_not_exists(superseded.{fact_id}, :mark)",
-                {":mark": {"by": by, "at": to_millis(at)}, ":user": scope.user_id},
-                condition="attribute_exists(superseded) AND user_id = :user",
-            )
+        await self._table.change(
+            keys.episode(scope, thread_id, number),
+            f"SET superseded.{fact_id} = if_not_exists(superseded.{fact_id}, :mark)",
+            {":mark": {"by": by, "at": to_millis(at)}, ":user": scope.user_id},
+            condition="attribute_exists(superseded) AND user_id = :user",
+        )
 
     async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
         return await self._change(scope, ref, f"SET {_PART[part]} = :true", {":true": True})
@@ -181,13 +177,12 @@ class DynamoEpisodes:
         return _episode(item)
 
     async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.update(
-                keys.episode(scope, ref.thread_id, ref.number),
-                "SET episode_status = :failed",
-                {":failed": EpisodeStatus.FAILED.value, ":pending": EpisodeStatus.PENDING.value},
-                condition="episode_status = :pending",
-            )
+        await self._table.change(
+            keys.episode(scope, ref.thread_id, ref.number),
+            "SET episode_status = :failed",
+            {":failed": EpisodeStatus.FAILED.value, ":pending": EpisodeStatus.PENDING.value},
+            condition="episode_status = :pending",
+        )
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
         entries, next_cursor = await read_page(self._table, [keys.user_episodes(scope)], limit=limit, cursor=cursor)
@@ -195,41 +190,31 @@ class DynamoEpisodes:
         return [episode for episode in episodes if episode.user_id == scope.user_id], next_cursor
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        batch: list[dict[str, str]] = []
-        listed = newest_first(self._table, keys.tenant_episodes(scope), before=None, limit=8 * _AT_ONCE)
+        listed = newest_first(self._table, keys.tenant_episodes(scope), before=None, limit=8 * AT_ONCE)
         async with aclosing(listed):
-            async for entry in listed:
-                batch.append({**keys.episode(scope, *_locate_record(entry))})
-                if len(batch) == _AT_ONCE:
-                    for episode in await self._load(batch):
-                        yield episode
-                    batch = []
-        for episode in await self._load(batch):
-            yield episode
+            async for batch in batches(listed, AT_ONCE, oldest=""):
+                for episode in await self._load([keys.episode(scope, *_locate_record(entry)) for entry in batch]):
+                    yield episode
 
     async def _load(self, item_keys: Sequence[dict[str, str]]) -> list[Episode]:
         """Return the stored episodes among the records, in their order."""
-        by_key: dict[tuple[str, str], Item] = {}
-        for start in range(0, len(item_keys), _AT_ONCE):
-            for item in await self._table.get_many(list(item_keys[start : start + _AT_ONCE])):
-                by_key[item["PK"], item["SK"]] = item
-            await asyncio.sleep(0)
-        items = [by_key.get((key["PK"], key["SK"])) for key in item_keys]
-        return [episode for episode in map(_stored, items) if episode is not None]
+        items = {(item["PK"], item["SK"]): item for item in await self._table.get_many(item_keys)}
+        listed = [items[position] for key in item_keys if (position := (key["PK"], key["SK"])) in items]
+        return [episode for episode in map(_stored, listed) if episode is not None]
 
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
     ) -> Episode | None:
         """Update the record unless it is gone or ``condition`` refuses it, and return its episode."""
         try:
-            item: Item | None = await self._table.update(
+            item = await self._table.update(
                 keys.episode(scope, ref.thread_id, ref.number),
                 expression,
                 values,
                 condition=f"attribute_exists(PK){condition}",
             )
         except ConditionFailed as failure:
-            item = failure.item
+            return _stored(failure.item) if failure.item is not None else None
         return _stored(item)
 
 
@@ -242,9 +227,9 @@ def is_settled(item: Item) -> bool:
     )
 
 
-def _stored(item: Item | None) -> Episode | None:
-    """Return the episode of a record; None if there is no record, or no episode yet."""
-    return _episode(item) if item is not None and "started_at" in item else None
+def _stored(item: Item) -> Episode | None:
+    """Return the episode of a record; None if it has none yet."""
+    return _episode(item) if "started_at" in item else None
 
 
 def _listed_at(ref: EpisodeRef) -> str:

@@ -12,11 +12,15 @@ from dataclasses import replace
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import replaces_revision, retry_on_conflict
-from baton.adapters.dynamodb.memory.procedure_writes import ProcedurePlace, procedure_from_item, writes_of_version
+from baton.adapters.dynamodb.memory.procedure_writes import (
+    ProcedurePlace,
+    procedure_from_item,
+    version_attributes,
+    writes_of_version,
+)
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
-from baton.adapters.dynamodb.shapes import PROCEDURE
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import Table, TimedTableStore, TransactionFailed, Write
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
 from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
@@ -29,12 +33,11 @@ MAX_MADE_OF = 20
 """Workflows that are remembered of a skill as its makers, so that a repetition makes nothing."""
 
 
-class DynamoPrivateSkills:
+class DynamoPrivateSkills(TimedTableStore):
     """``PrivateSkills`` on the conversation table."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+        super().__init__(table, clock)
         self._procedures = DynamoProcedures(table, clock)
 
     @retry_on_conflict  # with another writer, or with this one after a lost response
@@ -165,18 +168,12 @@ class DynamoPrivateSkills:
     def _item_of(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
         item: Item = {
             **agent_keys.private_skill(scope, skill.agent_id, skill.slug),
-            "body": PROCEDURE.pack(skill),
-            "version": skill.version,
-            "procedure_status": skill.status.value,
+            **version_attributes(skill),
             "made_of": made_of,
             "revision": former["revision"] + 1 if former is not None else 1,
             # Erasure judges what is kept for a user by it.
             "changed_at": to_millis(self._clock.now()),
         }
-        if skill.decided_by is not None and skill.decided_at is not None:
-            item |= {"decided_by": skill.decided_by, "decided_at": to_millis(skill.decided_at)}
-        if skill.reason is not None:
-            item["reason"] = skill.reason
         if skill.status is ProcedureStatus.OFFERED:
             # Unique among all users' skills: the lists of several agents are merged by it.
             user = hashlib.sha256(scope.user_id.encode()).hexdigest()[:16]

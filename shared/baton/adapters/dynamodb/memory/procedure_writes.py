@@ -12,7 +12,6 @@ from baton.domain.memory.procedure import TENANT_PREFIX, Procedure, ProcedureSta
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
-_IS_NEW = "attribute_not_exists(PK)"
 _IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
 
 
@@ -46,10 +45,10 @@ def writes_of_version(
 ) -> list[Write]:
     """Return the writes of a new version: itself, its source, what it replaces."""
     item = _item(home, new_version)
-    writes = [Write.put(item, condition=_IS_NEW)]
+    writes = [Write.put(item)]
     if new_version.source is not None:
         note = agent_keys.procedure_source(home.scope, home.owner, new_version.source.key)
-        writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}, condition=_IS_NEW))
+        writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}))
         # In the same write as the version: forgetting the thread finds every version that was made of it.
         there = keys.thread_procedure(
             home.scope, new_version.source.thread_id, home.owner, new_version.slug, new_version.version
@@ -104,7 +103,7 @@ def writes_of_use(
 ) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
     return [
-        Write.put({**note, "expires_at": expires_at}, condition=_IS_NEW),
+        Write.put({**note, "expires_at": expires_at}),
         Write(
             agent_keys.procedure_uses(home.scope, home.owner, home.slug, version),
             _IN_ANY_CASE,
@@ -116,10 +115,9 @@ def writes_of_use(
 
 def _replacing(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
-    copy = {**_item(home, new_version), **agent_keys.approved_procedure(home.scope, home.owner, home.slug)}
-    copy = {name: value for name, value in copy.items() if name not in ("listing", "listed_at")}
+    copy = {**agent_keys.approved_procedure(home.scope, home.owner, home.slug), **version_attributes(new_version)}
     if approved is None:
-        return [Write.put(copy, condition=_IS_NEW)]
+        return [Write.put(copy)]
     return [
         Write.put(copy, condition="version = :former", values={":former": approved.version}),
         _retirement(
@@ -138,7 +136,7 @@ def _retirement(home: ProcedurePlace, former: Procedure, by: str, millis: int) -
 
 def _change(home: ProcedurePlace, procedure: Procedure, decided: Procedure) -> Write:
     item = _item(home, decided)
-    names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if name in item]
+    names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if item[name] is not None]
     return Write(
         key_of(item),
         "procedure_status = :found",
@@ -155,19 +153,24 @@ def _item(home: ProcedurePlace, procedure: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
     millis = to_millis(procedure.decided_at or procedure.created_at)
     listed_at = f"{millis:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"
-    item: Item = {
+    return {
         **agent_keys.procedure_version(home.scope, home.owner, home.slug, procedure.version),
-        "body": PROCEDURE.pack(procedure),
-        "version": procedure.version,
-        "procedure_status": procedure.status.value,
+        **version_attributes(procedure),
         "listing": agent_keys.procedure_listing(home.scope, home.owner, procedure.status),
         "listed_at": listed_at,
     }
-    if procedure.decided_by is not None and procedure.decided_at is not None:
-        item |= {"decided_by": procedure.decided_by, "decided_at": to_millis(procedure.decided_at)}
-    if procedure.reason is not None:
-        item["reason"] = procedure.reason
-    return item
+
+
+def version_attributes(procedure: Procedure) -> Item:
+    """Return the attributes of a version, or of a private skill, that ``procedure_from_item`` reads."""
+    return {
+        "body": PROCEDURE.pack(procedure),
+        "version": procedure.version,
+        "procedure_status": procedure.status.value,
+        "decided_by": procedure.decided_by,
+        "decided_at": to_millis(procedure.decided_at) if procedure.decided_at is not None else None,
+        "reason": procedure.reason,
+    }
 
 
 def procedure_from_item(scope: Scope, item: Item) -> Procedure:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
@@ -22,7 +23,7 @@ from baton.adapters.dynamodb.memory.procedure_writes import (
     writes_of_version,
 )
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import TimedTableStore
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.memory.procedure import (
     MAX_APPROVED,
@@ -35,18 +36,15 @@ from baton.domain.memory.procedure import (
 )
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
-from baton.ports.clock import Clock
 
 USE_KEPT = timedelta(days=30)
 """The time that a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
 
+_IN_USE = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
 
-class DynamoProcedures:
+
+class DynamoProcedures(TimedTableStore):
     """``ProcedureStore`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     @retry_on_conflict  # with another writer, or with this one after a lost response
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
@@ -59,10 +57,13 @@ class DynamoProcedures:
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
                 return newest
-            _check_is_newest(newest, edited_from)
-        same = _same_content(procedure, newest, approved if edited_from is None else None)
-        if same is not None:
-            return same
+            if newest is None:
+                raise UnknownProcedure
+            if newest.version != edited_from:
+                raise ProcedureChanged
+        for other in (newest, approved if edited_from is None else None):
+            if other is not None and other.status in _IN_USE and other.draft == procedure.draft:
+                return other
         number = newest.version + 1 if newest is not None else 1
         next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
         await self._table.transact(*writes_of_version(home, next_one, None, newest if edited_from else None))
@@ -183,8 +184,8 @@ class DynamoProcedures:
         return await self._version(replace(home, slug=note["slug"]), note["version"])
 
     async def _version(self, home: ProcedurePlace, version: int) -> Procedure | None:
-        item = await self._table.get(agent_keys.procedure_version(home.scope, home.owner, home.slug, version))
-        return procedure_from_item(home.scope, item) if item is not None else None
+        key = agent_keys.procedure_version(home.scope, home.owner, home.slug, version)
+        return await self._table.read(key, partial(procedure_from_item, home.scope))
 
     async def _newest(self, home: ProcedurePlace) -> Procedure | None:
         prefix = agent_keys.procedure_versions(home.slug)
@@ -193,8 +194,8 @@ class DynamoProcedures:
         return None
 
     async def _approved(self, home: ProcedurePlace) -> Procedure | None:
-        item = await self._table.get(agent_keys.approved_procedure(home.scope, home.owner, home.slug))
-        return procedure_from_item(home.scope, item) if item is not None else None
+        key = agent_keys.approved_procedure(home.scope, home.owner, home.slug)
+        return await self._table.read(key, partial(procedure_from_item, home.scope))
 
     async def _count_uses(self, home: ProcedurePlace, procedures: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with how often they were used."""
@@ -211,18 +212,3 @@ class DynamoProcedures:
             for procedure, key in zip(procedures, use_keys, strict=True)
             for used, well in [counts.get((key["PK"], key["SK"]), (0, 0))]
         ]
-
-
-def _check_is_newest(newest: Procedure | None, version: int) -> None:
-    if newest is None:
-        raise UnknownProcedure
-    if newest.version != version:
-        raise ProcedureChanged
-
-
-def _same_content(procedure: Procedure, *others: Procedure | None) -> Procedure | None:
-    used = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
-    return next(
-        (other for other in others if other is not None and other.status in used and other.draft == procedure.draft),
-        None,
-    )

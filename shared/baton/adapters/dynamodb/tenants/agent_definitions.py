@@ -9,7 +9,7 @@ from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.conditional_writes import replaces_revision
-from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import TableStore, TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.tenants.identity import Scope
@@ -20,11 +20,8 @@ AT_ONCE = 10
 """Versions that are read at the same time. Each takes a thread of the AWS client's pool."""
 
 
-class DynamoAgentDefinitions:
+class DynamoAgentDefinitions(TableStore):
     """``AgentDefinitions`` on the conversation table."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
 
     async def list(self, scope: Scope) -> AgentList:
         item = await self._table.get(agent_keys.agent_list(scope))
@@ -46,16 +43,12 @@ class DynamoAgentDefinitions:
             **agent_keys.agent_version(scope, version.agent_id, version.number),
             "created_by": version.created_by,
             "created_at": to_millis(version.created_at),
-        }
-        more = {"body": version.values, "comment": version.comment, "restores": version.restores}
-        version_item |= {
-            name: pack(value) if name == "body" else value for name, value in more.items() if value is not None
+            "body": pack(version.values) if version.values is not None else None,
+            "comment": version.comment,
+            "restores": version.restores,
         }
         try:
-            await self._table.transact(
-                Write.put(listed, **replaces_revision(after.revision)),
-                Write.put(version_item, condition="attribute_not_exists(PK)"),
-            )
+            await self._table.transact(Write.put(listed, **replaces_revision(after.revision)), Write.put(version_item))
         except TransactionFailed:
             raise AgentsChanged from None
         return agent_list

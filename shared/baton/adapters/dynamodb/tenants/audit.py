@@ -14,13 +14,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shards import batches, newest_first
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditRecord, Once
 
 logger = Logger(use_rfc3339=True)
@@ -31,12 +30,8 @@ MAX_PAGES = 20
 """Pages that one call searches for matching records."""
 
 
-class DynamoAuditLog:
+class DynamoAuditLog(TimedTableStore):
     """``AuditLog`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def record(
         self,
@@ -61,7 +56,7 @@ class DynamoAuditLog:
             "listed_at": sortable_id,
         }
         try:
-            await self._table.put(item, condition="attribute_not_exists(PK)")
+            await self._table.put(item, condition=IS_NEW)
         except ConditionFailed:
             return  # written by an earlier attempt
         except (BatonError, ClientError, BotoCoreError):

@@ -7,7 +7,6 @@ line here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import ConditionFailed, Table, key_of
+from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, key_of
 from baton.adapters.dynamodb.tenants.erased_items import (
     TOMBSTONE,
     clean_audit_record,
@@ -32,7 +31,6 @@ from baton.domain.memory.episode import episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 
 ANYBODY = "-"
 """A user for keys that name the tenant only."""
@@ -41,12 +39,8 @@ AT_ONCE = 32
 _CONNECTION = "LIVE#CONN#"
 
 
-class DynamoErasure:
+class DynamoErasure(TimedTableStore):
     """``Erasure`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def note_upload(self, scope: Scope, thread_id: str) -> None:
         # Objects are named by tenant and thread. Without a thread item, nothing else would say whose they are.
@@ -71,8 +65,7 @@ class DynamoErasure:
         return await self._traces(scope, [entry["PK"] for entry in entries], None)
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
-        item = await self._table.get(keys.thread(scope, thread_id))
-        return _trace(item) if item is not None else None
+        return await self._table.read(keys.thread(scope, thread_id), _trace)
 
     @retry_on_conflict
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
@@ -106,13 +99,12 @@ class DynamoErasure:
         return counts, True
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
-                keys.thread(scope, thread_id),
-                "SET swept = :mark",
-                {":mark": mark, ":deleted": TOMBSTONE},
-                condition="thread_status = :deleted",
-            )
+        await self._table.change(
+            keys.thread(scope, thread_id),
+            "SET swept = :mark",
+            {":mark": mark, ":deleted": TOMBSTONE},
+            condition="thread_status = :deleted",
+        )
 
     async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
@@ -129,9 +121,8 @@ class DynamoErasure:
         changed = 0
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             thread_keys = [{"PK": key, "SK": "THREAD"} for key in dict.fromkeys(item["PK"] for item in page)]
-            for start in range(0, len(thread_keys), 100):
-                for item in await self._table.get_many(thread_keys[start : start + 100], consistent=True):
-                    changed += await self._unlink(item, thread_id)
+            for item in await self._table.get_many(thread_keys, consistent=True):
+                changed += await self._unlink(item, thread_id)
         return changed
 
     async def unbury(self, scope: Scope, thread_id: str) -> None:
@@ -139,14 +130,12 @@ class DynamoErasure:
         if trace is None or not trace.is_buried:
             return  # somebody has begun a conversation under the id since
         # The owner first: once the tombstone is gone, a message may claim the id again.
-        with contextlib.suppress(ConditionFailed):
-            await self._table.delete(
-                keys.owner(thread_id), condition="tenant_id = :tenant", values={":tenant": scope.tenant_id}
-            )
-        with contextlib.suppress(ConditionFailed):
-            await self._table.delete(
-                keys.thread(scope, thread_id), condition="thread_status = :deleted", values={":deleted": TOMBSTONE}
-            )
+        await self._table.delete(
+            keys.owner(thread_id), condition="tenant_id = :tenant", values={":tenant": scope.tenant_id}
+        )
+        await self._table.delete(
+            keys.thread(scope, thread_id), condition="thread_status = :deleted", values={":deleted": TOMBSTONE}
+        )
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
@@ -182,20 +171,19 @@ class DynamoErasure:
                 yield [_episode_trace(place_item) for place_item in places if place_item["listed_at"] < last]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
-        with contextlib.suppress(ConditionFailed):  # its session has ended again
-            await self._table.delete(
-                keys.episode(scope, episode.thread_id, episode.number),
-                condition="attribute_not_exists(PK) OR ended_at < :before",
-                values={":before": to_millis(before)},
-            )
+        # The condition fails if its session has ended again.
+        await self._table.delete(
+            keys.episode(scope, episode.thread_id, episode.number),
+            condition=f"{IS_NEW} OR ended_at < :before",
+            values={":before": to_millis(before)},
+        )
 
     async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.delete(
-                keys.episode_place(scope, episode.id, episode.thread_id, episode.number),
-                condition="attribute_not_exists(PK) OR listed_at < :before",
-                values={":before": f"{to_millis(before):015d}"},
-            )
+        await self._table.delete(
+            keys.episode_place(scope, episode.id, episode.thread_id, episode.number),
+            condition=f"{IS_NEW} OR listed_at < :before",
+            values={":before": f"{to_millis(before):015d}"},
+        )
 
     async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
         """Read the thread items of partitions; one without is listed all the same, as the user's."""
@@ -213,30 +201,25 @@ class DynamoErasure:
         return [trace for trace in traces if user_id is None or trace.user_id in (None, user_id)]
 
     async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
-        key = key_of(item)
         if may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
             await self._table.put(clean_audit_record(item, tombstone.get("fence", 0)))
         else:
+            tenant_id, _, thread_id = item["PK"].partition("#")
             if item["SK"].startswith(_CONNECTION):
                 # The connection's side first: the thread's side is what finds it.
                 connection_id = item["SK"].removeprefix(_CONNECTION)
                 await self._table.delete(keys.connection(connection_id, item["PK"]))
             if item["SK"].startswith(keys.THREAD_PROCEDURE):
-                await self._forget_procedure(item)
+                # A pending procedure that was made of the thread is removed; a decided one only forgets the thread.
+                _, owner, _, version = item["SK"].split("#")
+                procedures = DynamoProcedures(self._table, self._clock)
+                await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
             if item["SK"].startswith("EPISODE#"):
-                tenant_id, _, thread_id = item["PK"].partition("#")
-                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [_number(item)])
-            await self._table.delete(key)
+                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [int(item["SK"].split("#")[1])])
+            await self._table.delete(key_of(item))
         counts[kind_of(item)] += 1
-
-    async def _forget_procedure(self, item: Item) -> None:
-        """Remove a pending procedure that was made of the thread; of a decided one, remove what leads to the thread."""
-        tenant_id = item["PK"].partition("#")[0]
-        _, owner, _, version = item["SK"].split("#")
-        procedures = DynamoProcedures(self._table, self._clock)
-        await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
         """Remove what leads from the ids of episodes to their thread."""
@@ -255,11 +238,8 @@ class DynamoErasure:
         expression = "REMOVE conversation"
         if packed is not None:
             expression, values[":new"] = "SET conversation = :new", packed
-        try:
-            await self._table.change(key_of(item), expression, values, condition="conversation = :old")
-        except ConditionFailed:
-            return 0  # a turn has changed it; the next sweep looks again
-        return 1
+        # If a turn has changed it, the next sweep looks again.
+        return int(await self._table.change(key_of(item), expression, values, condition="conversation = :old"))
 
     async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:
         await gather_each(items, lambda item: self._remove(item, tombstone, counts), at_once=AT_ONCE)
@@ -290,7 +270,7 @@ def _episode_trace(item: Item) -> EpisodeTrace:
 def _unchanged(item: Item | None) -> tuple[str, Item]:
     """Return the condition that nobody has taken the lease or been active since ``item`` was read."""
     if item is None:
-        return "attribute_not_exists(PK)", {}
+        return IS_NEW, {}
     if "fence" not in item:
         return "attribute_exists(PK) AND attribute_not_exists(fence)", {}
     return "fence = :fence AND last_activity_at = :active", {
@@ -308,7 +288,3 @@ def _last_sessions(tombstone: Item) -> Sequence[int]:
 def _episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
     """Return ids, threads and numbers of a thread's episodes."""
     return [(episode_id(thread_id, number), thread_id, number) for number in numbers]
-
-
-def _number(item: Item) -> int:
-    return int(item["SK"].split("#")[1])

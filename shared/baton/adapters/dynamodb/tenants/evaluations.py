@@ -9,23 +9,18 @@ from typing import Any
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
-from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 
 _TIMES = ("began_at", "published_at")
 
 
-class DynamoEvaluations:
+class DynamoEvaluations(TimedTableStore):
     """``EvaluationStore`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
         entry = evaluation.entry
@@ -38,12 +33,7 @@ class DynamoEvaluations:
             "body": pack(evaluation.details),
             "expires_at": expires_at,
         }
-        condition = "attribute_not_exists(PK)"
-        try:
-            await self._table.transact(Write.put(listed, condition=condition), Write.put(details, condition=condition))
-        except TransactionFailed:
-            return False
-        return True
+        return await self._table.add(listed, details)
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
         listed = await self._table.get(agent_keys.evaluation(scope, evaluation_id))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.forgetting import (
     ENFORCED_EVERY,
@@ -22,17 +22,12 @@ from baton.domain.memory.forgetting import (
 )
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 
 _DAYS = ("threads", "episodes", "audit", "uploads")
 
 
-class DynamoRetentions:
+class DynamoRetentions(TimedTableStore):
     """``Retentions`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def get(self, scope: Scope) -> Retention:
         item = await self._table.get(keys.retention(scope))
@@ -46,8 +41,8 @@ class DynamoRetentions:
             **keys.retention(scope),
             "changed_by": retention.changed_by,
             "changed_at": to_millis(retention.changed_at or self._clock.now()),
+            **{name: getattr(retention, name) for name in _DAYS},
         }
-        item |= {name: getattr(retention, name) for name in _DAYS if getattr(retention, name) is not None}
         await self._table.put(item)
         # In the list second: a tenant that is listed has a retention to read.
         due = keys.retention_due(scope.tenant_id)
@@ -61,43 +56,36 @@ class DynamoRetentions:
         return from_millis(item["due_at"]) if item is not None else None
 
     async def repeat_soon(self, scope: Scope) -> None:
-        with contextlib.suppress(ConditionFailed):  # the limit has been removed meanwhile
-            await self._table.change(
-                keys.retention_due(scope.tenant_id),
-                "SET due_at = :now",
-                {":now": to_millis(self._clock.now())},
-                condition="attribute_exists(PK)",
-            )
+        await self._table.change(
+            keys.retention_due(scope.tenant_id),
+            "SET due_at = :now",
+            {":now": to_millis(self._clock.now())},
+            condition="attribute_exists(PK)",  # otherwise the limit has been removed meanwhile
+        )
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
         claimed: list[str] = []
         async for page in self._table.query(keys.RETENTIONS):
             for item in page:
-                if item["due_at"] > to_millis(now):
-                    continue
-                with contextlib.suppress(ConditionFailed):  # another sweep was faster
-                    await self._table.change(
-                        keys.retention_due(item["SK"]),
-                        "SET due_at = :next",
-                        {":next": to_millis(now + ENFORCED_EVERY), ":seen": item["due_at"]},
-                        condition="due_at = :seen",
-                    )
+                is_claimed = item["due_at"] <= to_millis(now) and await self._table.change(
+                    keys.retention_due(item["SK"]),
+                    "SET due_at = :next",
+                    {":next": to_millis(now + ENFORCED_EVERY), ":seen": item["due_at"]},
+                    condition="due_at = :seen",  # otherwise another sweep was faster
+                )
+                if is_claimed:
                     claimed.append(item["SK"])
         return claimed
 
 
-class DynamoForgetRequests:
+class DynamoForgetRequests(TimedTableStore):
     """``ForgetRequests`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         # The request first: a reader that finds its mark then finds the request.
         await self._table.put(_item(scope, request))
         try:
-            await self._table.change(
+            await self._table.update(
                 _mark(scope, request.subject, request.thread_id),
                 "SET request_id = :id, request_status = :running, requested_at = :at, cutoff_at = :at, "
                 "expires_at = :expires",
@@ -108,8 +96,7 @@ class DynamoForgetRequests:
                     ":stale": to_millis(request.requested_at - GIVEN_UP_AFTER),
                     ":expires": int((request.requested_at + MARK_KEPT).timestamp()),
                 },
-                condition="attribute_not_exists(PK) OR request_status <> :running OR requested_at < :stale "
-                "OR request_id = :id",
+                condition=f"{IS_NEW} OR request_status <> :running OR requested_at < :stale OR request_id = :id",
             )
         except ConditionFailed as failure:
             running = await self.get(scope, (failure.item or {}).get("request_id", ""))
@@ -120,8 +107,7 @@ class DynamoForgetRequests:
         return request
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
-        item = await self._table.get(keys.forget_request(scope, request_id))
-        return _request(scope, item) if item is not None else None
+        return await self._table.read(keys.forget_request(scope, request_id), partial(_request, scope))
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         return await self._marked(scope, ForgetSubject.THREAD, thread_id)
@@ -135,21 +121,17 @@ class DynamoForgetRequests:
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         await self._table.put(_item(scope, request))
-        values: Item = {
-            ":id": request.id,
-            ":status": request.status.value,
-            ":cutoff": to_millis(request.cutoff_at or request.requested_at),
-            ":expires": int((self._clock.now() + MARK_KEPT).timestamp()),
-        }
-        try:
-            await self._table.change(
-                _mark(scope, request.subject, request.thread_id),
-                "SET request_status = :status, cutoff_at = :cutoff, expires_at = :expires",
-                values,
-                condition="request_id = :id",
-            )
-        except ConditionFailed:
-            return  # a later request has taken its place
+        await self._table.change(
+            _mark(scope, request.subject, request.thread_id),
+            "SET request_status = :status, cutoff_at = :cutoff, expires_at = :expires",
+            {
+                ":id": request.id,
+                ":status": request.status.value,
+                ":cutoff": to_millis(request.cutoff_at or request.requested_at),
+                ":expires": int((self._clock.now() + MARK_KEPT).timestamp()),
+            },
+            condition="request_id = :id",  # otherwise a later request has taken its place
+        )
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         user, thread = await gather_all(
@@ -167,7 +149,7 @@ def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> keys.K
 
 
 def _item(scope: Scope, request: ForgetRequest) -> Item:
-    item: Item = {
+    return {
         **keys.forget_request(scope, request.id),
         "subject": request.subject.value,
         "user_id": request.user_id,
@@ -177,14 +159,10 @@ def _item(scope: Scope, request: ForgetRequest) -> Item:
         "round": request.round,
         "counts": json.dumps(dict(request.counts)),
         "residue": json.dumps(dict(request.residue)),
+        "thread_id": request.thread_id,
+        "cutoff_at": to_millis(request.cutoff_at) if request.cutoff_at is not None else None,
+        "ended_at": to_millis(request.ended_at) if request.ended_at is not None else None,
     }
-    if request.thread_id is not None:
-        item["thread_id"] = request.thread_id
-    if request.cutoff_at is not None:
-        item["cutoff_at"] = to_millis(request.cutoff_at)
-    if request.ended_at is not None:
-        item["ended_at"] = to_millis(request.ended_at)
-    return item
 
 
 def _request(scope: Scope, item: Item) -> ForgetRequest:

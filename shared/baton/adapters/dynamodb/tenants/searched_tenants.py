@@ -7,26 +7,22 @@ from contextlib import aclosing
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import TableStore
 
 
-class DynamoSearchedTenants:
+class DynamoSearchedTenants(TableStore):
     """``SearchedTenants`` on the conversation table.
 
     No item lists the tenants, because it would be written with every first conversation. The index has keys only, so
     that a million entries take about 20,000 read units.
     """
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
     async def all(self) -> Mapping[str, Sequence[str]]:
-        """See ``SearchedTenants``."""
         agents_of: dict[str, set[str]] = {}
         name, partition_key, _ = LISTING
         async with aclosing(self._table.scan(name, partition_key)) as pages:
-            async for listings in pages:
-                for listing in set(listings):
+            async for entries in pages:
+                for listing in {entry[partition_key] for entry in entries}:
                     owner = agent_keys.documents_place(listing)
                     tenant_id = owner[0] if owner is not None else keys.tenant_of_episodes(listing)
                     if tenant_id is not None:

@@ -5,29 +5,25 @@ from __future__ import annotations
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import TableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import LIMITS, TenantLimits
 from baton.domain.times import from_millis, to_millis
 
 
-class DynamoTenantLimits:
+class DynamoTenantLimits(TableStore):
     """``TenantLimitStore`` on the conversation table."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
     async def get(self, scope: Scope) -> TenantLimits:
-        item = await self._table.get(keys.tenant_limits(scope))
-        return _limits(item) if item is not None else TenantLimits()
+        return await self._table.read(keys.tenant_limits(scope), _limits) or TenantLimits()
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
         item: Item = {
             **keys.tenant_limits(scope),
             "revision": limits.revision,
             "changed_by": limits.changed_by,
-            **({"changed_at": to_millis(limits.changed_at)} if limits.changed_at is not None else {}),
-            **{name: getattr(limits, name) for name in LIMITS if getattr(limits, name) is not None},
+            "changed_at": to_millis(limits.changed_at) if limits.changed_at is not None else None,
+            **{name: getattr(limits, name) for name in LIMITS},
         }
         return await save_revised(self._table, item)
 

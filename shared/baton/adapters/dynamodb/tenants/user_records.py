@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import update_own
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import TableStore, TimedTableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.thread import Thread
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock, LastTimeZone
+from baton.ports.clock import LastTimeZone
 
 
-class DynamoTimeZones:
+class DynamoTimeZones(TimedTableStore):
     """``TimeZones`` on the conversation table."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
-
     async def last(self, scope: Scope) -> LastTimeZone | None:
-        item = await self._table.get(keys.user_time_zone(scope))
-        return LastTimeZone(item["time_zone"], from_millis(item["changed_at"])) if item is not None else None
+        return await self._table.read(
+            keys.user_time_zone(scope), lambda item: LastTimeZone(item["time_zone"], from_millis(item["changed_at"]))
+        )
 
     async def put(self, scope: Scope, name: str) -> None:
         # Erasure judges what is kept for a user by ``changed_at``.
@@ -32,26 +29,23 @@ class DynamoTimeZones:
         await self._table.put(item)
 
 
-class DynamoFeedback:
+class DynamoFeedback(TableStore):
     """``FeedbackStore`` on the conversation table."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
 
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
         # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
         # is still there. Items written after a deletion are removed by its second sweep.
         await update_own(self._table, scope, thread.id, "SET has_feedback = :true", {":true": True})
-        item: Item = {
-            **keys.feedback(scope, thread.id, feedback.ordinal),
-            "message_id": feedback.message_id,
-            "run_id": feedback.run_id,
-            "rating": feedback.rating.value,
-            "updated_at": to_millis(feedback.updated_at),
-        }
-        if feedback.comment is not None:
-            item["comment"] = feedback.comment
-        await self._table.put(item)
+        await self._table.put(
+            {
+                **keys.feedback(scope, thread.id, feedback.ordinal),
+                "message_id": feedback.message_id,
+                "run_id": feedback.run_id,
+                "rating": feedback.rating.value,
+                "updated_at": to_millis(feedback.updated_at),
+                "comment": feedback.comment,
+            }
+        )
 
     async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
         await self._table.delete(keys.feedback(scope, thread.id, ordinal))
@@ -59,8 +53,7 @@ class DynamoFeedback:
     async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
         if not thread.has_feedback:
             return None
-        item = await self._table.get(keys.feedback(scope, thread.id, ordinal))
-        return _feedback(item) if item is not None else None
+        return await self._table.read(keys.feedback(scope, thread.id, ordinal), _feedback)
 
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         if not thread.has_feedback or first_ordinal >= end_ordinal:

@@ -9,23 +9,18 @@ from botocore.exceptions import ClientError
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import replaces_revision
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
 from baton.domain.tenants.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis
-from baton.ports.clock import Clock
 from baton.ports.threads.activity import Change, CountsTooLarge
 
 KEPT_SECONDS = 2 * 86_400
 """Seconds until an item expires: longer than a day of tokens and than every place."""
 
 
-class DynamoActivityCounts:
+class DynamoActivityCounts(TimedTableStore):
     """``ActivityCounts`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def get(self, scope: Scope, counter: Counter) -> Activity:
         return _activity(await self._table.get(keys.activity(scope, counter.kind, counter.user), consistent=False))

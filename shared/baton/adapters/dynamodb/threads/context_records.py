@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import Table, TableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.run_records import ContextRecord
@@ -20,11 +20,11 @@ MAX_KNOWN_PROMPTS = 10_000
 """Prompts that this process remembers as stored."""
 
 
-class DynamoContextRecords:
+class DynamoContextRecords(TableStore):
     """``ContextRecords`` on the conversation table, with large bodies in S3."""
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        self._table = table
+        super().__init__(table)
         self._bodies = ItemBodies(bodies)
         self._known: LRUCache[tuple[str, str], bool] = LRUCache(MAX_KNOWN_PROMPTS)
         """Tenants' prompts that are stored, by their digests."""
@@ -34,8 +34,8 @@ class DynamoContextRecords:
         await gather_all(*(self._put_prompt(scope, digest, record.prompts[digest]) for digest in unknown))
         packed = await off_loop(LARGE, pack, record.body)
         body = await self._bodies.kept(scope, thread_id, packed, room=MAX_INLINE)
-        item = {**keys.context(scope, thread_id, run_id), **body}
-        await self._table.put(item | {"prompts": sorted(record.prompts)} if record.prompts else item)
+        prompts = sorted(record.prompts) or None
+        await self._table.put({**keys.context(scope, thread_id, run_id), **body, "prompts": prompts})
 
     async def get(self, scope: Scope, thread_id: str, run_id: str) -> ContextRecord | None:
         item = await self._table.get(keys.context(scope, thread_id, run_id))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 
 from baton.adapters.aws.s3_records import S3Bodies
@@ -13,7 +12,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table, TableStore, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
@@ -21,7 +20,6 @@ from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffR
 from baton.domain.handoffs.workflow import UNFINISHED, Workflow
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 from baton.ports.threads.handoffs import UnfinishedWorkflow, WorkflowElsewhere
 from baton.ports.threads.leases import Lease
 
@@ -30,12 +28,8 @@ KEPT_AFTER_ITS_END = timedelta(days=1)
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
 
 
-class DynamoWorkflows:
+class DynamoWorkflows(TimedTableStore):
     """``WorkflowStore`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
@@ -62,8 +56,7 @@ class DynamoWorkflows:
             raise WorkflowElsewhere(holder) from None
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        item = await self._table.get(keys.user_flow(scope, workflow_id))
-        return _to_workflow(item) if item else None
+        return await self._table.read(keys.user_flow(scope, workflow_id), _to_workflow)
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
@@ -75,13 +68,9 @@ class DynamoWorkflows:
         )
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
-        with suppress(ConditionFailed):
-            await self._table.update(
-                keys.user_flow(scope, workflow_id),
-                "SET offered = :true",
-                {":true": True},
-                condition="attribute_exists(PK)",
-            )
+        await self._table.change(
+            keys.user_flow(scope, workflow_id), "SET offered = :true", {":true": True}, condition="attribute_exists(PK)"
+        )
 
 
 def _to_workflow(item: Item) -> Workflow:
@@ -93,14 +82,14 @@ AUDITED = "handoff"
 """The action of its audit record."""
 
 
-class DynamoHandoffs:
+class DynamoHandoffs(TableStore):
     """``HandoffStore`` on the conversation table, with large bodies in S3.
 
     A separate record besides the audit record would cost every handoff a third write unit.
     """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        self._table = table
+        super().__init__(table)
         self._bodies = ItemBodies(bodies)
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:

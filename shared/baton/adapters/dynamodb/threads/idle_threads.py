@@ -11,30 +11,22 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.memory.episodes import is_settled
 from baton.adapters.dynamodb.shards import due_entries
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import AT_ONCE, TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 from baton.ports.threads.threads import DueThread, IdleThread
 
-MAX_AT_ONCE = 100
-"""DynamoDB's limit for BatchGetItem."""
 
-
-class DynamoIdleThreads:
+class DynamoIdleThreads(TimedTableStore):
     """``IdleThreads`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def due(self, before: datetime) -> AsyncIterator[DueThread]:
         async with aclosing(due_entries(self._table, keys.idle_shards(), before)) as pages:
             async for page in pages:
-                entries = sorted(page, key=_check_at)
-                for start in range(0, len(entries), MAX_AT_ONCE):
-                    for due in await self._load(entries[start : start + MAX_AT_ONCE]):
+                entries = sorted(page, key=lambda entry: (entry["idle_check_at"], entry["PK"]))
+                for start in range(0, len(entries), AT_ONCE):
+                    for due in await self._load(entries[start : start + AT_ONCE]):
                         yield due
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
@@ -43,16 +35,8 @@ class DynamoIdleThreads:
         if failures:
             expression = "SET idle_check_at = :until, idle_failures = :failures"
             values[":failures"] = failures
-        try:
-            await self._table.change(
-                {"PK": f"{due.tenant_id}#{due.thread_id}", "SK": "THREAD"},
-                expression,
-                values,
-                condition="idle_check_at = :seen",
-            )
-        except ConditionFailed:
-            return False
-        return True
+        thread = {"PK": f"{due.tenant_id}#{due.thread_id}", "SK": "THREAD"}
+        return await self._table.change(thread, expression, values, condition="idle_check_at = :seen")
 
     async def _load(self, entries: list[Item]) -> list[DueThread]:
         """Read the threads consistently. The index may be behind, and may list a moving thread twice."""
@@ -96,7 +80,3 @@ def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, h
         closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
         has_last_episode=has_last_episode,
     )
-
-
-def _check_at(entry: Item) -> tuple[int, str]:
-    return entry["idle_check_at"], entry["PK"]

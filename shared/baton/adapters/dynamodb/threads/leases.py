@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedTableStore
 from baton.adapters.dynamodb.threads.lease_updates import (
     END_RUN,
     FOR_NO_RECORD,
@@ -47,12 +48,11 @@ def _end_of_lease(now: datetime, seconds: float) -> datetime:
     return from_millis(to_millis(now + timedelta(seconds=seconds)))
 
 
-class DynamoLeases:
+class DynamoLeases(TimedTableStore):
     """The part of the thread store that manages leases and commits."""
 
     def __init__(self, table: Table, clock: Clock, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> None:
-        self._table = table
-        self._clock = clock
+        super().__init__(table, clock)
         self._lease_seconds = lease_seconds
         self._histories = RecentHistories()
 
@@ -85,37 +85,23 @@ class DynamoLeases:
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         until = _end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
-        values = {
-            ":until": to_millis(until),
-            ":end": lease.end_seq + more,
-            ":fence": lease.fence,
-            ":owner": pack_id(lease.owner),
-        }
         expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
-        await self._update_mine(lease, expression, values)
+        await self._update_mine(lease, expression, {":until": to_millis(until), ":end": lease.end_seq + more})
         delivery = None if without_record else lease.delivery
         return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
         # Return this lease's reserved numbers too, so that a refused message leaves no gap.
-        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, "SET next_seq = :next" + END_RUN, values)
+            await self._update_mine(lease, "SET next_seq = :next" + END_RUN, {":next": lease.first_seq})
 
     async def abandon(self, lease: Lease) -> None:
-        values = {":zero": 0, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, "SET lease_until = :zero", values)
+            await self._update_mine(lease, "SET lease_until = :zero", {":zero": 0})
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
-        values = {
-            ":run": pack_id(run_id),
-            ":message": pack_id(message_id),
-            ":two": 2,
-            ":fence": lease.fence,
-            ":owner": pack_id(lease.owner),
-        }
+        values: Item = {":run": pack_id(run_id), ":message": pack_id(message_id), ":two": 2}
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
         return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
@@ -125,8 +111,7 @@ class DynamoLeases:
         if run is None:
             raise LeaseLost
         again = replace(run, attempt=run.attempt + 1)
-        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
-        await self._update_mine(lease, "SET run_attempt = :attempt", values)
+        await self._update_mine(lease, "SET run_attempt = :attempt", {":attempt": again.attempt})
         return replace(lease, thread=replace(lease.thread, run=again))
 
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
@@ -156,8 +141,7 @@ class DynamoLeases:
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": pack_id(lease.owner)}
-        await self._update_mine(lease, "SET pending = :pending", values)
+        await self._update_mine(lease, "SET pending = :pending", {":pending": PENDING.pack(pending)})
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
@@ -172,17 +156,16 @@ class DynamoLeases:
         await self._carry_out(lease, update)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.update(
-                keys.thread(scope, thread_id),
-                "REMOVE idle_shard, idle_check_at, idle_failures",
-                {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
-                condition="thread_status = :closed AND episode = :next",
-            )
+        await self._table.change(
+            keys.thread(scope, thread_id),
+            "REMOVE idle_shard, idle_check_at, idle_failures",
+            {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
+            condition="thread_status = :closed AND episode = :next",
+        )
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
-            await self._table.put(_turn_item(lease, turn), condition="attribute_not_exists(PK)")
+            await self._table.put(_turn_item(lease, turn), condition=IS_NEW)
         except ConditionFailed as failure:
             existing = _turn(turn.message_id, failure.item or {})
             return None if existing.fence == lease.fence and existing.run_id == turn.run_id else existing
@@ -192,11 +175,11 @@ class DynamoLeases:
         await put_fenced(self._table, lease, _turn_item(lease, turn))
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
-        item = await self._table.get(keys.turn(scope, thread_id, message_id))
-        return _turn(message_id, item) if item else None
+        return await self._table.read(keys.turn(scope, thread_id, message_id), partial(_turn, message_id))
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
         """Update the thread under the lease. Raises ``LeaseLost``."""
+        values = {**values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         try:
             await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=MINE)
         except ConditionFailed:
@@ -219,7 +202,7 @@ class DynamoLeases:
         moved with its first activity of another hour.
         """
         sort = f"{tenant_listed_at(now)}#{thread_id}"
-        with contextlib.suppress(ConditionFailed, StoreUnavailable):
+        with contextlib.suppress(StoreUnavailable):
             await self._table.change(
                 keys.owner(thread_id),
                 "SET listing = :listing, listed_at = :place",
@@ -236,16 +219,15 @@ class DynamoLeases:
                 "listed_at": f"{tenant_listed_at(now)}#{thread_id}",
             }
         try:
-            await self._table.put(claim, condition="attribute_not_exists(PK)")
+            await self._table.put(claim, condition=IS_NEW)
         except ConditionFailed as failure:
             if (failure.item or {}).get("tenant_id") == scope.tenant_id:
                 return
-            with contextlib.suppress(ConditionFailed):
-                await self._table.delete(
-                    keys.thread(scope, thread_id),
-                    condition="fence = :fence AND next_ordinal = :zero",
-                    values={":fence": item["fence"], ":zero": 0},
-                )
+            await self._table.delete(
+                keys.thread(scope, thread_id),
+                condition="fence = :fence AND next_ordinal = :zero",
+                values={":fence": item["fence"], ":zero": 0},
+            )
             raise ThreadUnavailable from None
 
 
@@ -273,16 +255,14 @@ def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> 
 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
-    permissions: Item = {"permissions": list(turn.permissions)} if turn.permissions else {}
-    client: Item = {"client": CLIENT_OFFER.pack(turn.client)} if turn.client is not None else {}
     return {
         **keys.turn(lease.scope, lease.thread_id, turn.message_id),
         "run_id": turn.run_id,
         "digest": turn.digest,
         "first_ordinal": turn.first_ordinal,
         "fence": turn.fence,
-        **permissions,
-        **client,
+        "permissions": list(turn.permissions) or None,
+        "client": CLIENT_OFFER.pack(turn.client) if turn.client is not None else None,
     }
 
 

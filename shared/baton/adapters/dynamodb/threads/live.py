@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from contextlib import aclosing
 from datetime import datetime
@@ -11,12 +10,11 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import pack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import TimedTableStore
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 from baton.ports.threads.connections import Live
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
@@ -24,12 +22,8 @@ from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
 LOG_KEPT_SECONDS = 24 * 3600
 
 
-class DynamoStreamLog:
+class DynamoStreamLog(TimedTableStore):
     """``StreamLog`` in the thread's own partition."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def append(self, lease: Lease, piece: LogPiece) -> None:
         size = sum(len(event.get("delta", "")) for event in piece.events)
@@ -92,12 +86,8 @@ _ASK = "LIVE#ASK#"
 _READER = "LIVE#READER"
 
 
-class DynamoLiveRegistry:
+class DynamoLiveRegistry(TimedTableStore):
     """``LiveRegistry`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
         expires_at = int(self._clock.now().timestamp()) + KEPT_SECONDS
@@ -118,13 +108,9 @@ class DynamoLiveRegistry:
 
         A thread that does not exist yet has no worker. Its first one looks in any case.
         """
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
-                keys.thread(scope, thread_id),
-                "ADD live_changes :one",
-                {":one": 1},
-                condition="attribute_exists(user_id)",
-            )
+        await self._table.change(
+            keys.thread(scope, thread_id), "ADD live_changes :one", {":one": 1}, condition="attribute_exists(user_id)"
+        )
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
         now = self._clock.now()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -13,7 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.bodies import ItemBodies, pack
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.threads.history_check import (
     ends_plainly,
     has_summary,
@@ -194,14 +193,13 @@ class DynamoMessages(DynamoLeases):
         return _one_run(await self._messages(scope, thread_id, items))
 
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
-                keys.message(scope, thread.id, ordinal),
-                "SET #summary = :summary",
-                {":summary": pack(summary)},
-                names={"#summary": f"{SUMMARY}{agent_id}"},
-                condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
-            )
+        await self._table.change(
+            keys.message(scope, thread.id, ordinal),
+            "SET #summary = :summary",
+            {":summary": pack(summary)},
+            names={"#summary": f"{SUMMARY}{agent_id}"},
+            condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
+        )
         self._histories.forget(scope, thread.id)
 
     async def _backwards(

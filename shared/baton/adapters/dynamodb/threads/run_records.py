@@ -12,7 +12,7 @@ from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import BelowNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import Table, TableStore, TimedTableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
@@ -21,7 +21,6 @@ from baton.domain.runs.task import RemoteTask, Task
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import Clock
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
 
@@ -29,12 +28,8 @@ KEPT_SECONDS = 3600
 """Seconds until a call of an MCP client expires: longer than any run."""
 
 
-class DynamoMcpCalls:
+class DynamoMcpCalls(TimedTableStore):
     """``McpCalls`` on the conversation table."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
 
     async def note_begun(self, scope: Scope, call: McpCall) -> None:
         now = self._clock.now()
@@ -62,7 +57,7 @@ _Place = tuple[int, int, str]
 """The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
 
 
-class DynamoRunRecords:
+class DynamoRunRecords(TableStore):
     """``RunRecords`` on the conversation table, with large bodies in S3.
 
     A record's key must be the same in every attempt, but attempts make calls at other times and in another order. So
@@ -70,7 +65,7 @@ class DynamoRunRecords:
     """
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        self._table = table
+        super().__init__(table)
         self._bodies = ItemBodies(bodies)
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
