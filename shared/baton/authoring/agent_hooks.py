@@ -17,10 +17,7 @@ MAX_SECONDS = 60.0
 
 
 class HookDecorator:
-    """A decorator of functions at a point of an agent's work.
-
-    It is used as ``@agent.point``, or with an option: ``@agent.point(on_failure="open")``.
-    """
+    """A decorator for a point of an agent's work: ``@agent.point`` or ``@agent.point(on_failure="open")``."""
 
     def __init__(self, agent: AgentDefinition, point: HookPoint) -> None:
         self._agent = agent

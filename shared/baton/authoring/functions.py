@@ -76,10 +76,7 @@ class Functions:
         self._resources = OpenResources(self._modules)
 
     def find_filled(self, function: Callable[..., Any], arguments: Collection[str] = ()) -> Filled:
-        """Return the parameters that get the context, or a resource unless they are ``arguments``.
-
-        Raises ``CannotLoad``.
-        """
+        """Return the parameters for the context or, unless they are ``arguments``, resources. Raises ``CannotLoad``."""
         hints = read_hints(function)
         names = [name for name in inspect.signature(function).parameters if name != "return"]
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
@@ -107,10 +104,7 @@ class Functions:
         arguments: Mapping[str, Any],
         filled: Filled | None = None,
     ) -> Any:
-        """Call a function or coroutine, the former in a thread. Raises its exceptions as ``contained`` does.
-
-        ``filled`` is what ``find_filled`` has returned for it.
-        """
+        """Call a function, in a thread unless it is a coroutine. Raises as ``contained``. See ``find_filled``."""
         if filled is None:
             filled = self.find_filled(function)
         values = {**arguments, **dict.fromkeys(filled.contexts, context)}

@@ -21,10 +21,7 @@ class PlainJsonSchema(GenerateJsonSchema):
 
 
 def object_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, or a schema as it is.
-
-    Raises ``ValueError`` with the reason if the type is not an object in JSON.
-    """
+    """Return the JSON Schema of a type, or a schema as it is. Raises ``ValueError``, with the reason, for no object."""
     if isinstance(kind, Mapping):
         return dict(kind)
     try:

@@ -12,10 +12,7 @@ MAX_MEMORY = 1 << 20
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
-    """Return the compiled pattern, and remember it. Its ``search`` accepts text that UTF-8 can encode.
-
-    Raises as ``compile_pattern`` does.
-    """
+    """Return the compiled pattern, cached, to search text that UTF-8 can encode. Raises as ``compile_pattern`` does."""
     return compile_pattern(pattern, ignores_case=ignores_case)
 
 

@@ -84,10 +84,7 @@ def line_of(root: yaml.Node | None, path: Place) -> int:
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """A loader that parses in C and composes in Python.
-
-    The composer in C ends the process where lists are nested deeply enough.
-    """
+    """A loader that parses in C and composes in Python: C's composer ends the process where lists nest deeply."""
 
     def __init__(self, text: str, limit: float) -> None:
         CParser.__init__(self, text)

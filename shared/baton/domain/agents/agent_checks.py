@@ -44,10 +44,7 @@ class Problem:
 
 
 def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
-    """Return the definition with these fields, and its problems; the definition is None if it cannot be made.
-
-    ``as_served``: fields may have the names that ``GET /v1/agents`` serves too.
-    """
+    """Return the definition, or None, and its problems. ``as_served``: also with the names of ``GET /v1/agents``."""
     definition, problems = None, []
     try:
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)

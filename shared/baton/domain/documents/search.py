@@ -122,15 +122,9 @@ class SearchQuery:
     clauses: tuple[SearchClause, ...]
     filter: SearchFilter = SearchFilter()
     candidates: int = 100
-    """Documents that a clause returns at most.
-
-    A clause by meaning has those too that the clauses by words return, if they have a vector of its view.
-    """
+    """The most documents of a clause. One by meaning adds those found by words that have a vector of its view."""
     choose: Callable[[Candidates], Collection[str]] | None = None
-    """Returns the ids of the candidates whose documents are wanted; None for all.
-
-    To fetch a document takes an engine longer than to find it.
-    """
+    """Returns the ids of the candidates to fetch, because fetching takes longer than finding; None: all are fetched."""
 
     def select_ids(self, candidates: Candidates) -> set[str]:
         """Return the ids of the candidates whose documents are wanted."""
@@ -139,10 +133,7 @@ class SearchQuery:
 
 
 def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
-    """Return the candidates by words whose scores the clauses by meaning lack, by clause.
-
-    A ranking that is not full has all documents that have a vector of its view.
-    """
+    """Return the candidates by words that rankings by meaning lack, by clause. Only full rankings lack any."""
     by_words = {
         candidate.id: candidate
         for clause, ranking in candidates.items()
@@ -178,10 +169,7 @@ class SearchResult:
 
 SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
 LEAST_SPREAD = 0.1
-"""The difference between the best and the worst similarity of a ranking by which it is scaled at least.
-
-Where similarities hardly differ, they say little about which document is meant.
-"""
+"""The least difference of similarities that a ranking is scaled by: small ones say little about what is meant."""
 LEAST_WORDS_SPREAD = 0.3
 """The same for scores by words (BM25). A word that nearly every document has scores close to 0 in all of them."""
 
@@ -212,10 +200,7 @@ def clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
 def fuse_scores(
     candidates: Candidates, weights: Mapping[SearchClause, float], least_spread: float = LEAST_SPREAD
 ) -> dict[str, float]:
-    """Return the score of each candidate of the weighted rankings, from 0 to 1, by its id.
-
-    It is the sum of what ``weigh_rankings`` returns.
-    """
+    """Return each candidate's score in all weighted rankings, from 0 to 1, by id: the sum of ``weigh_rankings``."""
     scores: dict[str, float] = {}
     for ranking in weigh_rankings(candidates, weights, least_spread).values():
         for candidate, score in ranking:

@@ -31,8 +31,7 @@ class SourceRules:
 
     egress: EgressPolicy = field(default_factory=EgressPolicy)
     prefixes: tuple[str, ...] = ()
-    """Entries as ``PREFIX_ENTRY`` describes them. A tenant reads below those with its own id in place of ``{tenant}``,
-    and nothing else."""
+    """Entries as ``PREFIX_ENTRY`` describes them. A tenant reads only below those with its own id as ``{tenant}``."""
 
     def check_url(self, url: str) -> None:
         """Raise ``InvalidRequest`` for what is not an address, ``SourceRefused`` for one that must not be called."""
@@ -93,10 +92,7 @@ T = TypeVar("T")
 
 
 def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
-    """Yield one source of each tenant, then a second one of each, and so on; the order within a tenant stays.
-
-    Tenants take their turns in the order in which they first appear.
-    """
+    """Yield one source of each tenant, in the order in which they first appear, then a second of each, and so on."""
     waiting: dict[str, deque[T]] = {}
     for due in overdue:
         waiting.setdefault(tenant_of(due), deque()).append(due)

@@ -67,10 +67,7 @@ Specificity = tuple[int, int]
 
 
 def specificity(trigger: str, text: str) -> Specificity:
-    """Return how specific a trigger is for a message that matches it.
-
-    A pattern counts for no more words than it spells out, so ``.*`` makes none more specific.
-    """
+    """Return how specific a matching trigger is for a message. A pattern counts at most for the words it spells out."""
     if is_phrase(trigger):
         words = _words(trigger)
         return len(words), sum(map(len, words))

@@ -97,10 +97,7 @@ def advance(
 
 
 def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
-    """Leave an active workflow before its end: save it, or discard it if its definition says so.
-
-    A workflow that is not active is returned unchanged.
-    """
+    """Save an active workflow, or discard it if its definition says so. Return others unchanged."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         return workflow
     if definition.on_exit == "discard":
@@ -123,10 +120,7 @@ def expire(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
-    """Continue the workflow in ``thread_id``, even if it is active there and its definition has changed.
-
-    Raises ``WorkflowUnavailable`` for one that is finished or expired.
-    """
+    """Continue the workflow in ``thread_id``, perhaps under a new definition. Raises ``WorkflowUnavailable``."""
     if not workflow.is_unfinished(now):
         raise WorkflowUnavailable
     goes_on = replace(

@@ -56,9 +56,7 @@ class EpisodeRef:
     reason: EndReason
     ended_at: datetime
     thread_created_at: datetime | None = None
-    """The time that distinguishes the session from one of a forgotten conversation with the same thread id.
-
-    None in records of releases that did not keep it."""
+    """The time that distinguishes it from a session of a forgotten thread with this id; None in older records."""
 
     @property
     def id(self) -> str:

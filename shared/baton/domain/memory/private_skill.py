@@ -51,10 +51,7 @@ class SkillDecision:
     reason: str | None = None
 
     def apply(self, skill: Procedure) -> Procedure | None:
-        """Return the skill after the decision, or None if it is not possible.
-
-        A skill that its maker has not offered can be shared by its maker only.
-        """
+        """Return the skill after the decision; None if it is not possible. Only its maker can share one not offered."""
         status = _MOVES.get((skill.status, self.action))
         is_own = skill.status is ProcedureStatus.PRIVATE and self.by == skill.created_by
         if self.action is SkillAction.SHARE and is_own:
@@ -73,10 +70,7 @@ _RESULTS = {action: status for (_, action), status in _MOVES.items()}
 
 
 def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
-    """Return the approved version that a private skill becomes, without its number.
-
-    Its maker is not named, because it outlives their data: the one who shares it answers for it.
-    """
+    """Return the approved version that a skill becomes, without number and maker, whose data it outlives."""
     return replace(
         skill,
         scope=ProcedureScope.AGENT,

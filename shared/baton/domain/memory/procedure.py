@@ -114,10 +114,7 @@ _MOVES: Mapping[tuple[ProcedureStatus, ProcedureAction], ProcedureStatus] = {
 
 
 def next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureStatus | None:
-    """Return the status of a version after an action, or None if the action is not possible.
-
-    A rejected or retired version stays so: its content is used again as a new version.
-    """
+    """Return the status after an action; None if it is not possible, as of rejected and retired versions."""
     return _MOVES.get((status, action))
 
 
@@ -254,10 +251,7 @@ class Trial:
 
 
 def check_is_proposal(procedure: Procedure) -> None:
-    """Raise ``ValueError`` unless a procedure is pending, and an agent's or a tenant's.
-
-    Saving never approves: only a decision on a version does, and the decision to share a private skill.
-    """
+    """Raise ``ValueError`` unless a procedure is pending and not a user's: saving never approves, decisions do."""
     if procedure.status is not ProcedureStatus.PENDING or procedure.scope is ProcedureScope.USER:
         raise ValueError(f"a procedure is saved as pending, not as {procedure.status} for the {procedure.scope}")
 

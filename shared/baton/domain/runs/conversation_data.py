@@ -21,10 +21,7 @@ class DataChange:
 
     @classmethod
     def between(cls, before: Mapping[str, Any], after: Mapping[str, Any]) -> Self | None:
-        """Return the change from ``before`` to ``after``; None without one.
-
-        Raises ``ValueError`` if ``after`` is not JSON.
-        """
+        """Return the change between the two; None without one. Raises ``ValueError`` if ``after`` is not JSON."""
         plain = _as_json(after)
         values = {name: value for name, value in plain.items() if name not in before or before[name] != value}
         removed = tuple(name for name in before if name not in plain)
@@ -43,10 +40,7 @@ class ConversationData:
         return deepcopy(dict(self.values or {}))
 
     def apply(self, change: DataChange) -> None:
-        """Take a change. Calls at the same time that set the same field overwrite each other.
-
-        Raises ``ValueError`` if the data is too large then.
-        """
+        """Take a change, whose fields overwrite earlier ones. Raises ``ValueError`` if the data is too large then."""
         remaining = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
         values = {**remaining, **change.values}
         size = len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())

@@ -48,16 +48,11 @@ class ModelUsage:
 
 
 MAX_TOKENS = 10**12
-"""A limit above the tokens of any call.
-
-Larger numbers are mistakes, which a store or a browser could not hold exactly."""
+"""A limit above the tokens of any call. Larger numbers are mistakes that stores and browsers cannot hold exactly."""
 
 
 def token_count(value: object) -> int | None:
-    """Return a number of tokens that a provider reports; None if ``value`` is no such number.
-
-    Gateways send whole numbers as text or with a fraction of zero too.
-    """
+    """Return a number of tokens that a provider reports, also as text or as ``3.0``, as gateways send it; else None."""
     if isinstance(value, str) and value.isdecimal() and len(value) <= len(str(MAX_TOKENS)):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -90,10 +85,7 @@ _VERSION = re.compile(r"-\d{4}[\d-]*")
 
 
 class Price(BaseModel):
-    """The prices of a million tokens of a model, as an operator writes them in ``modelPrices``.
-
-    They are in whatever currency the operator thinks in.
-    """
+    """Prices of a million tokens of a model, as ``modelPrices`` has them, in the operator's currency."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 

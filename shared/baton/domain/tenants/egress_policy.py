@@ -106,10 +106,7 @@ class EgressPolicy:
             )
 
     def check_address(self, host: str, address: str) -> None:
-        """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, is a public one.
-
-        ``address`` is the resolver's result. An IPv6 one may have a zone.
-        """
+        """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, perhaps with a zone, is public."""
         if self.allow_local and _is_loopback(address):
             return
         try:

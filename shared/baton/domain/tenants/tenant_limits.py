@@ -72,10 +72,7 @@ class DeploymentLimits(LimitFields):
 
 
 class OperatorLimits(DeploymentLimits):
-    """The limits of every tenant, where an operator has not written others. A user alone must not use all workers.
-
-    A service that acts for many users as one needs more; null removes a limit.
-    """
+    """The limits where an operator has written none: one user must not use all workers. Null removes a limit."""
 
     user_runs_at_once: AtOnce | None = 20
     user_messages_per_minute: Amount | None = 300

@@ -156,10 +156,7 @@ def run_input(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptAnswer] = (),
 ) -> RunAgentInput:
-    """Return an AG-UI run input with the one new message, or with the answers to interrupts.
-
-    Empty fields are included, because clients of AG-UI before 1.0 require them.
-    """
+    """Return an AG-UI run input with the new message or the answers, and the empty fields that old clients require."""
     return RunAgentInput(
         thread_id=thread_id,
         run_id=run_id,
@@ -180,10 +177,7 @@ def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
 def text_start(
     message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
 ) -> TextMessageStartEvent:
-    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
-
-    ``refused_by`` is the guardrail whose sentence it is.
-    """
+    """Return the start of a message. ``is_structured``: its text is JSON. ``refused_by``: the guardrail that speaks."""
     metadata: dict[str, Any] = {"agentId": agent.id}
     if is_structured:
         metadata["isStructured"] = True
@@ -252,10 +246,7 @@ def run_finished(
     is_cut: bool = False,
     result: Any = None,
 ) -> RunFinishedEvent:
-    """Return RUN_FINISHED; ``is_cut``: the answer was cut at the length limit.
-
-    ``result`` is the value of a structured answer.
-    """
+    """Return RUN_FINISHED. ``is_cut``: at the length limit. ``result``: the value of a structured answer."""
     outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
     if interrupts:
         outcome = RunFinishedInterruptOutcome(

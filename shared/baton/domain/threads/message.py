@@ -200,10 +200,7 @@ class MessageMetadata(WireModel):
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message of a thread, as the store keeps it.
-
-    Raises nothing; content was validated by ``domain.threads.content`` when it came in.
-    """
+    """A message of a thread, as the store keeps it. Its content was validated by ``domain.threads.content``."""
 
     id: str
     role: Role

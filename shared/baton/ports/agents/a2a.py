@@ -20,10 +20,7 @@ class A2ATasks(Protocol):
         """
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
-        """Store ``mark`` in place of an earlier one, unless the task was cancelled or is another user's.
-
-        Return the stored mark.
-        """
+        """Store ``mark``, unless the task was cancelled or is another user's. Return the mark that is stored then."""
 
 
 class PushConfigs(Protocol):
@@ -111,10 +108,7 @@ class CardSigner(Protocol):
         """Return the id of the key that signs."""
 
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
-        """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
-
-        ``keys_url``: the address of ``public_keys``.
-        """
+        """Return signatures of ``card``: ``protected`` and ``signature`` (RFC 7515). ``keys_url``: of the keys."""
 
     async def public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which clients check the signatures."""

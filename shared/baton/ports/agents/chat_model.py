@@ -73,10 +73,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ModelCaller:
-    """The tenant, user and conversation that a model is asked for.
-
-    Failures and refusals that they cause change nothing for other tenants.
-    """
+    """The tenant, user and conversation of a request. What fails because of them changes nothing for other tenants."""
 
     tenant_id: str
     user_id: str
@@ -215,7 +212,4 @@ class TokenCounter(Protocol):
     """A counter of tokens as the configured models count them (``o200k_base``)."""
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of ``text``; special-token spellings count as ordinary text.
-
-        Takes some milliseconds at most: long texts may be estimated.
-        """
+        """Return the number of tokens, also of special ones, in some milliseconds: long texts may be estimated."""

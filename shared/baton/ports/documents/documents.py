@@ -14,10 +14,7 @@ from baton_documents.results import DocumentText, ExtractedText, Inspection, Sit
 
 
 class DocumentStore(Protocol):
-    """The records of documents. Every method acts inside the scope's tenant; the caller checks permissions.
-
-    Methods raise ``StoreUnavailable`` if the table does not answer.
-    """
+    """The records of documents of the scope's tenant. The caller checks permissions. Raises ``StoreUnavailable``."""
 
     async def create(self, scope: Scope, document: Document) -> Document:
         """Store a new document; return the existing one if its id is taken in this agent."""
@@ -37,18 +34,12 @@ class DocumentStore(Protocol):
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
     ) -> None:
-        """Record the progress of the pipeline, without a ``save``. Do nothing for a version that is not in progress.
-
-        Progress is never taken back.
-        """
+        """Record the pipeline's progress, without ``save`` and only upwards, for a version that is in progress."""
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        """Return a page of the agent's documents that are not deleted, newest first, and the next page's cursor.
-
-        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
-        """
+        """Return a page of the agent's documents, newest first, and the next cursor. Raises ``InvalidRequest``."""
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
@@ -119,10 +110,7 @@ class TextExtractor(Protocol):
     """
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
-        """Return the format that the content has, and its parts.
-
-        The format must be the announced one or a subset of it.
-        """
+        """Return the format of the content, which must be the announced one or a subset of it, and its parts."""
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None

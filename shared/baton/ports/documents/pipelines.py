@@ -28,10 +28,7 @@ class PipelineQueue(Protocol):
         """Return whether a run with this subject waits."""
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
-        """Return the run that has waited longest of each of up to ``limit`` tenants.
-
-        Tenants are in the order of their ids, from the one after ``after``, and after the last from the first.
-        """
+        """Return the longest waiting run of each of up to ``limit`` tenants, by id, cyclically after ``after``."""
 
 
 class Executions(Protocol):

@@ -25,10 +25,7 @@ class DueSource:
 
 
 class SourceStore(Protocol):
-    """The records of sources and of their pages. Methods with a scope act inside its tenant.
-
-    Methods raise ``StoreUnavailable`` if the table does not answer.
-    """
+    """The records of sources and of their pages, inside the scope's tenant. Methods raise ``StoreUnavailable``."""
 
     async def create(self, scope: Scope, source: Source) -> Source:
         """Store a new source; return the existing one if its id is taken in this agent."""
@@ -48,10 +45,7 @@ class SourceStore(Protocol):
         """Remove the record of a deleted source."""
 
     def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        """Yield the sources whose ``check_at`` has come: one of each tenant in turn, a tenant's longest overdue first.
-
-        So a tenant with thousands of them does not keep the others waiting.
-        """
+        """Yield due sources, the longest overdue first, but of each tenant in turn: thousands of one delay no other."""
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         """Return all pages of a source that have or had a document."""

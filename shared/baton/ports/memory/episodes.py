@@ -57,10 +57,7 @@ class Episodes(Protocol):
         """
 
     async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
-        """Replace the facts by those that remain after their comparison (``EpisodePart.FACTS``).
-
-        The index part is then missing again.
-        """
+        """Keep the facts left after the comparison (``EpisodePart.FACTS``). The index part is then missing again."""
 
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
@@ -77,10 +74,7 @@ class Episodes(Protocol):
         """Record that the closing has failed. A complete episode stays complete."""
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
-        """Return a page of the user's stored episodes, latest end first, and the cursor of the next page.
-
-        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
-        """
+        """Return a page of the user's episodes, latest end first, and the next cursor. Raises ``InvalidRequest``."""
 
     def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         """Yield every stored episode of the scope's tenant, of all users, latest end first. For operators' tools."""

@@ -64,10 +64,7 @@ class ProcedureStore(Protocol):
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
-        """Return the agent's, or the tenant's, approved procedures, ordered by id; at most ``MAX_APPROVED``.
-
-        Their counts of uses are not included.
-        """
+        """Return at most ``MAX_APPROVED`` procedures of the agent or tenant, ordered by id, without counts of uses."""
 
     async def of_agents(
         self,
@@ -85,10 +82,7 @@ class ProcedureStore(Protocol):
         """
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
-
-        A repetition, and a version that does not exist, are not an error.
-        """
+        """Forget the conversation of a version: pending ones are removed, others lose their source. May be repeated."""
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
@@ -163,10 +157,7 @@ class PrivateSkills(Protocol):
 
 
 class CaptureStore(Protocol):
-    """The records of captures, kept with their thread. The thread's ownership must have been checked before.
-
-    Methods raise ``StoreUnavailable``.
-    """
+    """Records of captures, kept with their thread, whose owner was checked. Methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
         """Return the record; None if no step has been carried out."""

@@ -21,10 +21,7 @@ class EvaluationStore(Protocol):
     async def page(
         self, scope: Scope, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[EvaluationEntry], str | None]:
-        """Return a page of the tenant's evaluations, the newest first, and the next page's cursor.
-
-        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
-        """
+        """Return a page of evaluations, newest first, and the next cursor. Raises ``InvalidRequest``."""
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         """Remove an evaluation. A repetition is not an error."""

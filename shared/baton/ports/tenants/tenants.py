@@ -18,10 +18,7 @@ class TenantLimitStore(Protocol):
         """Return the tenant's limits. Those that were never set are the deployment's."""
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
-        """Store the limits unless they were changed since the revision before theirs. Return whether they are stored.
-
-        Repeating it after a lost answer returns True.
-        """
+        """Store the limits unless others came first. Return whether they are stored: True also for a repetition."""
 
 
 class Retentions(Protocol):

@@ -23,10 +23,7 @@ class ActivityCounts(Protocol):
         """Return the counts. They may be those of a moment ago."""
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
-        """Apply ``change`` to the present counts in one step, first to ``known``. Return whether it was applied.
-
-        False: others have changed them at each attempt. Raises ``CountsTooLarge``.
-        """
+        """Apply ``change`` in one step, first to ``known``; False if others were faster. Raises ``CountsTooLarge``."""
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
         """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.

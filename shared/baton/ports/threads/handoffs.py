@@ -19,10 +19,7 @@ class HandoffStore(Protocol):
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
-        """Store the request, replacing an earlier version with the same ``place``.
-
-        Raises ``LeaseLost`` if a higher fence has written it.
-        """
+        """Store the request in place of one with its ``place``. Raises ``LeaseLost`` if a higher fence wrote it."""
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
         """Return the handoff at a place in the thread."""
@@ -50,10 +47,7 @@ class UnfinishedWorkflow(NamedTuple):
 
 
 class WorkflowStore(Protocol):
-    """Workflows, in the lists of their users.
-
-    A workflow belongs to one thread at a time. Writes for another thread are refused.
-    """
+    """Workflows, in the lists of their users. Each belongs to one thread at a time; writes for others are refused."""
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         """Store the workflow. Its ``thread_id`` is the lease's.

@@ -74,8 +74,7 @@ class Lease:
 
     scope: Scope
     thread: Thread
-    """The thread as it was when the lease was taken. ``thread.run`` is the run to work on; it is an orphan if its
-    worker died and no other worker finished it."""
+    """The thread when the lease was taken, with the run to work on: an orphan if no worker has finished it."""
     owner: str
     fence: int
     until: datetime
@@ -126,8 +125,7 @@ class Commit:
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
     messages_may_change: bool = False
-    """True if messages may differ from what was first stored of them, because a guardrail has replaced the question or
-    a fork gets a summary."""
+    """True if stored messages may change: a guardrail has replaced the question, or a fork gets a summary."""
     summary_at: int | None = None
     """The message with which a summary will be stored that the run asks for."""
     messages_fence: int | None = None
@@ -173,10 +171,7 @@ class Leases(Protocol):
         """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
 
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
-        """Make the run's messages part of the thread, end the run and release the lease, in one write.
-
-        They continue from where ``lease.thread.segments`` say.
-        """
+        """Add the run's messages behind ``lease.thread.segments``, end the run and release the lease, in one write."""
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         """Store answers to some of the interrupts that the thread waits for."""

@@ -51,10 +51,7 @@ class Threads(Protocol):
         """
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
-        """Give the caller's own thread a title, and return the thread as it is now. It needs no lease.
-
-        Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
-        """
+        """Name the caller's own thread, without a lease, and return it. Raises ``ThreadUnavailable`` for any other."""
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
