@@ -14,12 +14,12 @@ from baton.composition.app import build
 from baton.domain.errors import BatonError
 from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
 from baton.domain.threads.events import Event
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
-from baton.threads.requests.parsing import answer_request, message_request
+from baton.threads.requests.parsing import decision_request, message_request
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
@@ -166,9 +166,9 @@ class Conversation:
         payload: dict[str, Any] = {"approved": decision.agrees}
         if decision.comment is not None:
             payload["comment"] = decision.comment
-        status = AnswerStatus.RESOLVED
-        answers = [InterruptAnswer(interrupt["id"], status, payload, self._scope.user_id) for interrupt in chosen]
-        request = answer_request(self.thread_id, answers)
+        status = DecisionStatus.RESOLVED
+        answers = [InterruptDecision(interrupt["id"], status, payload, self._scope.user_id) for interrupt in chosen]
+        request = decision_request(self.thread_id, answers)
         self._interrupts = [interrupt for interrupt in self._interrupts if interrupt not in chosen]
         await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 

@@ -14,13 +14,13 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.turn_requests import MessageRequest
 from baton.entry.controls import Controls
 from baton.entry.jobs.sweep import Sweeper
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.parsing import message_request
-from baton.threads.requests.turn_requests import MessageRequest
 from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said
 
@@ -36,9 +36,9 @@ async def waiting(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dic
     return interrupts
 
 
-def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields: Any) -> InterruptAnswer:
+def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields: Any) -> InterruptDecision:
     """The page's answer."""
-    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada", **fields)
+    return InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload, "ada", **fields)
 
 
 def offered(harness: Harness, time: int = -1) -> list[str]:

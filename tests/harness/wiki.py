@@ -11,8 +11,8 @@ import pytest
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import Event
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
-from baton.threads.requests.parsing import answer_request
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
+from baton.threads.requests.parsing import decision_request
 from baton.turns.committing import FinishedRun
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
@@ -59,25 +59,25 @@ async def interrupted(harness: Harness, *pages: str) -> list[dict[str, Any]]:
     return interrupts
 
 
-def yes(interrupt: dict[str, Any], payload: Any = None, by: str = "ada") -> InterruptAnswer:
+def yes(interrupt: dict[str, Any], payload: Any = None, by: str = "ada") -> InterruptDecision:
     """Go ahead."""
-    return InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload or {"approved": True}, by)
+    return InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload or {"approved": True}, by)
 
 
-def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptAnswer:
+def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptDecision:
     """Do not."""
-    return InterruptAnswer(interrupt["id"], AnswerStatus.CANCELLED, None, by)
+    return InterruptDecision(interrupt["id"], DecisionStatus.CANCELLED, None, by)
 
 
-async def answer(harness: Harness, *answers: InterruptAnswer) -> Said:
+async def answer(harness: Harness, *answers: InterruptDecision) -> Said:
     """Give answers; the run's events, if it goes on."""
     events: list[Event] = []
-    request = answer_request(harness.thread_id, answers)
+    request = decision_request(harness.thread_id, answers)
     finished: FinishedRun | None = await harness.turns.run(harness.ada, request, events.append, seconds=20)
     return Said(events, finished)
 
 
-async def answer_and_die(harness: Harness, *answers: InterruptAnswer) -> None:
+async def answer_and_die(harness: Harness, *answers: InterruptDecision) -> None:
     """Give answers to a worker that dies in the middle of the model's next words."""
     times = len(harness.model.asked) + 1
     harness.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))

@@ -13,11 +13,11 @@ from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.interrupt import (
-    AnswerStatus,
+    DecisionStatus,
     Interrupt,
-    InterruptAnswer,
+    InterruptDecision,
     PendingInterrupts,
-    answer_message_id,
+    decision_message_id,
     interrupt_id,
     is_client_call,
     shown_arguments,
@@ -43,14 +43,14 @@ class Approvals:
         self._audit = audit
 
     async def is_passed_over(
-        self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], message_id: str
+        self, scope: Scope, thread_id: str, answers: Sequence[InterruptDecision], message_id: str
     ) -> bool:
         """Return whether the thread's user has sent ``message_id`` instead of ``answers``.
 
         AG-UI's clients cancel open interrupts with the message that they send instead. If they only refuse, they name
         the message that the interrupted run answers.
         """
-        if any(answer.status is not AnswerStatus.CANCELLED for answer in answers):
+        if any(answer.status is not DecisionStatus.CANCELLED for answer in answers):
             return False
         try:
             thread = await self._store.get_thread(scope, thread_id)
@@ -62,13 +62,13 @@ class Approvals:
         if turn is None:
             return True
         # A repeated message, or the question itself.
-        taken = answer_message_id(answers[0].interrupt_id)
+        taken = decision_message_id(answers[0].interrupt_id)
         if thread.pending is not None and thread.pending.message_id == taken:
             return turn.first_ordinal > thread.pending.first_ordinal
         return await self._store.get_turn(scope, thread_id, taken) is None
 
     async def owner(
-        self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], *, is_whole: bool = False
+        self, scope: Scope, thread_id: str, answers: Sequence[InterruptDecision], *, is_whole: bool = False
     ) -> Scope:
         """Return the scope of the thread's user, in which the run continues. Raises ``ThreadUnavailable``.
 
@@ -145,7 +145,7 @@ def pending_interrupts(
         return None
     return PendingInterrupts(
         run_id=run.run_id,
-        message_id=answer_message_id(interrupts[0].id),
+        message_id=decision_message_id(interrupts[0].id),
         agent_id=agent_id,
         permissions=tuple(sorted(permissions)),
         first_ordinal=first_ordinal,
@@ -177,12 +177,12 @@ def _client_outcome(interrupt: Interrupt) -> CallOutcome:
     answer = interrupt.answer
     if answer is None or answer.answered_by is None:
         return CallOutcome.refused(NO_RESULT)
-    if answer.status is AnswerStatus.CANCELLED:
+    if answer.status is DecisionStatus.CANCELLED:
         return CallOutcome.refused(NOT_DONE + _comment(answer))
     return CallOutcome.failed(answer.result) if answer.is_error else CallOutcome(answer.result)
 
 
-def _comment(answer: InterruptAnswer) -> str:
+def _comment(answer: InterruptDecision) -> str:
     return f"{COMMENT}{answer.comment}" if answer.comment else ""
 
 
@@ -193,7 +193,7 @@ async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrup
         return
     if interrupt.is_client_call:
         action, result = "tool.client", "failed" if answer.is_error else "succeeded"
-        outcome = result if answer.status is AnswerStatus.RESOLVED else "refused"
+        outcome = result if answer.status is DecisionStatus.RESOLVED else "refused"
     else:
         action, outcome = "tool.approve", "approved" if answer.approves else "refused"
     if answer.answered_by is None:

@@ -14,8 +14,8 @@ from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, TurnRequest
 from baton.tenants.registry.registered_agents import RegisteredAgents
-from baton.threads.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_erro
 from baton.domain.threads.interrupt import shown_interrupts
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.turn_requests import ActionRequest
 from baton.entry.controls import Controls
 from baton.failures.reports import report_failure
 from baton.ports.clock import Clock
@@ -32,10 +33,9 @@ from baton.threads.outbox.connection_sender import send_to
 from baton.threads.outbox.reader_events import ReaderEvents, beginning
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.client_offers import client_offer
-from baton.threads.requests.parsing import integer, interrupt_answer, message_request, parse_run_id, parse_thread_id
-from baton.threads.requests.queue_mapping import queued_action, queued_answer, queued_message
+from baton.threads.requests.parsing import integer, interrupt_decision, message_request, parse_run_id, parse_thread_id
+from baton.threads.requests.queue_mapping import queued_action, queued_decision, queued_message
 from baton.threads.requests.thread_access import read_audited
-from baton.threads.requests.turn_requests import ActionRequest
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
@@ -200,15 +200,15 @@ class Actions:
 
     async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
-        answer = interrupt_answer(
+        decision = interrupt_decision(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )
-        owner = await self.approvals.owner(caller.scope, thread_id, [answer])
+        owner = await self.approvals.owner(caller.scope, thread_id, [decision])
         is_own = owner.user_id == caller.scope.user_id
-        waiting = queued_answer(
+        waiting = queued_decision(
             owner,
             thread_id,
-            answer,
+            decision,
             request_id=caller.request_id,
             # The permission to approve another user's calls does not include following the conversation.
             subscriber=caller.subscriber if is_own else None,

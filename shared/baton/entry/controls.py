@@ -9,6 +9,7 @@ from baton.domain.memory.episode import episode_id
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, Thread, ThreadStatus
+from baton.domain.threads.turn_requests import ActionRequest
 from baton.domain.times import to_millis
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.connections import LiveRegistry
@@ -19,7 +20,6 @@ from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
 from baton.threads.requests.queue_mapping import queued_close, queued_takeover
 from baton.threads.requests.thread_access import own_thread
-from baton.threads.requests.turn_requests import ActionRequest
 from baton.threads.sessions.endings import Closed, last_episode
 
 

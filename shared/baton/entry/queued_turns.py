@@ -18,8 +18,8 @@ from baton.domain.threads.events import run_error, unsequenced
 from baton.domain.threads.queued import (
     Queued,
     QueuedAction,
-    QueuedAnswer,
     QueuedClose,
+    QueuedDecision,
     QueuedMessage,
     QueuedSummary,
     QueuedTakeover,
@@ -39,7 +39,6 @@ from baton.ports.threads.turn_queue import QueueRecords
 from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.outbox.task_notifications import TaskNotifications
-from baton.threads.requests.queue_mapping import from_queue
 from baton.threads.sessions.titles import MadeTitles
 from baton.turns.closing import Closer
 from baton.turns.turn_call import discard
@@ -49,7 +48,7 @@ logger = Logger(child=True)
 
 _TRY_AGAIN = (CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
-_MESSAGES = QueuedMessage | QueuedAnswer | QueuedAction
+_MESSAGES = QueuedMessage | QueuedDecision | QueuedAction
 """Records that users wait for."""
 PATIENCE_SECONDS = 20.0
 """Seconds for which a worker waits for a busy thread before the record returns to the queue."""
@@ -117,7 +116,7 @@ class QueuedTurns:
                         with joining(queued.traceparent):
                             await self.turns.run(
                                 scope,
-                                from_queue(queued),
+                                queued.request,
                                 discard,
                                 seconds=seconds,
                                 patience=PATIENCE_SECONDS,
@@ -148,7 +147,7 @@ class QueuedTurns:
             if await self._is_canceled(queued):
                 return
             if isinstance(queued, _MESSAGES):
-                await self.turns.give_up(queued.scope, from_queue(queued), subscriber=queued.subscriber)
+                await self.turns.give_up(queued.scope, queued.request, subscriber=queued.subscriber)
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
@@ -170,32 +169,33 @@ class QueuedTurns:
 
     async def _is_canceled(self, queued: Queued) -> bool:
         """Return whether the message was sent to an A2A task that has been cancelled since."""
-        if not isinstance(queued, QueuedMessage) or queued.a2a_task is None:
+        if not isinstance(queued, QueuedMessage) or queued.request.a2a_task is None:
             return False
-        mark = await self.a2a_tasks.get(queued.scope, queued.thread_id, queued.a2a_task)
+        mark = await self.a2a_tasks.get(queued.scope, queued.thread_id, queued.request.a2a_task)
         return mark is not None and mark.status is MarkStatus.CANCELED
 
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
-        if isinstance(queued, QueuedMessage) and queued.a2a_task is not None:
+        request = queued.request if isinstance(queued, QueuedMessage) else None
+        if request is not None and request.a2a_task is not None:
             mark = TaskMark(
-                root=queued.a2a_task,
+                root=request.a2a_task,
                 user_id=queued.user_id,
                 status=MarkStatus.REFUSED,
                 at=self.clock.now(),
-                message_id=queued.message_id,
+                message_id=request.message_id,
                 reason=error.detail,
             )
             task_mark = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
             if task_mark == mark:
                 await self.task_notifications.note_mark(
-                    queued.scope, queued.thread_id, queued.a2a_task, f"{mark.status.value}.{queued.message_id}"
+                    queued.scope, queued.thread_id, request.a2a_task, f"{mark.status.value}.{request.message_id}"
                 )
         subscriber = queued.subscriber
         if subscriber is None or self.clock.now() >= subscriber.token_expires_at:
             return
         about = {"action": queued.action, "threadId": queued.thread_id}
-        if isinstance(queued, QueuedMessage):
-            about["messageId"] = queued.message_id
+        if request is not None:
+            about["messageId"] = request.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
         await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
 

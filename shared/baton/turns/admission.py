@@ -30,6 +30,13 @@ from baton.domain.errors import (
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.message import text_of
+from baton.domain.threads.turn_requests import (
+    ActionRequest,
+    ConversationAction,
+    DecisionRequest,
+    MessageRequest,
+    TurnRequest,
+)
 from baton.memory.early_recall import EarlyRecall
 from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.threads.turn_queue import HeldRecord
@@ -37,13 +44,6 @@ from baton.tenants.rates import RunPermit
 from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.leases import give_back
 from baton.threads.requests.thread_access import distinguish_unavailable
-from baton.threads.requests.turn_requests import (
-    ActionRequest,
-    AnswerRequest,
-    ConversationAction,
-    MessageRequest,
-    TurnRequest,
-)
 from baton.turns.branch_points import BranchPoints
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
@@ -153,7 +153,7 @@ class Admission:
     async def admit(self, call: TurnCall, lease: Lease) -> RunExecution | FinishedRun | None:
         """Return the run to carry out under the lease: the run of the call, or an orphaned run, which comes first.
 
-        Return the finished run if an earlier copy of the request was carried out, and None while other answers are
+        Return the finished run if an earlier copy of the request was carried out, and None while other decisions are
         missing; then the lease has been given back. Raises ``REFUSALS``, and ``ThreadBusy`` if the call gives up its
         run and there is an orphaned run.
         """
@@ -164,11 +164,11 @@ class Admission:
             raise ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
         if orphan is not None:
             return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
-        if isinstance(request, AnswerRequest):
+        if isinstance(request, DecisionRequest):
             conflict = await self._find_tool_clash(lease, request)
             if conflict is not None:
                 return await self._find_earlier(call, lease, conflict)
-            taken = await self._take_answers(lease, request)
+            taken = await self._take_decisions(lease, request)
             if taken is None:
                 await give_back(self._store, lease)
                 return None
@@ -178,12 +178,12 @@ class Admission:
         refusal = await self._find_refusal(lease, request)
         if refusal is None and call.permit is not None:
             limited = await self._services.run_limits.begin(call.permit, lease)
-            # The answers to interrupts are stored by now.
+            # The decisions on interrupts are stored by now.
             refusal = limited if call.permit.is_message else None
         if refusal is not None:
             return await self._find_earlier(call, lease, refusal)
         pending = lease.thread.pending
-        if isinstance(request, AnswerRequest) and pending is not None:
+        if isinstance(request, DecisionRequest) and pending is not None:
             scope = replace(scope, permissions=frozenset(pending.permissions))
         try:
             return await self._admit_own(call, lease, scope)
@@ -220,20 +220,19 @@ class Admission:
         await give_back(self._store, lease)
         return finished
 
-    async def _take_answers(self, lease: Lease, request: AnswerRequest) -> Lease | None:
-        """Store the answers with the thread, and return a lease whose thread has all of them.
+    async def _take_decisions(self, lease: Lease, request: DecisionRequest) -> Lease | None:
+        """Store the decisions with the thread, and return a lease whose thread has all of them.
 
-        Returns None while other answers are missing. Raises ``InterruptUnavailable`` if the thread does not wait for
-        these answers.
+        Returns None while others are missing. Raises ``InterruptUnavailable`` if the thread does not wait for these.
         """
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
             if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
                 raise InterruptUnavailable
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: replay it
-        if any(pending.get(answer.interrupt_id) is None for answer in request.answers):
+        if any(pending.get(decision.interrupt_id) is None for decision in request.decisions):
             raise InterruptUnavailable
-        answered = pending.fill_in(request.answers, self._services.agents.clock.now())
+        answered = pending.fill_in(request.decisions, self._services.agents.clock.now())
         if answered != pending:
             await self._store.keep_pending(lease, answered)
             for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
@@ -253,7 +252,7 @@ class Admission:
             raise ThreadLed
         if isinstance(request, ActionRequest):
             return await self._find_refusal_of_action(lease, request)
-        if isinstance(request, AnswerRequest):
+        if isinstance(request, DecisionRequest):
             return InterruptUnavailable() if lease.thread.pending is None else None
         agents = await self._agents.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
@@ -264,7 +263,7 @@ class Admission:
             )
         return await self._find_tool_clash(lease, request)
 
-    async def _find_tool_clash(self, lease: Lease, request: MessageRequest | AnswerRequest) -> ToolNameTaken | None:
+    async def _find_tool_clash(self, lease: Lease, request: MessageRequest | DecisionRequest) -> ToolNameTaken | None:
         """Return the error if the client's tools clash with those of the active agent; None if they do not."""
         if request.client is None:
             return None

@@ -13,6 +13,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.threads.interrupt import PendingInterrupts, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.threads.leases import Lease
@@ -20,7 +21,6 @@ from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.run_records import RunRecords
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.registered_agents import RegisteredAgents
-from baton.threads.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.turn_requests import ActionRequest, DecisionRequest, MessageRequest, TurnRequest
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
-from baton.threads.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
 
 
 async def adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
@@ -82,5 +82,5 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, record: TurnRecord)
     pending = thread.pending
     if pending is None or pending.message_id != run.message_id or pending.open:
         return None
-    answers = tuple(interrupt.answer for interrupt in pending.interrupts if interrupt.answer is not None)
-    return AnswerRequest(ref, run.run_id, answers, record.client)
+    decisions = tuple(interrupt.answer for interrupt in pending.interrupts if interrupt.answer is not None)
+    return DecisionRequest(ref, run.run_id, decisions, record.client)

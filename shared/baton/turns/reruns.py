@@ -21,13 +21,13 @@ from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.message import OutcomeType, Role
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.turn_requests import MessageRequest
 from baton.domain.times import Today
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.threads.leases import Lease
 from baton.tenants.registry.agent_editing import AgentEditing
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
-from baton.threads.requests.turn_requests import MessageRequest
 from baton.turns.attempts import begin_attempt
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult

@@ -17,6 +17,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import RunStamp
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, text_asked, text_said
 from baton.domain.threads.thread import Run
+from baton.domain.threads.turn_requests import DecisionRequest
 from baton.domain.times import Today, to_millis
 from baton.domain.tracing import Attribute, Span, exchange, inside
 from baton.ports.threads.leases import Lease
@@ -26,7 +27,6 @@ from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.delivery import Delivery
 from baton.threads.outbox.event_log import EventLog
 from baton.threads.outbox.outbox import Outbox
-from baton.threads.requests.turn_requests import AnswerRequest
 from baton.turns.attempts import begin_attempt
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import RunCommit, RunOutcome
@@ -92,7 +92,7 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, self._call.emit)
         self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, request.time_zone)
-        answered = lease.thread.pending if isinstance(request, AnswerRequest) else None
+        answered = lease.thread.pending if isinstance(request, DecisionRequest) else None
         question = opening_message(request, lease.thread, run, services, answered, time_zone=self._zone.name)
         self._facts = RunFacts(
             scope=scope,

@@ -10,12 +10,12 @@ from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.turn_requests import MessageRequest
 from baton.memory.prompt.history_reading import ReadHistory, messages_between
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.outbox.delivery import Delivery
-from baton.threads.requests.turn_requests import MessageRequest
 from baton.turns.opening import keep_timestamp
 from baton.turns.recovery import adoptable
 from baton.turns.turn_services import TurnServices

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.domain.threads.queued import RecordDelivery, Subscriber
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.memory.early_recall import EarlyRecall
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.rates import RunPermit
 from baton.threads.outbox.outbox import Emit
-from baton.threads.requests.turn_requests import TurnRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, RunStatus
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.outbox import Emit
 from baton.threads.outbox.replay import Replays
-from baton.threads.requests.turn_requests import TurnRequest
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import find_orphan

@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from baton.domain.threads.queued import QueuedMessage
+from baton.domain.tenants.identity import Scope
+from baton.threads.requests.parsing import message_request
+from baton.threads.requests.queue_mapping import queued_message
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
@@ -112,15 +114,6 @@ def shows_text(screen: Screen) -> bool:
 
 def queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
     """A message as it stands in the queue; no connection waits for a refusal."""
-    return QueuedMessage(
-        tenant_id=user.tenant,
-        user_id=user.name,
-        permissions=(),
-        connection_id=None,
-        connection_expires_at=0,
-        request_id=new_id(),
-        thread_id=thread_id,
-        may_create=True,
-        message_id=message_id,
-        content=content,
-    ).model_dump_json(by_alias=True)
+    scope = Scope(user.tenant, user.name)
+    request = message_request(scope, thread_id=thread_id, message_id=message_id, content=content)
+    return queued_message(scope, request, request_id=new_id()).model_dump_json(by_alias=True)

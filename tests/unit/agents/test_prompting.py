@@ -11,7 +11,7 @@ import pytest
 
 from baton.agents.tools.workflow_notes import MAX_COLLECTED
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
-from baton.domain.threads.interrupt import InterruptAnswer
+from baton.domain.threads.interrupt import InterruptDecision
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
@@ -38,7 +38,7 @@ def notes(harness: Harness) -> list[str]:
 
 @pytest.mark.parametrize("decide", [yes, no])
 async def test_after_an_approval_the_steps_of_the_skill_are_still_in_the_prompt(
-    decide: Callable[[dict[str, Any]], InterruptAnswer],
+    decide: Callable[[dict[str, Any]], InterruptDecision],
 ) -> None:
     harness = wiki()
     await teach(harness, "Wipe", "Call delete", "Tell the owner")

@@ -30,7 +30,7 @@ from baton.domain.threads.events import (
     thread_closed,
     unsequenced,
 )
-from baton.domain.threads.interrupt import AnswerStatus, Interrupt, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision
 from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.run_events import (
     HANDOFF,
@@ -67,7 +67,7 @@ errors = st.sampled_from([cls for cls in error_classes() if cls.code]).map(lambd
 interrupts = st.builds(
     Interrupt, ids, ids, ids, texts, st.integers(1, 10**6).map(lambda seconds: NOON + timedelta(seconds=seconds))
 )
-answers = st.builds(InterruptAnswer, ids, st.sampled_from(AnswerStatus), st.none() | objects, ids)
+answers = st.builds(InterruptDecision, ids, st.sampled_from(DecisionStatus), st.none() | objects, ids)
 
 questions = st.builds(
     lambda message_id, content: StoredMessage(message_id, Role.USER, content, 0, "r-1", NOON, 5), ids, contents
@@ -98,7 +98,7 @@ messages = questions | spoken
 
 
 def _started(
-    message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, given: list[InterruptAnswer]
+    message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, given: list[InterruptDecision]
 ) -> BaseEvent:
     if given:
         message = replace(message, role=Role.TOOL, content="")

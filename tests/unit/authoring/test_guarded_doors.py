@@ -20,10 +20,10 @@ from baton.domain.agents.verdict import Origin
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem, IncomingHandoff
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import AgentHistory, Assembly
-from baton.threads.requests.parsing import answer_request
+from baton.threads.requests.parsing import decision_request
 from baton.threads.requests.session_import import imported_session
 from baton_testing.fakes.documents.files import FakeFiles
 from tests.fakes.chat_model import Answer
@@ -75,9 +75,9 @@ class GuardedHarness(Harness):
             assistant=first, others=tuple(agents.values()), recalls=True, tools=toolbox, functions=functions
         )
 
-    async def answer(self, given: InterruptAnswer) -> None:
+    async def answer(self, given: InterruptDecision) -> None:
         """Answer the interrupt of the conversation."""
-        await self.turns.run(self.ada, answer_request(self.thread_id, [given]), lambda event: None, seconds=20)
+        await self.turns.run(self.ada, decision_request(self.thread_id, [given]), lambda event: None, seconds=20)
 
     async def says_at_last(self) -> str:
         """The text of the conversation's last message."""
@@ -172,7 +172,7 @@ async def comment() -> GuardedHarness:
     said = await harness.say("m1", "Refund it")
     [interrupt] = said.last["outcome"]["interrupts"]
     await harness.answer(
-        InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, {"approved": False, "comment": WORD}, "ada")
+        InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, {"approved": False, "comment": WORD}, "ada")
     )
     assert len(harness.requests) == 2
     return harness

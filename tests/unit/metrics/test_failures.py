@@ -62,7 +62,7 @@ from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.feedback import Rating
 from baton.domain.threads.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.threads.push_config import MAX_RECEIVES, ChangeKind, TaskChange
-from baton.domain.threads.queued import QueuedMessage, RecordDelivery
+from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread_title import TitleSource
 from baton.entry.jobs.sweep import SweepReport
 from baton.ports.agents.agent_client import AgentFailed
@@ -73,6 +73,7 @@ from baton.ports.threads.activity import CountsTooLarge
 from baton.ports.threads.connections import ConnectionBusy, FrameRefused
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.requests.parsing import message_request
+from baton.threads.requests.queue_mapping import queued_message
 from baton.turns.run import RunExecution
 from baton_documents.formats import DocumentFormat
 from baton_local.engines.process import free_port
@@ -627,19 +628,9 @@ async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.say()
 
 
-def queued_message(harness: Harness) -> str:
-    return QueuedMessage(
-        tenant_id="acme",
-        user_id="ada",
-        permissions=(),
-        connection_id=None,
-        connection_expires_at=0,
-        request_id="q1",
-        thread_id=harness.thread_id,
-        may_create=True,
-        message_id="m1",
-        content="Hello",
-    ).model_dump_json(by_alias=True)
+def queued_body(harness: Harness) -> str:
+    request = message_request(ADA, thread_id=harness.thread_id, message_id="m1", content="Hello")
+    return queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
 
 
 @failure(Metric.TIME_IN_QUEUE)
@@ -648,7 +639,7 @@ async def a_message_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     sent_at = harness.clock.now()
     harness.clock.advance(7.5)
     await harness.app.queued_turns.run(
-        queued_message(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
+        queued_body(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
     )
 
 
@@ -689,7 +680,7 @@ async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
     again = RecordDelivery("q1", 2)
     with counting(write_metrics):
         await harness.app.queued_turns.run(
-            queued_message(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
+            queued_body(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
         )
     assert Metric.TIME_IN_QUEUE not in counts(capsys.readouterr().out)
 

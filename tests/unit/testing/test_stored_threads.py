@@ -13,9 +13,9 @@ import yaml
 
 from baton.adapters.agents.agent_files import read_agent
 from baton.agents.approvals import EXPIRED, REFUSED
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.ports.agents.tools import ToolFailed
-from baton.threads.requests.parsing import answer_request
+from baton.threads.requests.parsing import decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.project_agents import AgentPlace
@@ -161,10 +161,10 @@ async def refunded(project: Project, *answers: dict[str, object], content: objec
     said = await harness.say("m1", content)
     interrupts = said.last["outcome"]["interrupts"]
     decided = [
-        InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada")
+        InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload, "ada")
         for interrupt, payload in zip(interrupts, answers, strict=True)
     ]
-    await harness.turns.run(harness.ada, answer_request(harness.thread_id, decided), lambda event: None, seconds=20)
+    await harness.turns.run(harness.ada, decision_request(harness.thread_id, decided), lambda event: None, seconds=20)
     return Served(harness)
 
 

@@ -13,11 +13,11 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.threads.client_offer import ClientOffer, ClientTool
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer, shown_interrupts
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, shown_interrupts
 from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.threads.requests.parsing import answer_request
-from baton.threads.requests.queue_mapping import from_queue, queued_message
+from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.queue_mapping import queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.page import PAGE, PAINT, choose, offered, paint, prompt_text, result, waiting
@@ -133,7 +133,7 @@ async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
     [
         (lambda call: result(call, "No canvas.", is_error=True), ("No canvas.", "failed"), "failed"),
         (
-            lambda call: InterruptAnswer(call["id"], AnswerStatus.CANCELLED, {"reason": "Busy."}, "ada"),
+            lambda call: InterruptDecision(call["id"], DecisionStatus.CANCELLED, {"reason": "Busy."}, "ada"),
             ("The user's application did not carry out this call. They said: Busy.", "refused"),
             "refused",
         ),
@@ -249,7 +249,7 @@ async def test_a_tool_with_the_name_of_the_agents_own_is_refused_and_nothing_is_
 async def test_an_answer_with_such_a_tool_is_refused_and_not_kept(harness: Harness) -> None:
     (interrupt,) = await waiting(harness)
     taken = ClientOffer((replace(PAINT, name="look"),))
-    request = answer_request(harness.thread_id, [result(interrupt)], client=taken)
+    request = decision_request(harness.thread_id, [result(interrupt)], client=taken)
     with pytest.raises(ToolNameTaken):
         await harness.turns.run(harness.ada, request, lambda event: None, seconds=20)
     harness.model.script("Now.")
@@ -264,7 +264,7 @@ async def test_at_most_eight_calls_of_an_answer_wait(harness: Harness) -> None:
 async def test_the_queue_carries_what_the_page_offers(harness: Harness) -> None:
     request = harness.request(client=PAGE)
     queued = queued_message(harness.ada, request, request_id="r")
-    again = from_queue(type(queued).model_validate_json(queued.model_dump_json(by_alias=True)))
+    again = type(queued).model_validate_json(queued.model_dump_json(by_alias=True)).request
     assert again.client == PAGE  # type: ignore[union-attr]
 
 
@@ -308,7 +308,7 @@ async def test_results_that_come_with_a_message_are_reported_with_it(harness: Ha
 async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Harness) -> None:
     await waiting(harness)
     harness.model.script("I see.")
-    other = InterruptAnswer("f" * 32 + "_aaaaaaa", AnswerStatus.RESOLVED, "Injected.", "ada")
+    other = InterruptDecision("f" * 32 + "_aaaaaaa", DecisionStatus.RESOLVED, "Injected.", "ada")
     turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
     assert prompt_text(turn) == []
     assert "Injected" not in str(harness.model.asked[1].contents)

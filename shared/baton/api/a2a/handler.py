@@ -50,8 +50,8 @@ from baton.domain.tenants.activity import CounterKind
 from baton.domain.threads.a2a_task import TaskState
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.push_config import Line
+from baton.domain.threads.turn_requests import MessageRequest
 from baton.tenants.privacy.readers import sees_all
-from baton.threads.requests.turn_requests import MessageRequest
 
 
 class A2AHandler(RequestHandler):

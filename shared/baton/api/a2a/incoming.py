@@ -14,7 +14,7 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
-from baton.domain.threads.interrupt import APPROVED, AnswerStatus, PendingInterrupts
+from baton.domain.threads.interrupt import APPROVED, DecisionStatus, PendingInterrupts
 from baton_documents.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
@@ -88,7 +88,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
         if not all(isinstance(name, str) for name in named):
             raise InvalidParamsError("interruptId must be the id of an interrupt.")
         for interrupt_id in named or everything:
-            decisions[interrupt_id] = (interrupt_id, AnswerStatus.RESOLVED.value, payload)
+            decisions[interrupt_id] = (interrupt_id, DecisionStatus.RESOLVED.value, payload)
     if decisions:
         return list(decisions.values())
     if len(texts) != len(message.parts) or len("".join(texts)) > 40:
@@ -96,7 +96,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
     words = _TRIMMED.sub("", " ".join(texts).casefold())
     if words not in YES | NO:
         return []
-    return [(interrupt_id, AnswerStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in everything]
+    return [(interrupt_id, DecisionStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in everything]
 
 
 def _decides(value: Any) -> bool:

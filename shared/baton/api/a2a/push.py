@@ -23,7 +23,7 @@ from baton.api.a2a.tasks import A2ATask
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.threads.a2a_task import TaskId
 from baton.domain.threads.push_config import DEFAULT_ID, Line, PushConfig
-from baton.threads.requests.turn_requests import MessageRequest
+from baton.domain.threads.turn_requests import MessageRequest
 
 BEGUN_SECONDS = 3.0
 """Seconds for which setting a configuration waits for the turn that begins the task's conversation."""

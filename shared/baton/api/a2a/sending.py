@@ -23,9 +23,9 @@ from baton.domain.tenants.identity import Scope, derive_run_id, derive_thread_re
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.threads.events import Event
 from baton.domain.threads.thread import Thread
-from baton.threads.requests.parsing import answer_request, interrupt_answer, message_request, parse_thread_id
-from baton.threads.requests.queue_mapping import queued_answer, queued_message
-from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
+from baton.threads.requests.parsing import decision_request, interrupt_decision, message_request, parse_thread_id
+from baton.threads.requests.queue_mapping import queued_decision, queued_message
 
 OPENED_SECONDS = 3.0
 """Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
@@ -37,7 +37,7 @@ class Sending:
     """A message that has been checked, and the turn that it starts."""
 
     task_id: TaskId
-    request: MessageRequest | AnswerRequest
+    request: MessageRequest | DecisionRequest
     owner: Scope
     """The scope in which the turn runs: the caller's, or the owner's without permissions for answers."""
     task: A2ATask | None
@@ -122,9 +122,9 @@ class Sender:
         decisions = decisions_in(message, task.thread.pending)
         if not decisions:
             return sending
-        answers = [interrupt_answer(*decision, self._scope.user_id) for decision in decisions]
+        answers = [interrupt_decision(*decision, self._scope.user_id) for decision in decisions]
         owner = await self._app.approvals.owner(self._scope, task.id.thread_id, answers)
-        return replace(sending, request=answer_request(task.id.thread_id, answers), owner=owner)
+        return replace(sending, request=decision_request(task.id.thread_id, answers), owner=owner)
 
     def _request(self, message: Message, context: str | None) -> MessageRequest:
         agent = self._caller.agent
@@ -217,12 +217,14 @@ class Sender:
         await self._app.run_limits.check(
             sending.owner, request.thread.id, request.message_id, is_message=isinstance(request, MessageRequest)
         )
-        if isinstance(request, AnswerRequest):
+        if isinstance(request, DecisionRequest):
             await self._mark_answer(sending)
-            for number, answer in enumerate(request.answers):
+            for number, decision in enumerate(request.decisions):
                 await self._app.ports.queue.send(
                     sending.owner,
-                    queued_answer(sending.owner, request.thread.id, answer, request_id=f"{caller.request_id}.{number}"),
+                    queued_decision(
+                        sending.owner, request.thread.id, decision, request_id=f"{caller.request_id}.{number}"
+                    ),
                 )
         else:
             if sending.task is None:
@@ -230,8 +232,8 @@ class Sender:
             await self._audit_delegation(sending)
             # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
-            waiting = queued_message(sending.owner, request, request_id=caller.request_id)
-            await self._app.ports.queue.send(sending.owner, waiting)
+            message = queued_message(sending.owner, request, request_id=caller.request_id)
+            await self._app.ports.queue.send(sending.owner, message)
         await self._until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
@@ -256,7 +258,7 @@ class Sender:
 
     async def _has_begun(self, sending: Sending) -> bool:
         """Return whether the turn is in the store, or will never be."""
-        is_answer = isinstance(sending.request, AnswerRequest)
+        is_answer = isinstance(sending.request, DecisionRequest)
         has_thread = sending.task is not None and sending.task.thread is not None
         queued = self.reader.is_queued
         # A long conversation is not read again and again.
@@ -290,7 +292,7 @@ class Sender:
 
     async def _mark_answer(self, sending: Sending) -> None:
         """Remember the message of an answer: sent again, it must not become another message."""
-        if isinstance(sending.request, AnswerRequest):
+        if isinstance(sending.request, DecisionRequest):
             await self._mark(sending, MarkStatus.ANSWERED)
 
     async def _mark(self, sending: Sending, status: MarkStatus) -> None:

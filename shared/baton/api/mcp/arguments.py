@@ -17,17 +17,17 @@ from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.content import field_path
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import (
-    answer_request,
-    interrupt_answer,
+    decision_request,
+    interrupt_decision,
     message_request,
     parse_thread_id,
     parse_time_zone,
 )
 from baton.threads.requests.thread_access import own_thread
-from baton.threads.requests.turn_requests import TurnRequest
 
 MAX_KEY = 1_024
 """Characters of an idempotency key."""
@@ -71,7 +71,7 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
         named = answers.pop(INTERRUPT_ID, None)
         if named is not None and not isinstance(named, str):
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
-        forms = {named: (AnswerStatus.RESOLVED, answers or None)}
+        forms = {named: (DecisionStatus.RESOLVED, answers or None)}
         return await _answering(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
     return _message(caller, agent, arguments, key, _time_zone(params.meta))
 
@@ -111,7 +111,7 @@ async def _answering(
     caller: McpCaller,
     agent: AgentDefinition,
     thread_id: str,
-    decisions: Mapping[str | None, tuple[AnswerStatus, Any]],
+    decisions: Mapping[str | None, tuple[DecisionStatus, Any]],
     *,
     is_kept: bool,
 ) -> AskedTurn:
@@ -120,15 +120,15 @@ async def _answering(
     if thread.agent_id != agent.id:
         raise AgentMismatch
     user_id = caller.scope.user_id
-    answers: list[InterruptAnswer] = []
+    answers: list[InterruptDecision] = []
     for named, (status, payload) in decisions.items():
         ids = [named] if named is not None else _open(thread)
         _check_decision(thread, ids, payload)
-        answers += [interrupt_answer(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
+        answers += [interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
-    return AskedTurn(answer_request(thread.id, answers), owner, is_kept)
+    return AskedTurn(decision_request(thread.id, answers), owner, is_kept)
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
@@ -156,16 +156,16 @@ def _open(thread: Thread) -> Sequence[str]:
     return [open_interrupt.id for open_interrupt in thread.open_interrupts if is_approval(open_interrupt)]
 
 
-def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[AnswerStatus, Any]]:
+def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[DecisionStatus, Any]]:
     """Return the decisions in a user's responses to forms. A form that was dismissed decides nothing."""
-    decisions: dict[str | None, tuple[AnswerStatus, Any]] = {}
+    decisions: dict[str | None, tuple[DecisionStatus, Any]] = {}
     for interrupt_id, response in responses.items():
         if not isinstance(response, types.ElicitResult):
             raise InvalidRequest("inputResponses must be the responses to the forms that were asked for.")
         if response.action == "accept":
-            decisions[interrupt_id] = (AnswerStatus.RESOLVED, response.content or None)
+            decisions[interrupt_id] = (DecisionStatus.RESOLVED, response.content or None)
         elif response.action == "decline":
-            decisions[interrupt_id] = (AnswerStatus.RESOLVED, {"approved": False})
+            decisions[interrupt_id] = (DecisionStatus.RESOLVED, {"approved": False})
     return decisions
 
 

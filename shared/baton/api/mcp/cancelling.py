@@ -11,8 +11,8 @@ from aws_lambda_powertools import Logger
 from baton.api.mcp.access import McpCaller
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.ports.threads.run_records import McpCall
-from baton.threads.requests.turn_requests import TurnRequest
 
 MAX_REQUEST_ID = 256
 """Characters of a request id that can be cancelled."""

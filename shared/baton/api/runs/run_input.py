@@ -15,11 +15,11 @@ from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPar
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, decision_message_id, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.threads.requests.parsing import answer_request, interrupt_answer, parse_thread_id
-from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
+from baton.threads.requests.parsing import decision_request, interrupt_decision, parse_thread_id
 
 MAX_ENTRIES = 1_000
 """Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
@@ -102,7 +102,7 @@ def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 def _of_one_run(results: list[Any]) -> list[Any]:
     """Return the last result of each call of the run that the last one belongs to."""
-    runs = [answer_message_id(result.tool_call_id) for result in results]
+    runs = [decision_message_id(result.tool_call_id) for result in results]
     return list(
         {result.tool_call_id: result for result, run in zip(results, runs, strict=True) if run == runs[-1]}.values()
     )
@@ -128,22 +128,22 @@ async def to_request(
     results: Sequence[ToolMessage],
     offer: ClientOffer | None,
     make_message: Said,
-) -> tuple[MessageRequest | AnswerRequest, Scope]:
+) -> tuple[MessageRequest | DecisionRequest, Scope]:
     """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
 
     ``results`` are the tool messages that bring something; ``make_message`` makes the request of the last user message.
     """
     thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
-        interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
+        interrupt_decision(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
     if answers:  # earlier runs of the exchange may have called the client's tools too
-        named, of_run = {answer.interrupt_id for answer in answers}, answer_message_id(answers[0].interrupt_id)
-        results = [message for message in results if answer_message_id(message.tool_call_id) == of_run]
+        named, of_run = {answer.interrupt_id for answer in answers}, decision_message_id(answers[0].interrupt_id)
+        results = [message for message in results if decision_message_id(message.tool_call_id) == of_run]
         results = [message for message in results if message.tool_call_id not in named]
     answers += [_result(scope, message) for message in results]
-    request = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
+    request = decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
     if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
         return make_message(scope, run_input, offer), scope
@@ -159,7 +159,7 @@ def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[Tool
 
     Those that cannot be read are left out, and older ones that are too many or too large to be kept with the turn.
     """
-    answers: deque[InterruptAnswer] = deque()
+    answers: deque[InterruptDecision] = deque()
     size = 0
     for result in reversed(results):
         with suppress(BatonError):
@@ -171,7 +171,7 @@ def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[Tool
     return replace(offer or ClientOffer(), results=tuple(answers)) if answers else offer
 
 
-def _result(scope: Scope, message: ToolMessage) -> InterruptAnswer:
+def _result(scope: Scope, message: ToolMessage) -> InterruptDecision:
     """Return the answer that a tool message is. Raises ``InterruptUnavailable`` for calls that are not the client's."""
     if not is_client_call(message.tool_call_id):
         raise InterruptUnavailable
@@ -183,8 +183,8 @@ def _result(scope: Scope, message: ToolMessage) -> InterruptAnswer:
         content = "\n".join(texts)
     is_error = bool(message.error)
     payload = content or message.error or ""
-    return interrupt_answer(
-        message.tool_call_id, AnswerStatus.RESOLVED.value, payload, scope.user_id, is_error=is_error
+    return interrupt_decision(
+        message.tool_call_id, DecisionStatus.RESOLVED.value, payload, scope.user_id, is_error=is_error
     )
 
 

@@ -21,13 +21,13 @@ from baton.domain import errors
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.events import Event
+from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents
 from baton.threads.requests.client_offers import client_offer
 from baton.threads.requests.parsing import message_request, parse_time_zone
 from baton.threads.requests.thread_access import audit_read
-from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
 
 TURN_SECONDS = 840.0
 """Lambda's fifteen minutes, less the time to commit and to end the stream."""
@@ -108,7 +108,7 @@ async def run(
     time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
     results = [] if branches else read_results(run_input.messages)
-    turn: MessageRequest | AnswerRequest
+    turn: MessageRequest | DecisionRequest
     if run_input.resume or results:
         turn, owner = await to_request(app, scope, run_input, results, offer, _message)
     else:

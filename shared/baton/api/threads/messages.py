@@ -18,8 +18,8 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
 from baton.domain.threads.thread_state import Describe, thread_state
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import message_request
-from baton.threads.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
 
 router = APIRouter(prefix="/v1", tags=["messages"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.threads.interrupt import InterruptAnswer
+from baton.domain.threads.interrupt import InterruptDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ClientOffer:
     tools: tuple[ClientTool, ...] = ()
     """Names are unique, and none is that of a built-in tool."""
     context: tuple[ContextItem, ...] = ()
-    results: tuple[InterruptAnswer, ...] = ()
+    results: tuple[InterruptDecision, ...] = ()
     """Results of calls that the previous run waits for, where the user has sent a message instead of waiting for it."""
     parent_task_id: str | None = None
     """The task of another agent that an A2A message serves."""

@@ -36,7 +36,7 @@ from baton.domain.documents.numbered_passages import split_consulted
 from baton.domain.errors import BatonError
 from baton.domain.runs.usage import Usage
 from baton.domain.text import encodable, slices
-from baton.domain.threads.interrupt import Interrupt, InterruptAnswer
+from baton.domain.threads.interrupt import Interrupt, InterruptDecision
 from baton.domain.threads.message import LENGTH, Role, StoredMessage
 from baton.domain.threads.thread import EndReason
 
@@ -127,7 +127,7 @@ def run_started(
     *,
     previous_seq: int | None = None,
     parent_run_id: str | None = None,
-    answers: Sequence[InterruptAnswer] = (),
+    answers: Sequence[InterruptDecision] = (),
 ) -> RunStartedEvent:
     """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
 
@@ -154,7 +154,7 @@ def run_input(
     message: StoredMessage,
     *,
     parent_run_id: str | None = None,
-    answers: Sequence[InterruptAnswer] = (),
+    answers: Sequence[InterruptDecision] = (),
 ) -> RunAgentInput:
     """Return an AG-UI run input with the new message or the answers, and the empty fields that old clients require."""
     return RunAgentInput(

@@ -1,4 +1,4 @@
-"""Interrupts: calls that wait for a person or for the user's application, and the answers (AG-UI: resume)."""
+"""Interrupts: calls that wait for a person or for the user's application, and the decisions on them (AG-UI: resume)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton.domain.times import iso
 APPROVAL = "tool_approval"
 """The reason of a call that needs approval."""
 CLIENT_TOOL = "client_tool"
-"""The reason of a call that the user's application carries out. The answer's payload is the result."""
+"""The reason of a call that the user's application carries out. The decision's payload is the result."""
 _CLIENT_CALL = re.compile(r"[0-9a-f]{32}_[a-z2-7]{7}")
 
 APPROVED = "approved"
@@ -39,22 +39,22 @@ MAX_ARGUMENTS = 2_000
 """Characters of a call's arguments that its question shows."""
 
 
-class AnswerStatus(StrEnum):
-    """The status of an answer, by AG-UI's values."""
+class DecisionStatus(StrEnum):
+    """The status of a decision, by AG-UI's values."""
 
     RESOLVED = "resolved"
     CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptAnswer:
-    """A person's answer to one interrupt."""
+class InterruptDecision:
+    """A person's decision on one interrupt, or the result of a call that the user's application has carried out."""
 
     interrupt_id: str
-    status: AnswerStatus
+    status: DecisionStatus
     payload: Any = None
     answered_by: str | None = None
-    """The user who answered; None if nobody did in time."""
+    """The user who decided; None if nobody did in time."""
     is_error: bool = False
     """Whether the payload gives the reason for which the user's application could not carry out the call."""
 
@@ -68,7 +68,7 @@ class InterruptAnswer:
     @property
     def approves(self) -> bool:
         """True if the call may be made: only an explicit yes permits it."""
-        if self.status is not AnswerStatus.RESOLVED or self.answered_by is None:
+        if self.status is not DecisionStatus.RESOLVED or self.answered_by is None:
             return False
         return isinstance(self.payload, dict) and self.payload.get(APPROVED) is True
 
@@ -95,7 +95,7 @@ class Interrupt:
     message: str
     """The question for the person, or what the run waits for."""
     expires_at: datetime
-    answer: InterruptAnswer | None = None
+    answer: InterruptDecision | None = None
     arguments: str = ""
     """The call's arguments as JSON, so that a person sees what to decide about; cut after ``MAX_ARGUMENTS``.
 
@@ -126,7 +126,7 @@ class PendingInterrupts:
     run_id: str
     """The interrupted run: the parent of the run that continues."""
     message_id: str
-    """The message id of the answers: see ``answer_message_id``."""
+    """The message id of the decisions: see ``decision_message_id``."""
     agent_id: str
     permissions: tuple[str, ...]
     """The permissions of the message that began the exchange. The calls use them, no matter who answers."""
@@ -139,26 +139,26 @@ class PendingInterrupts:
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
-    def fill_in(self, answers: tuple[InterruptAnswer, ...], now: datetime) -> PendingInterrupts:
-        """Return a copy with the answers filled in. Earlier answers stay, and late ones are ignored."""
-        by_id = {answer.interrupt_id: answer for answer in answers}
+    def fill_in(self, decisions: tuple[InterruptDecision, ...], now: datetime) -> PendingInterrupts:
+        """Return a copy with the decisions filled in. Earlier ones stay, and late ones are ignored."""
+        by_id = {decision.interrupt_id: decision for decision in decisions}
         return replace(
             self,
-            interrupts=tuple(_with_answer(interrupt, by_id.get(interrupt.id), now) for interrupt in self.interrupts),
+            interrupts=tuple(_with_decision(interrupt, by_id.get(interrupt.id), now) for interrupt in self.interrupts),
         )
 
     @property
     def open(self) -> tuple[Interrupt, ...]:
-        """The interrupts without an answer."""
+        """The interrupts without a decision."""
         return tuple(interrupt for interrupt in self.interrupts if interrupt.answer is None)
 
 
-def _with_answer(interrupt: Interrupt, answer: InterruptAnswer | None, now: datetime) -> Interrupt:
-    if interrupt.answer is not None or answer is None:
+def _with_decision(interrupt: Interrupt, decision: InterruptDecision | None, now: datetime) -> Interrupt:
+    if interrupt.answer is not None or decision is None:
         return interrupt
     if now >= interrupt.expires_at:
-        answer = InterruptAnswer(interrupt.id, AnswerStatus.CANCELLED)
-    return replace(interrupt, answer=answer)
+        decision = InterruptDecision(interrupt.id, DecisionStatus.CANCELLED)
+    return replace(interrupt, answer=decision)
 
 
 def shown_arguments(arguments: str) -> str:
@@ -176,8 +176,8 @@ def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
     return f"{_run_part(thread_id, message_id)}.{number}"
 
 
-def answer_message_id(interrupt: str) -> str:
-    """Return the message id of all answers to one run's interrupts, derived from the id of any of them."""
+def decision_message_id(interrupt: str) -> str:
+    """Return the message id of all decisions on one run's interrupts, derived from the id of any of them."""
     return f"answer.{re.split('[._]', interrupt, maxsplit=1)[0]}"
 
 

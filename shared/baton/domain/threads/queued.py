@@ -1,4 +1,4 @@
-"""The records of the turn queue: messages, answers, actions, closings and takeovers."""
+"""The records of the turn queue: messages, decisions, actions, closings and takeovers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
-from baton.domain.tenants.identity import Scope
-from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import AnswerStatus
-from baton.domain.threads.message import Content
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import LeaseMark
+from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, DecisionRequest, MessageRequest
 from baton.domain.times import from_millis
 
 
@@ -73,20 +79,27 @@ class _Queued(BaseModel):
 
 
 class QueuedMessage(_Queued):
-    """A user's message."""
+    """A user's message. The body has the fields of the request beside those of every record."""
 
     action: Literal["message"] = "message"
-    may_create: bool
-    message_id: str
-    content: Content
-    agent_id: str | None = None
-    a2a_task: str | None = None
-    """The A2A task it was sent to, by the id of the message that began the task."""
-    branch: BranchRequest | None = None
-    notifies: bool = False
-    """Whether its client wants to be notified of that task."""
-    client: ClientOffer | None = None
-    time_zone: str | None = None
+    request: MessageRequest
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_request(cls, body: Any) -> Any:
+        if not isinstance(body, dict) or "messageId" not in body:
+            return body
+        thread = ThreadRef(body["threadId"], body["mayCreate"])
+        run_id = derive_run_id(thread.id, body["messageId"])
+        return {**body, "request": {**body, "thread": thread, "runId": run_id}}
+
+    @model_serializer(mode="wrap")
+    def _spread_request(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        body = serialize(self)
+        request = body.pop("request")
+        names = ("thread", "runId", "originalDigest")  # those that the reader of a body derives
+        fields = {name: value for name, value in request.items() if name not in names}
+        return {**body, **fields, "mayCreate": self.request.thread.may_create}
 
 
 class QueuedClose(_Queued):
@@ -97,14 +110,20 @@ class QueuedClose(_Queued):
     """The number of the session to end. A later session is not ended."""
 
 
-class QueuedAnswer(_Queued):
-    """A person's answer to an interrupt; ``user_id`` is the thread's user, even if another person answers."""
+class QueuedDecision(_Queued):
+    """A person's decision on an interrupt; ``user_id`` is the thread's user, even if another person decides."""
 
     action: Literal["answer"] = "answer"
     interrupt_id: str
-    status: AnswerStatus
+    status: DecisionStatus
     payload: Any = None
     answered_by: str
+
+    @property
+    def request(self) -> DecisionRequest:
+        """The request for the run that continues."""
+        decision = InterruptDecision(self.interrupt_id, self.status, self.payload, self.answered_by)
+        return DecisionRequest.of(self.thread_id, (decision,))
 
 
 class QueuedAction(_Queued):
@@ -115,6 +134,12 @@ class QueuedAction(_Queued):
     message_id: str
     about: str | None = Field(default=None, alias="workflowId")
     """The id of the workflow to continue."""
+
+    @property
+    def request(self) -> ActionRequest:
+        """The request for the run of the action."""
+        thread, run_id = ThreadRef(self.thread_id, self.may_create), derive_run_id(self.thread_id, self.message_id)
+        return ActionRequest(thread, self.message_id, run_id, ConversationAction(self.action), self.about)
 
 
 class QueuedTakeover(_Queued):
@@ -146,7 +171,7 @@ class QueuedTitle(_Queued):
         return f"{self.thread_id}#title"
 
 
-Queued = QueuedMessage | QueuedAnswer | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary | QueuedTitle
+Queued = QueuedMessage | QueuedDecision | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary | QueuedTitle
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

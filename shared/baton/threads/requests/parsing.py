@@ -24,13 +24,13 @@ from baton.domain.threads.content import is_within, parse_content
 from baton.domain.threads.interrupt import (
     APPROVED,
     REMARKS,
-    AnswerStatus,
-    InterruptAnswer,
-    answer_message_id,
+    DecisionStatus,
+    InterruptDecision,
+    decision_message_id,
     is_client_call,
 )
+from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, DecisionRequest, MessageRequest
 from baton.domain.times import is_time_zone
-from baton.threads.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
 
 MAX_PAYLOAD = 4_096
 """Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
@@ -99,44 +99,41 @@ def parse_branch_request(raw: object) -> BranchRequest | None:
     raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
 
 
-def answer_request(
-    thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None, client: ClientOffer | None = None
-) -> AnswerRequest:
-    """Build the request of several answers. Raises ``InvalidRequest`` unless they belong to one run."""
-    ids = {answer.interrupt_id for answer in answers}
-    if len(ids) != len(answers) or len({answer_message_id(interrupt_id) for interrupt_id in ids}) != 1:
+def decision_request(
+    thread_id: str, decisions: Sequence[InterruptDecision], *, run_id: object = None, client: ClientOffer | None = None
+) -> DecisionRequest:
+    """Build the request of several decisions. Raises ``InvalidRequest`` unless they belong to one run."""
+    ids = {decision.interrupt_id for decision in decisions}
+    if len(ids) != len(decisions) or len({decision_message_id(interrupt_id) for interrupt_id in ids}) != 1:
         raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
-    message_id = answer_message_id(answers[0].interrupt_id)
-    run_id = parse_run_id(run_id)
-    thread = ThreadRef(thread_id, may_create=False)
-    return AnswerRequest(thread, run_id or derive_run_id(thread_id, message_id), tuple(answers), client)
+    return DecisionRequest.of(thread_id, decisions, run_id=parse_run_id(run_id), client=client)
 
 
-def interrupt_answer(
+def interrupt_decision(
     interrupt_id: object, status: object, payload: object, answered_by: str, *, is_error: bool = False
-) -> InterruptAnswer:
-    """Parse one answer to an interrupt: a decision, or the result of a call that the user's application carries out.
+) -> InterruptDecision:
+    """Parse a decision on an interrupt, or the result of a call that the user's application carries out.
 
     ``is_error``: the result says why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
     """
     if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
         raise InvalidRequest("interruptId must be the id of an interrupt.")
-    if not isinstance(status, str) or status not in set(AnswerStatus):
+    if not isinstance(status, str) or status not in set(DecisionStatus):
         raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
     if is_client_call(interrupt_id):
         _check_result(payload)
-        return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by, is_error)
-    _check_decision(AnswerStatus(status), payload)
-    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
+        return InterruptDecision(interrupt_id, DecisionStatus(status), payload, answered_by, is_error)
+    _check_decision(DecisionStatus(status), payload)
+    return InterruptDecision(interrupt_id, DecisionStatus(status), payload, answered_by)
 
 
-def _check_decision(status: AnswerStatus, payload: object) -> None:
+def _check_decision(status: DecisionStatus, payload: object) -> None:
     """Raise ``InvalidRequest`` for an approval without a decision: silence is not consent.
 
     A status of ``cancelled`` refuses by itself. Members of other names are refused, because a client that sends them
     expects more than a yes or no, such as a call with other arguments.
     """
-    is_refusal = status is AnswerStatus.CANCELLED
+    is_refusal = status is DecisionStatus.CANCELLED
     decision = {} if is_refusal and payload is None else payload
     if (
         not isinstance(decision, dict)

@@ -1,17 +1,17 @@
-"""Map requests to records of the turn queue, and back."""
+"""Make the records of the turn queue."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from baton.domain.tenants.identity import Scope, ThreadRef, derive_record_id, derive_run_id
+from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import InterruptAnswer
+from baton.domain.threads.interrupt import InterruptDecision
 from baton.domain.threads.queued import (
     QueuedAction,
-    QueuedAnswer,
     QueuedClose,
+    QueuedDecision,
     QueuedMessage,
     QueuedSummary,
     QueuedTakeover,
@@ -19,39 +19,27 @@ from baton.domain.threads.queued import (
     Subscriber,
 )
 from baton.domain.threads.thread import LeaseMark
+from baton.domain.threads.turn_requests import ActionRequest, MessageRequest
 from baton.domain.tracing import current_traceparent
-from baton.threads.requests.parsing import answer_request
-from baton.threads.requests.turn_requests import ActionRequest, ConversationAction, MessageRequest, TurnRequest
 
 
 def queued_message(
     scope: Scope, request: MessageRequest, *, request_id: str, subscriber: Subscriber | None = None
 ) -> QueuedMessage:
     """Make the queue record of a message."""
-    return QueuedMessage(
-        **_about(scope, request.thread.id, request_id, subscriber),
-        may_create=request.thread.may_create,
-        message_id=request.message_id,
-        content=request.content,
-        agent_id=request.agent_id,
-        a2a_task=request.a2a_task,
-        branch=request.branch,
-        notifies=request.notifies,
-        client=request.client,
-        time_zone=request.time_zone,
-    )
+    return QueuedMessage(**_about(scope, request.thread.id, request_id, subscriber), request=request)
 
 
-def queued_answer(
-    scope: Scope, thread_id: str, answer: InterruptAnswer, *, request_id: str, subscriber: Subscriber | None = None
-) -> QueuedAnswer:
-    """Make the queue record of one answer. ``scope`` is that of the thread's owner, even if another user answered."""
-    return QueuedAnswer(
+def queued_decision(
+    scope: Scope, thread_id: str, decision: InterruptDecision, *, request_id: str, subscriber: Subscriber | None = None
+) -> QueuedDecision:
+    """Make the queue record of one decision. ``scope`` is that of the thread's owner, even if another user decides."""
+    return QueuedDecision(
         **_about(replace(scope, permissions=frozenset()), thread_id, request_id, subscriber),
-        interrupt_id=answer.interrupt_id,
-        status=answer.status,
-        payload=answer.payload,
-        answered_by=answer.answered_by or scope.user_id,
+        interrupt_id=decision.interrupt_id,
+        status=decision.status,
+        payload=decision.payload,
+        answered_by=decision.answered_by or scope.user_id,
     )
 
 
@@ -109,26 +97,3 @@ def _about(scope: Scope, thread_id: str, request_id: str, subscriber: Subscriber
 
 def _without_rights(scope: Scope) -> Scope:
     return Scope(scope.tenant_id, scope.user_id)
-
-
-def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnRequest:
-    """Make the request of a queue record. The sender has checked its fields already."""
-    if isinstance(queued, QueuedAction):
-        run_id = derive_run_id(queued.thread_id, queued.message_id)
-        thread = ThreadRef(queued.thread_id, queued.may_create)
-        return ActionRequest(thread, queued.message_id, run_id, ConversationAction(queued.action), queued.about)
-    if isinstance(queued, QueuedAnswer):
-        answer = InterruptAnswer(queued.interrupt_id, queued.status, queued.payload, queued.answered_by)
-        return answer_request(queued.thread_id, [answer])
-    return MessageRequest(
-        thread=ThreadRef(queued.thread_id, queued.may_create),
-        message_id=queued.message_id,
-        run_id=derive_run_id(queued.thread_id, queued.message_id),
-        content=queued.content,
-        agent_id=queued.agent_id,
-        a2a_task=queued.a2a_task,
-        branch=queued.branch,
-        notifies=queued.notifies,
-        client=queued.client,
-        time_zone=queued.time_zone,
-    )

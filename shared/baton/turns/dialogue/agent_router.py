@@ -20,8 +20,8 @@ from baton.domain.handoffs.workflow import Workflow
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.running_conversation import SpecialistProblem
+from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.threads.handoffs.forks import SPECIALIST
-from baton.threads.requests.turn_requests import ActionRequest, ConversationAction
 from baton.turns.dialogue.dialogue_services import DialogueServices
 from baton.turns.dialogue.handoff_events import HandoffEvents
 

@@ -20,7 +20,7 @@ from baton.domain.memory.procedure import (
 from baton.domain.runs.task import Task, TaskMessage, TaskStatus
 from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.interrupt import AnswerStatus, Interrupt, InterruptAnswer, PendingInterrupts
+from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision, PendingInterrupts
 from baton.domain.threads.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import ConversationChange, ConversationState
 from baton.domain.times import from_millis
@@ -44,7 +44,8 @@ interrupts = st.builds(
     message=st.text(max_size=40),
     expires_at=moments,
     arguments=st.text(max_size=40),
-    answer=st.none() | st.builds(InterruptAnswer, st.just(""), st.sampled_from(AnswerStatus), json_values, maybe_text),
+    answer=st.none()
+    | st.builds(InterruptDecision, st.just(""), st.sampled_from(DecisionStatus), json_values, maybe_text),
 )
 pending = st.builds(
     PendingInterrupts,

@@ -341,7 +341,7 @@ async def test_a_refused_message_is_reported(served: A2AServed) -> None:
     served.queue.sent.clear()
     await harness.app.task_notifications.note_mark(scope, task["contextId"], "m-1", "refused.m-1")
     assert isinstance(queued, QueuedMessage)
-    assert queued.notifies
+    assert queued.request.notifies
     assert states(await worked_off(served)) == ["rejected"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.threads.interrupt import APPROVAL_SCHEMA, AnswerStatus, InterruptAnswer, PendingInterrupts
+from baton.domain.threads.interrupt import APPROVAL_SCHEMA, DecisionStatus, InterruptDecision, PendingInterrupts
 from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
 from tests.harness.wiki import interrupted, wiki
@@ -119,11 +119,11 @@ async def test_over_mcp(payload: Any) -> None:
 
 
 @pytest.mark.parametrize("payload", [each for each in UNDECIDED if each is not MISSING], ids=repr)
-@pytest.mark.parametrize("status", AnswerStatus)
-def test_what_is_stored_permits_nothing_either(status: AnswerStatus, payload: Any) -> None:
+@pytest.mark.parametrize("status", DecisionStatus)
+def test_what_is_stored_permits_nothing_either(status: DecisionStatus, payload: Any) -> None:
     """Answers that earlier versions have queued or stored are judged by the same rule."""
-    is_yes = isinstance(payload, dict) and payload.get("approved") is True and status is AnswerStatus.RESOLVED
-    assert InterruptAnswer("i.1", status, payload, "ada").approves is is_yes
+    is_yes = isinstance(payload, dict) and payload.get("approved") is True and status is DecisionStatus.RESOLVED
+    assert InterruptDecision("i.1", status, payload, "ada").approves is is_yes
 
 
 def test_the_schema_that_clients_get_requires_the_decision() -> None:

@@ -9,7 +9,9 @@ import pytest
 from baton.composition.app import build
 from baton.domain.memory.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.queued import QueuedMessage, RecordDelivery
+from baton.domain.threads.queued import RecordDelivery
+from baton.threads.requests.parsing import message_request
+from baton.threads.requests.queue_mapping import queued_message
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from tests.harness.harness import Harness
 
@@ -32,18 +34,8 @@ class Late:
     async def deliver(self, *, sent_minutes: float, now_minutes: float, dead: bool = False) -> bool:
         """Deliver a message, its times being relative to noon. Returns whether the conversation exists afterwards."""
         self.harness.clock.time = self.noon + timedelta(minutes=now_minutes)
-        body = QueuedMessage(
-            tenant_id="acme",
-            user_id="ada",
-            permissions=(),
-            connection_id=None,
-            connection_expires_at=0,
-            request_id="q1",
-            thread_id=self.harness.thread_id,
-            may_create=True,
-            message_id="m1",
-            content="Hello",
-        ).model_dump_json(by_alias=True)
+        request = message_request(ADA, thread_id=self.harness.thread_id, message_id="m1", content="Hello")
+        body = queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
         sent_at = self.noon + timedelta(minutes=sent_minutes)
         if dead:
             await self.app.dead_turns.give_up(body, sent_at=sent_at)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.threads.client_offer import ClientOffer
 from baton.threads.requests.client_offers import MAX_CONTEXT, MAX_TOOLS, client_offer
-from baton.threads.requests.parsing import interrupt_answer
+from baton.threads.requests.parsing import interrupt_decision
 from tests.unit.domain.strategies import json_values
 
 CALL = "0" * 32 + "_abcdefg"
@@ -130,15 +130,15 @@ async def test_anything_is_taken_or_refused_with_a_typed_error(tools: list[dict[
 
 @pytest.mark.parametrize("payload", [None, "", "text", 3, True, [1, {"a": None}], {"approved": "maybe"}])
 def test_any_json_is_the_result_of_a_clients_tool(payload: Any) -> None:
-    assert interrupt_answer(CALL, "resolved", payload, "ada").payload == payload
+    assert interrupt_decision(CALL, "resolved", payload, "ada").payload == payload
 
 
 @pytest.mark.parametrize("payload", [float("inf"), "\ud800", [[]] * 3_000, deep(40)])
 def test_a_result_that_cannot_be_kept_is_refused(payload: Any) -> None:
     with pytest.raises(InvalidRequest):
-        interrupt_answer(CALL, "resolved", payload, "ada")
+        interrupt_decision(CALL, "resolved", payload, "ada")
 
 
 def test_a_result_over_32_kb_is_refused() -> None:
     with pytest.raises(MessageTooLarge):
-        interrupt_answer(CALL, "resolved", "x" * 40_000, "ada")
+        interrupt_decision(CALL, "resolved", "x" * 40_000, "ada")

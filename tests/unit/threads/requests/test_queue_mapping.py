@@ -10,15 +10,14 @@ import pytest
 
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.queued import Queued, Subscriber, parse_queued
 from baton.domain.threads.thread import LeaseMark
 from baton.threads.requests.parsing import continue_request, message_request
 from baton.threads.requests.queue_mapping import (
-    from_queue,
     queued_action,
-    queued_answer,
     queued_close,
+    queued_decision,
     queued_message,
     queued_summary,
     queued_takeover,
@@ -31,7 +30,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 TAB = Subscriber("tab", AT)
 MESSAGE = message_request(ADA, thread_id=THREAD, message_id="m1", content="Hello")
 CONTINUE = continue_request(THREAD, "w1", key="k")
-ANSWER = InterruptAnswer("i1", AnswerStatus.RESOLVED, {"approved": True}, "bob")
+ANSWER = InterruptDecision("i1", DecisionStatus.RESOLVED, {"approved": True}, "bob")
 NO_ONE = {"connectionId": None, "connectionExpiresAt": 0}
 WATCHED = {"connectionId": "tab", "connectionExpiresAt": int(AT.timestamp())}
 ALL_RIGHTS = {"permissions": ["a", "b"], "subjectToken": "sealed"}
@@ -44,7 +43,7 @@ NO_RIGHTS = {"permissions": [], "subjectToken": None}
         (queued_message(ADA, MESSAGE, request_id="r", subscriber=TAB), ALL_RIGHTS | WATCHED | {"messageId": "m1"}),
         (queued_message(ADA, MESSAGE, request_id="r"), ALL_RIGHTS | NO_ONE | {"content": "Hello"}),
         (
-            queued_answer(ADA, THREAD, ANSWER, request_id="r", subscriber=TAB),
+            queued_decision(ADA, THREAD, ANSWER, request_id="r", subscriber=TAB),
             {"permissions": [], "subjectToken": "sealed", "answeredBy": "bob"} | WATCHED,
         ),
         (
@@ -90,13 +89,13 @@ def test_messages_come_out_of_the_queue_as_they_went_in(content: Any) -> None:
     record = queued_message(ADA, request, request_id="r")
     body = record.model_dump_json(by_alias=True)
     assert json.loads(body)["content"] == content
-    again = from_queue(type(record).model_validate_json(body))
+    again = type(record).model_validate_json(body).request
     assert again == request
     assert again.digest == request.digest
 
 
 def test_actions_come_out_of_the_queue_as_they_went_in() -> None:
-    assert from_queue(queued_action(ADA, CONTINUE, request_id="r")) == CONTINUE
+    assert queued_action(ADA, CONTINUE, request_id="r").request == CONTINUE
 
 
 def test_the_connection_of_a_record_expires_with_its_token() -> None:

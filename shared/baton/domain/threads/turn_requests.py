@@ -1,21 +1,28 @@
-"""The requests that start a turn: a message, answers to interrupts, or an action."""
+"""The requests that start a turn: a message, decisions on interrupts, or an action."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
-from baton.domain.tenants.identity import ThreadRef
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
+from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.content import content_digest
-from baton.domain.threads.interrupt import InterruptAnswer, answer_message_id
+from baton.domain.threads.interrupt import InterruptDecision, decision_message_id
 from baton.domain.threads.message import Content
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRequest:
     """A user's message."""
+
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel)
 
     thread: ThreadRef
     message_id: str
@@ -48,21 +55,34 @@ class MessageRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRequest:
-    """A person's answers to the interrupts of a run. They start the run that continues it."""
+class DecisionRequest:
+    """A person's decisions on the interrupts of a run. They start the run that continues it."""
 
     thread: ThreadRef
     run_id: str
-    answers: tuple[InterruptAnswer, ...]
+    decisions: tuple[InterruptDecision, ...]
     """At least one, all of the same run."""
     client: ClientOffer | None = None
     """Tools and context that the user's application offers now; None if the earlier ones still count."""
     time_zone: str | None = None
-    """The user's time zone now; None if the client does not send it, or another user answers."""
+    """The user's time zone now; None if the client does not send it, or another user decides."""
+
+    @classmethod
+    def of(
+        cls,
+        thread_id: str,
+        decisions: Sequence[InterruptDecision],
+        *,
+        run_id: str | None = None,
+        client: ClientOffer | None = None,
+    ) -> DecisionRequest:
+        """Return the request of ``decisions``; by default its run id is derived from their message id."""
+        run_id = run_id or derive_run_id(thread_id, decision_message_id(decisions[0].interrupt_id))
+        return cls(ThreadRef(thread_id, may_create=False), run_id, tuple(decisions), client)
 
     @property
     def message_id(self) -> str:
-        return answer_message_id(self.answers[0].interrupt_id)
+        return decision_message_id(self.decisions[0].interrupt_id)
 
     @property
     def content(self) -> Content:
@@ -75,7 +95,7 @@ class AnswerRequest:
 
     @property
     def digest(self) -> str:
-        """The same for every payload: the first answer counts, and a second one is a repeated message."""
+        """The same for every payload: the first decision counts, and a second one is a repeated message."""
         return content_digest(self.message_id)
 
 
@@ -144,5 +164,5 @@ class ActionRequest:
         return cls(thread, message_id, run_id, ConversationAction(action), about or None)
 
 
-TurnRequest = MessageRequest | AnswerRequest | ActionRequest
+TurnRequest = MessageRequest | DecisionRequest | ActionRequest
 """Any request that starts a turn."""
