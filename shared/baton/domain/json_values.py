@@ -1,8 +1,9 @@
-"""JSON texts: their values counted without parsing, and the object in what a model has written."""
+"""JSON texts: their values counted without parsing, the object in what a model has written, and schemas of objects."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -23,6 +24,12 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
         if isinstance(loaded, dict):
             return loaded
     return None
+
+
+def closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the schema of an object that has ``properties``, all of them but the ``optional`` ones, and no others."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def canonical_text(value: Any) -> str:

@@ -20,7 +20,7 @@ from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.answer_schema import violations
 from baton.domain.agents.model_providers import Ability, AbilityCheck
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
-from baton.domain.json_values import json_object
+from baton.domain.json_values import closed_object, json_object
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
@@ -63,20 +63,10 @@ MAX_REASON = 300
 TOOL = ToolSpec(
     "get_temperature",
     "Returns the present temperature of a city.",
-    {
-        "type": "object",
-        "properties": {"city": {"type": "string", "description": "The name of the city."}},
-        "required": ["city"],
-        "additionalProperties": False,
-    },
+    closed_object({"city": {"type": "string", "description": "The name of the city."}}),
 )
 TEMPERATURES = {"oslo": "11 °C", "lima": "23 °C"}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-    "required": ["city", "days"],
-    "additionalProperties": False,
-}
+SCHEMA = closed_object({"city": {"type": "string"}, "days": {"type": "integer"}})
 COLOUR = ("green", (0, 160, 0))
 IMAGE_PARTS = (
     TextPart(text="Which colour does this image have? Answer with one word."),

@@ -16,6 +16,7 @@ from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import IllegalTransition, advance
+from baton.domain.json_values import closed_object
 from baton.domain.runs.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.running_conversation import RunningConversation
@@ -27,18 +28,21 @@ from baton.threads.handoffs.skill_making import review_skill
 
 MAX_REASON = 500
 
+
+def _text(description: str, longest: int) -> dict[str, Any]:
+    """Return the schema of a text of at most ``longest`` characters."""
+    return {"type": "string", "maxLength": longest, "description": description}
+
+
 END_CONVERSATION = ToolSpec(
     name=END,
     description=(
         "Close this conversation after your answer. Call it only when the user has made clear that they are done, "
         "and say goodbye in the same answer."
     ),
-    parameters={
-        "type": "object",
-        "properties": {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}},
-        "required": ["reason"],
-        "additionalProperties": False,
-    },
+    parameters=closed_object(
+        {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}}
+    ),
 )
 RETURN_TO_MAIN = ToolSpec(
     name=RETURN,
@@ -46,23 +50,12 @@ RETURN_TO_MAIN = ToolSpec(
         "Hand the conversation back to the main agent: when what you were asked for is done, when the user no longer "
         "wants it, or when they ask for something that is not yours. The user is told about it; do not say goodbye."
     ),
-    parameters={
-        "type": "object",
-        "properties": {
-            "summary": {
-                "type": "string",
-                "maxLength": MAX_SUMMARY,
-                "description": "What was done and decided, for the main agent.",
-            },
-            "outcome": {
-                "type": "string",
-                "maxLength": 200,
-                "description": "How it ended, in a word or two, such as completed or cancelled.",
-            },
-        },
-        "required": ["summary", "outcome"],
-        "additionalProperties": False,
-    },
+    parameters=closed_object(
+        {
+            "summary": _text("What was done and decided, for the main agent.", MAX_SUMMARY),
+            "outcome": _text("How it ended, in a word or two, such as completed or cancelled.", 200),
+        }
+    ),
 )
 
 
@@ -172,12 +165,10 @@ def _transfer_spec(conversation: RunningConversation, target_id: str, reason: st
     target = conversation.describe(target_id)
     about = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {
-        "reason": {"type": "string", "maxLength": MAX_REASON, "description": "Why you hand over, in a few words."},
-        "context_summary": {
-            "type": "string",
-            "maxLength": MAX_SUMMARY,
-            "description": "What the user wants and has said about it so far: all that the other agent is told.",
-        },
+        "reason": _text("Why you hand over, in a few words.", MAX_REASON),
+        "context_summary": _text(
+            "What the user wants and has said about it so far: all that the other agent is told.", MAX_SUMMARY
+        ),
     }
     unfinished = [workflow for workflow in conversation.resumable if workflow.agent_id == target_id]
     if unfinished:
@@ -191,12 +182,7 @@ def _transfer_spec(conversation: RunningConversation, target_id: str, reason: st
         name=tool_name(TRANSFER, target_id),
         description=f"Hand the conversation over to {about} {reason or ''}".strip()
         + " The user talks to it directly from then on, until it hands back.",
-        parameters={
-            "type": "object",
-            "properties": properties,
-            "required": ["reason", "context_summary"],
-            "additionalProperties": False,
-        },
+        parameters=closed_object(properties, optional=["workflow_id"]),
     )
 
 
@@ -208,13 +194,11 @@ def _advance_spec(definition: WorkflowDefinition) -> ToolSpec:
             "keep the data and stay, the next one to go on, an earlier one to go back. data: what was collected in the "
             "state it is in, as that state's schema says; a field given again replaces the one before."
         ),
-        parameters={
-            "type": "object",
-            "properties": {
+        parameters=closed_object(
+            {
                 "state": {"type": "string", "enum": [state.name for state in definition.states]},
                 "data": {"type": "object"},
             },
-            "required": ["state"],
-            "additionalProperties": False,
-        },
+            optional=["data"],
+        ),
     )

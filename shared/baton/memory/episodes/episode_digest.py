@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+from baton.domain.json_values import closed_object
 from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
@@ -53,26 +54,14 @@ LIST_FACTS = (
     'are. Leave out greetings, general knowledge and guesses. Answer with JSON: {"facts": [{"text": ..., "date": ...,'
     ' "sources": [...]}]}.'
 )
-FACTS_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["facts"],
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["text", "date", "sources"],
-                "properties": {
-                    "text": {"type": "string"},
-                    "date": {"type": "string", "description": "YYYY-MM-DD"},
-                    "sources": {"type": "array", "items": {"type": "integer"}},
-                },
-            },
-        }
-    },
-}
+_FACT_SCHEMA = closed_object(
+    {
+        "text": {"type": "string"},
+        "date": {"type": "string", "description": "YYYY-MM-DD"},
+        "sources": {"type": "array", "items": {"type": "integer"}},
+    }
+)
+FACTS_SCHEMA = closed_object({"facts": {"type": "array", "items": _FACT_SCHEMA}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from typing import Any
 
 from baton.domain.documents.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
+from baton.domain.json_values import closed_object
 from baton.domain.memory.episode import Episode, EpisodePart, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
@@ -33,26 +34,14 @@ COMPARE = (
     'contradict. Answer with JSON: {"pairs": [{"fact": n, "other": n, "relation": "same" or "contradicts"}]}; none: '
     "an empty list."
 )
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["pairs"],
-    "properties": {
-        "pairs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["fact", "other", "relation"],
-                "properties": {
-                    "fact": {"type": "integer"},
-                    "other": {"type": "integer"},
-                    "relation": {"type": "string", "enum": [SAME, CONTRADICTS]},
-                },
-            },
-        }
-    },
-}
+_PAIR_SCHEMA = closed_object(
+    {
+        "fact": {"type": "integer"},
+        "other": {"type": "integer"},
+        "relation": {"type": "string", "enum": [SAME, CONTRADICTS]},
+    }
+)
+SCHEMA = closed_object({"pairs": {"type": "array", "items": _PAIR_SCHEMA}})
 
 
 @dataclass(frozen=True, slots=True)

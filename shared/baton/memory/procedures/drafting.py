@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from baton.domain.handoffs.triggers import is_phrase
+from baton.domain.json_values import closed_object
 from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, draft_from
 from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.memory.light_model import LightModel
@@ -50,32 +51,17 @@ DRAFT: Final = (
     "the assistant does, with the name of the tool where it calls one; `condition` says when the step is left out, or "
     "is null. Leave out what went wrong and was repeated. `allowed_tools`: the tools of the record that the steps use."
 )
-DETECT_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["task", "name"],
-    "properties": {"task": {"type": "boolean"}, "name": {"type": "string"}},
-}
-DRAFT_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name", "description", "triggers", "steps", "allowed_tools"],
-    "properties": {
+DETECT_SCHEMA: Final = closed_object({"task": {"type": "boolean"}, "name": {"type": "string"}})
+_STEP_SCHEMA: Final = closed_object({"text": {"type": "string"}, "condition": {"type": ["string", "null"]}})
+DRAFT_SCHEMA: Final = closed_object(
+    {
         "name": {"type": "string"},
         "description": {"type": "string"},
         "triggers": {"type": "array", "items": {"type": "string"}},
-        "steps": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["text", "condition"],
-                "properties": {"text": {"type": "string"}, "condition": {"type": ["string", "null"]}},
-            },
-        },
+        "steps": {"type": "array", "items": _STEP_SCHEMA},
         "allowed_tools": {"type": "array", "items": {"type": "string"}},
-    },
-}
+    }
+)
 
 
 class NoProcedure(Exception):
