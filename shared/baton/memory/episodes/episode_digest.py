@@ -64,14 +64,6 @@ _FACT_SCHEMA = closed_object(
 FACTS_SCHEMA = closed_object({"facts": {"type": "array", "items": _FACT_SCHEMA}})
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """The model's summary and facts of an episode."""
-
-    summary: str | None
-    facts: tuple[Fact, ...]
-
-
 @dataclass(slots=True)
 class _Chunk:
     messages: list[EpisodeMessage] = field(default_factory=list)
@@ -92,7 +84,7 @@ class Digester:
 
     async def digest(
         self, episode_id: str, windows: AsyncIterator[Sequence[EpisodeMessage]], *, message_count: int
-    ) -> Digest:
+    ) -> tuple[str | None, tuple[Fact, ...]]:
         """Return summary and facts of the redacted messages. Both are redacted too.
 
         ``message_count`` is how many messages ``windows`` yields at most. Raises ``ModelError``, ``JunkAnswer`` and
@@ -112,7 +104,7 @@ class Digester:
             raise failures.exceptions[0] from None
         summaries = [task.result()[0] for task in tasks]
         facts = [fact for task in tasks for fact in task.result()[1]]
-        return Digest(await self._combine(summaries), await self._facts(episode_id, facts))
+        return await self._combine(summaries), await self._facts(episode_id, facts)
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[_Found]]:
         data = {"messages": chunk.shown}
@@ -171,14 +163,10 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
                 }
             )
             # The text itself is not needed any more.
-            chunk.messages.append(_drop_text(message))
+            chunk.messages.append(replace(message, content="", redacted_content=None))
             chunk.characters += len(text)
     if chunk.messages:
         yield chunk
-
-
-def _drop_text(message: EpisodeMessage) -> EpisodeMessage:
-    return replace(message, content="", redacted_content=None)
 
 
 def shortened(text: str, limit: int) -> str:
@@ -199,15 +187,12 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
         text, sources = fact.get("text"), fact.get("sources")
         if not isinstance(text, str) or not text.strip() or not isinstance(sources, list):
             continue
-        named = [messages[n - 1] for n in dict.fromkeys(sources[:MAX_SOURCES]) if _is_number(n, len(messages))]
+        numbers = [n for n in sources[:MAX_SOURCES] if isinstance(n, int) and not isinstance(n, bool)]
+        named = [messages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(messages)]
         if named:
             cut = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
             facts.append(_Found(cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
     return facts[:FACTS_A_CHUNK]
-
-
-def _is_number(value: object, highest: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= highest
 
 
 def _day(value: object, source: EpisodeMessage) -> date:

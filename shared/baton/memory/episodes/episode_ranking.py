@@ -87,43 +87,29 @@ async def rank_episodes(
     of_messages = clause_weights(weights.messages)
     of_digests = clause_weights({DIGEST: 1.0})
 
-    scores = _ScoresOnce(of_messages, of_digests, weights)
+    last: tuple[Candidates, MessageScores, dict[str, float]] | None = None
+
+    def score(candidates: Candidates) -> tuple[Candidates, MessageScores, dict[str, float]]:
+        """Return the scores of messages, and of digests, computed once for the choice of documents and their order."""
+        nonlocal last
+        if last is None or last[0] is not candidates:
+            messages = score_messages(candidates, of_messages, weights)
+            last = candidates, messages, fuse_scores(candidates, of_digests)
+        return last
 
     def choose(candidates: Candidates) -> set[str]:
-        own_scores, digests = scores.of(candidates)
+        _, own_scores, digests = score(candidates)
         best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
         return {*_shown_messages(own_scores, _sessions(candidates, of_messages), weights), *best_digests}
 
     query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
-    message_scores, digests = scores.of(result.candidates)
+    _, message_scores, digests = score(result.candidates)
     return EpisodeRanking(
         rank(result, of_messages, message_scores.messages),
         rank_by_validity(rank(result, of_digests, digests), weights),
         message_scores.sessions,
     )
-
-
-class _ScoresOnce:
-    """The scores of messages and digests, computed once for the choice of documents and for their order."""
-
-    def __init__(
-        self,
-        of_messages: Mapping[SearchClause, float],
-        of_digests: Mapping[SearchClause, float],
-        weights: EpisodeWeights,
-    ) -> None:
-        self._clauses = of_messages, of_digests
-        self._weights = weights
-        self._last: tuple[Candidates, tuple[MessageScores, dict[str, float]]] | None = None
-
-    def of(self, candidates: Candidates) -> tuple[MessageScores, dict[str, float]]:
-        """Return the scores of messages and sessions, and those of digests by their ids."""
-        if self._last is None or self._last[0] is not candidates:
-            of_messages, of_digests = self._clauses
-            messages = score_messages(candidates, of_messages, self._weights)
-            self._last = candidates, (messages, fuse_scores(candidates, of_digests))
-        return self._last[1]
 
 
 def _shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:

@@ -36,7 +36,8 @@ class EpisodeWriter:
         Idempotent. An episode that is stored has all its redacted texts. Returns no episode if the session is not
         recorded any more. Raises as the detector and the store do.
         """
-        redactor, held = Redactor(self.detector), _Holding()
+        redactor, redactions = Redactor(self.detector), dict[int, str]()
+        held, room = list[StoredMessage](), MAX_HELD_CHARACTERS
         agents: dict[str, None] = {}
         usage, count, started_at = Usage(), 0, ref.ended_at
         zone: str | None = None
@@ -44,7 +45,9 @@ class EpisodeWriter:
             self.store, scope, ref.selected(thread), ref.first_ordinal, ref.end_ordinal
         ):
             for message in window:
-                held.add(message)
+                room -= len(message.text) + MESSAGE_CHARACTERS
+                if room >= 0:
+                    held.append(message)
                 started_at = min(started_at, message.timestamp) if count else message.timestamp
                 count += 1
                 zone = zone or message.time_zone
@@ -55,7 +58,7 @@ class EpisodeWriter:
                 if is_part_of_episode(message):
                     redacted = await redactor.redact(message.plain_text)
                     if redacted is not None:
-                        held.redacted[message.ordinal] = redacted
+                        redactions[message.ordinal] = redacted
                         await self.episodes.put_redaction(scope, thread.id, message.ordinal, redacted)
         episode = Episode(
             ref=ref,
@@ -67,22 +70,5 @@ class EpisodeWriter:
             usage=usage,
             time_zone=zone or thread.time_zone,
         )
-        return await self.episodes.store(scope, episode), held.all_of(count)
-
-
-class _Holding:
-    """The messages of a session, held while they are read, as far as they are few."""
-
-    def __init__(self) -> None:
-        self.redacted: dict[int, str] = {}
-        self._messages: list[StoredMessage] = []
-        self._room = MAX_HELD_CHARACTERS
-
-    def add(self, message: StoredMessage) -> None:
-        self._room -= len(message.text) + MESSAGE_CHARACTERS
-        if self._room >= 0:
-            self._messages.append(message)
-
-    def all_of(self, count: int) -> HeldMessages | None:
-        """Return the ``count`` messages; None if some were too many."""
-        return HeldMessages(self._messages, self.redacted) if len(self._messages) == count else None
+        is_whole = len(held) == count
+        return await self.episodes.store(scope, episode), HeldMessages(held, redactions) if is_whole else None

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence, Set
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from baton.domain.documents.search import IndexName, SearchFilter
-from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
+from baton.domain.memory.episode import Episode, EpisodeStatus
 from baton.domain.tenants.identity import Scope
 from baton.ports.documents.search import IndexedSource, SearchAdministration, SearchIndex
+from baton.ports.memory.episodes import Episodes
 
 OPERATOR = "operator"
 """The user of scopes that are about a whole tenant."""
-
-
-class StoredEpisodes(Protocol):
-    """The stored episodes, as the check reads them."""
-
-    def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        """Yield every stored episode of the scope's tenant, of all users."""
-        ...
-
-    async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
-        """Return the session of an episode's id, if it is one of the scope's user."""
-        ...
-
-
-IndexEpisode = Callable[[Scope, Episode], Awaitable[None]]
-"""Writes an episode's documents to the index again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +50,12 @@ class TenantCheck:
 class IndexCheck:
     """A comparison of episodes with their index. Conversations may continue meanwhile."""
 
-    episodes: StoredEpisodes
+    episodes: Episodes
     search: SearchIndex
     administration: SearchAdministration | None
     """None for an engine that does not know the owners of its documents. Then users with episodes are looked at."""
-    index_episode: IndexEpisode
+    index_episode: Callable[[Scope, Episode], Awaitable[None]]
+    """Writes an episode's documents to the index again."""
     embeds: bool
     """True if documents ought to have vectors."""
 
@@ -92,12 +78,8 @@ class IndexCheck:
             # It may have been stored since it was listed.
             if await self.episodes.find(scope, source.episode_id) is None:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
-        [again] = [
-            tenant_check
-            for tenant_check in await self.verify([check.tenant_id])
-            if tenant_check.tenant_id == check.tenant_id
-        ]
-        return again
+        checks = await self.verify([check.tenant_id])
+        return next(again for again in checks if again.tenant_id == check.tenant_id)
 
     async def rebuild(self, tenant: str) -> AsyncIterator[bool]:
         """Index complete episodes without documents, one at a time; yield for each episode whether it was indexed now.
@@ -110,16 +92,15 @@ class IndexCheck:
             sources = self.administration.sources(IndexName.EPISODES, tenant)
             indexed = {Place(source.user_id, source.source_id) async for source in sources}
         async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR)):
-            is_missing = _is_due(episode) and not await self._is_indexed(tenant, episode, indexed)
+            scope, is_missing = Scope(tenant, episode.user_id), _is_due(episode)
+            if is_missing and indexed is not None:
+                is_missing = Place(episode.user_id, episode.ref.id) not in indexed
+            elif is_missing:
+                source = SearchFilter(source_id=episode.ref.id)
+                is_missing = not await self.search.count(scope, IndexName.EPISODES, source)
             if is_missing:
-                await self.index_episode(Scope(tenant, episode.user_id), episode)
+                await self.index_episode(scope, episode)
             yield is_missing
-
-    async def _is_indexed(self, tenant: str, episode: Episode, indexed: Set[Place] | None) -> bool:
-        if indexed is not None:
-            return Place(episode.user_id, episode.ref.id) in indexed
-        source = SearchFilter(source_id=episode.ref.id)
-        return await self.search.count(Scope(tenant, episode.user_id), IndexName.EPISODES, source) > 0
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         stored = {
@@ -127,34 +108,26 @@ class IndexCheck:
             async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR))
         }
         if self.administration is None:
-            sources = [
-                source
-                for user in sorted({source.user_id for source in stored})
-                for source in await self._list(tenant, user)
-            ]
+            users = sorted({place.user_id for place in stored})
+            sources = [source for user in users for source in await self._list(tenant, user)]
         indexed = {Place(source.user_id, source.source_id): source for source in sources}
         return TenantCheck(
             tenant_id=tenant,
             episodes=len(stored),
             indexed=len(stored.keys() & indexed.keys()),
             documents=sum(source.documents for source in sources),
-            missing=_ordered(
-                source for source, episode in stored.items() if _is_due(episode) and source not in indexed
-            ),
+            missing=_ordered(place for place, episode in stored.items() if _is_due(episode) and place not in indexed),
             without_vectors=_ordered(
-                position
-                for position, source in indexed.items()
-                if self.embeds and source.without_vectors and position in stored
+                place for place, source in indexed.items() if self.embeds and source.without_vectors and place in stored
             ),
-            orphaned=_ordered(source for source in indexed if source not in stored),
+            orphaned=_ordered(indexed.keys() - stored.keys()),
         )
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
-        documents: dict[str, int] = {}
-        plain: dict[str, int] = {}
+        documents, plain = Counter[str](), Counter[str]()
         async for document in self.search.list(Scope(tenant, user), IndexName.EPISODES, SearchFilter()):
-            documents[document.source_id] = documents.get(document.source_id, 0) + 1
-            plain[document.source_id] = plain.get(document.source_id, 0) + (document.embedder is None)
+            documents[document.source_id] += 1
+            plain[document.source_id] += document.embedder is None
         return [IndexedSource(tenant, user, source, count, plain[source]) for source, count in documents.items()]
 
 
@@ -164,4 +137,4 @@ def _is_due(episode: Episode) -> bool:
 
 
 def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places, key=lambda source: (source.user_id, source.episode_id)))
+    return tuple(sorted(places, key=lambda place: (place.user_id, place.episode_id)))

@@ -158,8 +158,8 @@ class SessionClosing:
             return await self.episodes.describe(scope, ref, None, ())
         windows = self.messages.windows(scope, session.thread, ref, session.held)
         digester = self.digester.of(ModelCaller.of(scope, ref.thread_id))
-        digest = await digester.digest(ref.id, windows, message_count=episode.message_count)
-        return await self.episodes.describe(scope, ref, digest.summary, digest.facts)
+        summary, facts = await digester.digest(ref.id, windows, message_count=episode.message_count)
+        return await self.episodes.describe(scope, ref, summary, facts)
 
     async def _compare(self, scope: Scope, session: ClosingSession) -> Episode | None:
         episode = session.episode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final
 
 from aws_lambda_powertools import Logger
 
@@ -17,7 +17,6 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.memory.capture import (
     MAX_MESSAGES,
-    Capture,
     CaptureRef,
     CaptureStatus,
     completed_workflows,
@@ -29,13 +28,14 @@ from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import CallEnd
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.skill_administration import is_private_id
 from baton.memory.prompt.history_reading import messages_between
 from baton.ports.memory.episodes import Episodes
 from baton.ports.memory.procedures import Captures, CaptureStore, ProcedureStore
 from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.agent_registry import AgentRegistry
 
 logger = Logger(child=True)
 
@@ -43,31 +43,11 @@ SKILL: Final = "skill"
 """The product of a workflow that makes procedures."""
 
 
-class KnownAgents(Protocol):
-    """The agents of a tenant at one moment, whatever a caller's permissions."""
-
-    def main(self, thread: Thread) -> AgentDefinition:
-        """Return the thread's main agent, or the default one if it no longer exists."""
-        ...
-
-    def describe(self, agent_id: str) -> AgentDefinition | None:
-        """Return an agent; None if there is none."""
-        ...
-
-
-class AgentsOfTenants(Protocol):
-    """Every tenant's agents."""
-
-    async def of(self, scope: Scope) -> KnownAgents:
-        """Return the agents of the scope's tenant. Raises ``StoreUnavailable``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Learning:
     """Learning from runs that were committed, and from sessions that have ended."""
 
-    agents: AgentsOfTenants
+    agents: AgentRegistry
     procedures: ProcedureStore
     captures: Callable[[], Captures]
     """Returns the pipeline. Only runs that may have completed a task need it."""
@@ -102,12 +82,14 @@ class Learning:
         if end is None or not end.followed or end.outcome is OutcomeType.INTERRUPT:
             return  # of an interrupted run, the one that continues it counts
         run_id = messages[-1].run_id
-        own = [message for message in messages if message.run_id == run_id]
+        results = [message for message in messages if message.run_id == run_id and message.role is Role.TOOL]
+        is_sound = all(result.call_end is CallEnd.SUCCEEDED for result in results)
+        went_well = end.outcome is OutcomeType.SUCCESS and is_sound and not end.is_question_refused
         for used in end.followed:
             if is_private_id(used.procedure_id):
                 continue
             await self.procedures.record_use(
-                scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=_went_well(end, own)
+                scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=went_well
             )
 
     async def candidate(
@@ -181,7 +163,7 @@ class SessionLearning:
             capture = await self.records.get(scope, ref)
             if capture is None or capture.status is CaptureStatus.FAILED:
                 # A capture in progress has this name, too: then nothing is started.
-                await self.learning.captures().start(scope, ref, attempt=_attempt(capture))
+                await self.learning.captures().start(scope, ref, attempt=1 if capture is None else 2)
                 started += 1
         return started
 
@@ -189,10 +171,6 @@ class SessionLearning:
 def _is_worth(agent: AgentDefinition | None) -> bool:
     """Return whether the work of an agent's workflow may become a procedure, and is none yet."""
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
-
-
-def _attempt(capture: Capture | None) -> int:
-    return 1 if capture is None else 2
 
 
 def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
@@ -208,8 +186,3 @@ def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
         end = run[-1].end
         continues = end is not None and end.outcome is OutcomeType.INTERRUPT
     return exchanges
-
-
-def _went_well(end: RunEnd, messages: Sequence[StoredMessage]) -> bool:
-    is_sound = all(message.role is not Role.TOOL or message.call_end is CallEnd.SUCCEEDED for message in messages)
-    return end.outcome is OutcomeType.SUCCESS and is_sound and not end.is_question_refused

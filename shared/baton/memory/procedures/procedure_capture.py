@@ -15,13 +15,13 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.memory.light_model import JunkAnswer
 from baton.memory.procedures.drafting import Drafting, NoProcedure
-from baton.memory.procedures.learning import AgentsOfTenants
 from baton.memory.procedures.proposals import Proposals
 from baton.memory.procedures.task_record import TaskRecord, TaskRecords
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
 from baton.ports.memory.procedures import Announcements, CaptureStore, PendingProcedure
 from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.tenants.tenant_copies import CurrentLimits
 
 logger = Logger(child=True)
@@ -44,7 +44,7 @@ class ProcedureCapture:
 
     store: ThreadStore
     captures: CaptureStore
-    agents: AgentsOfTenants
+    agents: AgentRegistry
     records: TaskRecords
     drafting: Drafting
     proposals: Proposals
@@ -63,7 +63,8 @@ class ProcedureCapture:
             capture = capture.resume()
             for capture_step in CaptureStep:
                 if not capture.has_done(capture_step):
-                    capture = await self._carry_out(capture_step, scope, thread, capture)
+                    result = await self._carry_out(capture_step, scope, thread, capture)
+                    capture = await self._save(scope, replace(result, done=capture_step))
                 if capture_step is step:
                     return capture
         except _Forgotten:
@@ -88,18 +89,23 @@ class ProcedureCapture:
             raise _Forgotten from None
 
     async def _carry_out(self, step: CaptureStep, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        match step:
-            case CaptureStep.DETECT:
-                result = await self._detect(scope, thread, capture)
-            case CaptureStep.DRAFT:
-                result = await self._draft(scope, thread, capture)
-            case CaptureStep.COMPARE:
-                result = await self._compare(scope, thread, capture)
-            case CaptureStep.STORE:
-                result = await self._store(scope, thread, capture)
-            case CaptureStep.ANNOUNCE:
-                result = await self._announce(scope, capture)
-        return await self._save(scope, replace(result, done=step))
+        """Return the capture after a step. It ends if the light model's answer cannot be used."""
+        try:
+            match step:
+                case CaptureStep.DETECT:
+                    return await self._detect(scope, thread, capture)
+                case CaptureStep.DRAFT:
+                    return await self._draft(scope, thread, capture)
+                case CaptureStep.COMPARE:
+                    return await self._compare(scope, thread, capture)
+                case CaptureStep.STORE:
+                    return await self._store(scope, thread, capture)
+                case CaptureStep.ANNOUNCE:
+                    return await self._announce(scope, capture)
+        except JunkAnswer:
+            return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
+        except NoProcedure as problem:
+            return _end(capture, CaptureStatus.REFUSED, str(problem))
 
     async def _save(self, scope: Scope, capture: Capture) -> Capture:
         return await self.captures.save(scope, replace(capture, updated_at=self.clock.now()))
@@ -115,26 +121,16 @@ class ProcedureCapture:
             scope, WHOLE_TENANT, self.clock.now().date(), most
         ):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
-        try:
-            drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
-            name = await drafting.detect(await self._record(scope, thread, agent, capture))
-        except JunkAnswer:
-            return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
-        except NoProcedure as problem:
-            return _end(capture, CaptureStatus.REFUSED, str(problem))
+        record = await self.records.read(scope, thread, agent, capture.ref)
+        name = await self.drafting.of(ModelCaller.of(scope, thread.id)).detect(record)
         if name is None:
             return _end(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        record = await self._record(scope, thread, await self._agent(scope, thread), capture)
-        try:
-            drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
-            return replace(capture, draft=await drafting.draft(capture.name or "", record))
-        except JunkAnswer:
-            return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
-        except NoProcedure as problem:
-            return _end(capture, CaptureStatus.REFUSED, str(problem))
+        record = await self._record(scope, thread, capture)
+        drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
+        return replace(capture, draft=await drafting.draft(capture.name or "", record))
 
     async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
@@ -149,7 +145,7 @@ class ProcedureCapture:
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
-        record = await self._record(scope, thread, await self._agent(scope, thread), capture)
+        record = await self._record(scope, thread, capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
         stored = await self.proposals.store(scope, capture, source)
         try:
@@ -173,8 +169,8 @@ class ProcedureCapture:
     async def _agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
         return (await self.agents.of(scope)).main(thread)
 
-    async def _record(self, scope: Scope, thread: Thread, agent: AgentDefinition, capture: Capture) -> TaskRecord:
-        return await self.records.read(scope, thread, agent, capture.ref)
+    async def _record(self, scope: Scope, thread: Thread, capture: Capture) -> TaskRecord:
+        return await self.records.read(scope, thread, await self._agent(scope, thread), capture.ref)
 
 
 def _end(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
