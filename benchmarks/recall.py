@@ -39,7 +39,7 @@ from baton.domain.errors import SearchUnavailable
 from baton.domain.memory.episode import EpisodeMessage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
-from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, episode_documents
+from baton.memory.episodes.episode_index import MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, score_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from baton.adapters.models.openai.cache_hints import ends_of_prefixes
 from baton.adapters.models.openai.messages import wire_tools
 from baton.agents.prompts.prompt_notes import make_today_note
+from baton.agents.prompts.turn_prompt import fit
 from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
@@ -19,7 +20,6 @@ from baton.domain.threads.history_window import HistoryWindow, window_of
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
-from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start

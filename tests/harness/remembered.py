@@ -12,7 +12,7 @@ from baton.domain.documents.document import Document, DocumentVersion, VersionSt
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.memory.episodes.episode_documents import DIGEST, MESSAGE, TURN
+from baton.memory.episodes.episode_index import DIGEST, MESSAGE, TURN
 from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder

@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any
 
 from baton.agents.agent_work import AgentWork
-from baton.agents.answer_events import AnswerEvents
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.calls.tool_calls import ToolCalls, make_call_events
 from baton.agents.guardrails.screening import Screening
-from baton.agents.model_answer import ModelAnswer
+from baton.agents.model_answer import AnswerEvents, ModelAnswer
 from baton.agents.prompts.call_metadata import make_call_metadata
-from baton.agents.prompts.prompt_shortening import PromptShortening
-from baton.agents.prompts.turn_prompt import TurnPrompt, estimate_usage
+from baton.agents.prompts.turn_prompt import PromptShortening, TurnPrompt, estimate_usage
 from baton.agents.structured_answer import StructuredAnswer
 from baton.agents.tools.tool_set import CallIds
 from baton.domain.agents.sentences import sentence

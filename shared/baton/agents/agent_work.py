@@ -1,11 +1,14 @@
-"""One agent's work on one answer: its means, the results of its calls, its sources, and how it has ended."""
+"""One agent's work on one answer: its means, its questions to other agents, its sources, and how it has ended."""
 
 from __future__ import annotations
 
-from baton.agents.agent_question import Consult
-from baton.agents.attempt_context import Attempt, Budget
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.agents.answer_sources import GivenSources
+from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
-from baton.agents.given_sources import GivenSources
 from baton.agents.guardrails.hooks import Hooks
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.tool_set import ToolSet
@@ -16,6 +19,33 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import FollowedProcedure
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.ports.agents.agent_client import AgentReport
+
+Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
+"""Returns an outcome as hooks leave it."""
+
+
+def show_nothing(label: str) -> None:
+    """Show nothing, where no user waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentQuestion:
+    """A question of one agent to another."""
+
+    call: ToolCall
+    agent: AgentDefinition
+    """The agent that is asked."""
+    message: str
+    data: Mapping[str, Any] | None = None
+    """A structured answer to a remote agent's question."""
+    report: Callable[[str], None] = show_nothing
+    """Shows the user the agent's reports on its work."""
+    judge: Judge | None = None
+    """Has the hooks of the agent that asks judge the outcome, before it is stored; None without any."""
+
+
+Consult = Callable[[AgentQuestion, EmitEvent], Awaitable[CallOutcome]]
+"""Consults an agent: the question, and the callback for events."""
 
 
 class AgentWork:

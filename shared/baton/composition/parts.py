@@ -146,9 +146,8 @@ if TYPE_CHECKING:
     from baton.memory.episodes.episode_index import EpisodeIndex
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
-    from baton.memory.episodes.episode_writing import EpisodeWriter
     from baton.memory.episodes.fact_changes import FactChanges
-    from baton.memory.episodes.session_closing import SessionClosing
+    from baton.memory.episodes.session_closing import EpisodeWriter, SessionClosing
     from baton.memory.inspection.inspector import Inspector
     from baton.memory.light_model import LightModel
     from baton.memory.procedures.administration import DEADLINE, ProcedureAdministration

@@ -1,16 +1,154 @@
-"""The search of memory for a message, begun before the message's thread and agent are known."""
+"""Retrievals for a message: its embedding and each search, also if they begin before its thread is known."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
 
+from aws_lambda_powertools import Logger
+
+from baton.domain.documents.search import Vector
+from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.memory.found_item import FoundItem
+from baton.domain.metrics import Metric, count
 from baton.domain.runs.early_steps import before_run
 from baton.domain.tenants.identity import Scope
 from baton.domain.tracing import current_span
-from baton.memory.message_embedding import Find, MessageEmbedding
-from baton.memory.retrieval_step import RetrievalStep, cancel_all
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
+
+logger = Logger(child=True)
+
+CANCELLING_SECONDS = 0.05
+"""Seconds to wait for the end of cancelled retrievals."""
+
+T = TypeVar("T")
+
+
+class RetrievalStep(Generic[T]):
+    """One retrieval in progress."""
+
+    def __init__(self, work: Coroutine[Any, Any, tuple[T, ...]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._ended: float | None = None
+        self.task = asyncio.ensure_future(work)
+        self.task.add_done_callback(self._end)
+
+    @property
+    def duration(self) -> timedelta:
+        """The time that it took, or has taken so far."""
+        end = self._ended if self._ended is not None else self._loop.time()
+        return timedelta(seconds=max(0.0, end - self._began))
+
+    def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
+        """Return its findings, and the reason if it failed or was late."""
+        if not self.task.done() or self.task.cancelled():
+            count(Metric.RECALLS_INCOMPLETE)
+            return (), f"took more than the deadline of {deadline / timedelta(milliseconds=1):g} ms"
+        failure = self.task.exception()
+        if failure is None:
+            return self.task.result(), None
+        count(Metric.RECALLS_INCOMPLETE)
+        if isinstance(failure, BatonError):
+            return (), f"{failure.code}: {failure.detail}"
+        logger.error("retrieval failed", exc_info=failure)
+        count(Metric.INTERNAL_FAULTS)
+        return (), "internal_error: it failed unexpectedly"
+
+    def _end(self, _: asyncio.Future[tuple[T, ...]]) -> None:
+        self._ended = self._loop.time()
+
+
+async def cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel the tasks that still run. One that does not end at once is not waited for."""
+    for task in tasks:
+        task.add_done_callback(_take_exception)
+        task.cancel()
+    unfinished = [task for task in tasks if not task.done()]
+    if unfinished:
+        await asyncio.wait(unfinished, timeout=CANCELLING_SECONDS)
+
+
+def _take_exception(task: asyncio.Future[Any]) -> None:
+    """Mark a task's exception as seen; otherwise asyncio logs it."""
+    if not task.cancelled():
+        task.exception()
+
+
+EMBEDDING_SHARE = 0.6
+"""The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
+EMBEDDER_SHARE = 0.95
+"""The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
+circuit breaker counts it."""
+
+Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
+
+
+class MessageEmbedding:
+    """The vector of a message, made once, when the first retrieval needs it."""
+
+    def __init__(
+        self, embedder: Embedder, query: str, *, tenant_id: str, deadline: timedelta, vector: Vector | None = None
+    ) -> None:
+        """``tenant_id`` is the message's tenant; ``vector`` is the embedding if it is known already."""
+        self._embedder = embedder
+        self._query = query
+        self._tenant_id = tenant_id
+        self._seconds = EMBEDDING_SHARE * deadline.total_seconds()
+        self._task: asyncio.Future[Vector | None] | None = None
+        self.vector = vector
+        """The embedding, once it is known."""
+        self.words_only: str | None = None
+        """The reason why the message was searched by its words only; None if it was not."""
+
+    @property
+    def tasks(self) -> list[asyncio.Future[Any]]:
+        """The work in progress, to cancel."""
+        return [self._task] if self._task is not None else []
+
+    async def get(self) -> Vector | None:
+        """Return the embedding; None if there is none in time."""
+        if self.vector is not None or not self._embedder.dimensions:
+            return self.vector
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._embed())
+        return await asyncio.shield(self._task)
+
+    async def find(self, find: Find) -> tuple[FoundItem, ...]:
+        """Search by words and meaning, or by words only if the index was made for another embedding model."""
+        vector = await self.get()
+        try:
+            return await find(vector)
+        except WrongDimension as error:
+            if vector is None:
+                raise
+            count(Metric.RECALLS_INCOMPLETE)
+            self.words_only = f"{error.code}: searched by words only"
+            return await find(None)
+
+    async def _embed(self) -> Vector | None:
+        try:
+            async with asyncio.timeout(self._seconds):
+                [self.vector] = await self._embedder.embed(
+                    [self._query],
+                    purpose=EmbeddingPurpose.QUERY,
+                    seconds=EMBEDDER_SHARE * self._seconds,
+                    tenant_id=self._tenant_id,
+                )
+            return self.vector
+        except TimeoutError:
+            self.words_only = f"the embedding took more than {self._seconds * 1000:g} ms: searched by words only"
+        except BatonError as error:
+            self.words_only = f"{error.code}: searched by words only"
+        except Exception:
+            logger.exception("embedding failed")
+            count(Metric.INTERNAL_FAULTS)
+            self.words_only = "internal_error: searched by words only"
+        count(Metric.RECALLS_INCOMPLETE)
+        return None
+
 
 FRESH_SECONDS = 2.0
 """The age up to which a search is used. A message that waits for its thread for longer is searched again."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from baton.agents.agent_question import AgentQuestion
+from baton.agents.agent_work import AgentQuestion
 from baton.agents.answer_sources import select_recorded_sources
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome
@@ -20,7 +20,7 @@ from baton.domain.runs.task import RemoteTask, Task, TaskStatus
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.memory.agent_memory import AgentMemory
-from baton.memory.episodes.episode_documents import SUMMARY
+from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
 from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.agents.chat_model import TextDelta

@@ -20,7 +20,7 @@ from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, NextStep
 from baton.domain.threads.events import Event
 from baton.domain.threads.message import Role
 from baton.domain.threads.thread import EndReason
-from baton.memory.episodes.episode_documents import MESSAGE
+from baton.memory.episodes.episode_index import MESSAGE
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.threads.requests.parsing import message_request
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, check_whole

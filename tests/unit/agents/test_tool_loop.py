@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
+from baton.agents.answer_sources import MAX_SOURCE_FIELD, MAX_SOURCES
 from baton.agents.model_answer import MAX_CALLS
 from baton.api.threads.record_schemas import ServedToolCallRecord as ServedCall
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable

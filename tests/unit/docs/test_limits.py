@@ -11,11 +11,9 @@ from baton.adapters.egress import pool as egress
 from baton.adapters.models.attachments import attached_file, file_types
 from baton.adapters.models.attachments import laid_out_attachments as attachments
 from baton.adapters.tools import openapi_document
-from baton.agents import given_sources, model_answer
+from baton.agents import answer_sources, attached_files, model_answer
 from baton.agents.calls import tool_calls
-from baton.agents.consulting import remote_answers
-from baton.agents.prompts import computed_prompt
-from baton.agents.tools import attached_files
+from baton.agents.prompts import prompt_notes
 from baton.api.http import middleware
 from baton.api.runs.runs import TURN_SECONDS
 from baton.api.tenants import audit
@@ -29,7 +27,7 @@ from baton.domain.schemas import json_schema, schema_form, schema_validator
 from baton.domain.tenants import evaluation, identity, tenant_limits
 from baton.domain.threads import branches, content, events, feedback, push_config, thread_title
 from baton.knowledge import sources
-from baton.memory.inspection import record_size
+from baton.memory.inspection import inspector
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES
 from baton.tenants.registry import agent_drafts, tenant_agents
 from baton.threads.handoffs import forks
@@ -45,7 +43,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "[steps of agents' code](../how-to/write-branching-agents.md#limits) in one answer": (run_step.MAX_STEPS, ""),
     "the result of such a step": (run_step.MAX_STEP_BYTES, "bytes"),
     "these steps together, with arguments and sources": (run_step.MAX_JOURNAL_BYTES, "bytes"),
-    "a computed prompt": (computed_prompt.MAX_CHARACTERS, "characters"),
+    "a computed prompt": (prompt_notes.MAX_COMPUTED, "characters"),
     "a request's body": (middleware.MAX_BODY_BYTES, "bytes"),
     "values in a request's body": (middleware.MAX_BODY_VALUES, ""),
     "members of an object in a request's body or in a frame": (json_values.MAX_MEMBERS, ""),
@@ -79,8 +77,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "an OpenAPI document that is fetched": (openapi_document.MAX_FETCHED_BYTES, "bytes"),
     "values of such a document, and of YAML in a request": (yaml_text.MAX_VALUES, ""),
     "a remote agent's card": (cards.MAX_CARD_BYTES, "bytes"),
-    "files of a remote agent's answer": (remote_answers.MAX_FILES, ""),
-    "sources of an answer": (given_sources.MAX_SOURCES, ""),
+    "files of a remote agent's answer": (attached_files.MAX_FILES, ""),
+    "sources of an answer": (answer_sources.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),
     "an agent's definition": (agent_drafts.MAX_DEFINITION, "bytes"),
     "an agent's `answer_schema`": (answer_schema.MAX_SCHEMA_BYTES, "bytes"),
@@ -115,7 +113,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "published evaluations of a tenant": (evaluation.MAX_EVALUATIONS, ""),
     "cases of a published evaluation": (evaluation.MAX_CASES, ""),
     "metrics and cases of a published evaluation together": (evaluation.MAX_EVALUATION_BYTES, "bytes"),
-    "an inspector record": (record_size.MAX_RECORD_BYTES, "bytes"),
+    "an inspector record": (inspector.MAX_RECORD_BYTES, "bytes"),
 }
 
 

@@ -11,7 +11,7 @@ from baton.domain.documents.pipelines import Pipeline, PipelineRun
 from baton.domain.errors import EmbedderUnavailable, ModelUnavailable
 from baton.domain.metrics import Metric, counting
 from baton.entry.jobs.closing_events import STEP_SECONDS, OutOfTime
-from baton.memory.episodes import episode_writing
+from baton.memory.episodes import session_closing
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.fakes.chat_model import Answer
@@ -73,11 +73,11 @@ def counting_calls(counts: Counter[str], name: str, method: Any) -> Any:
     return counted
 
 
-@pytest.mark.parametrize(("held", "times"), [(episode_writing.MAX_HELD_CHARACTERS, 1), (0, 4)])
+@pytest.mark.parametrize(("held", "times"), [(session_closing.MAX_HELD_CHARACTERS, 1), (0, 4)])
 async def test_one_invocation_reads_a_short_session_once_and_looks_for_its_deletion_at_the_end(
     ended: Ended, monkeypatch: pytest.MonkeyPatch, held: int, times: int
 ) -> None:
-    monkeypatch.setattr(episode_writing, "MAX_HELD_CHARACTERS", held)
+    monkeypatch.setattr(session_closing, "MAX_HELD_CHARACTERS", held)
     store, reads = ended.harness.store, Counter[str]()
     for name in ("get_thread", "read_messages"):
         monkeypatch.setattr(store, name, counting_calls(reads, name, getattr(store, name)))

@@ -11,12 +11,12 @@ from ag_ui.core import DataSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.agents.prompts.turn_prompt import fit
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
-from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, slide, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.prompt.token_estimates import (

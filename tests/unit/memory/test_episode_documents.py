@@ -9,7 +9,7 @@ import pytest
 
 from baton.adapters.switched_off import NoEmbedder
 from baton.domain.errors import EmbedderUnavailable
-from baton.memory.episodes.episode_documents import MAX_NEIGHBOUR, MAX_SHOWN, embed_documents, episode_documents
+from baton.memory.episodes.episode_index import MAX_NEIGHBOUR, MAX_SHOWN, embed_documents, episode_documents
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.unit.memory.episodes import MARCH, episode, fact, said
 

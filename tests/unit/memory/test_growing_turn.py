@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from baton.agents.prompts.turn_prompt import fit
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
-from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.message_prompts import SHORTENED_NOTE
 from baton.ports.agents.chat_model import Prompt
 from tests.fakes.token_counter import WordCounter

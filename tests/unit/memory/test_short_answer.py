@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import ContextTooLong
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
-from baton.memory.short_answer import short_answer
+from baton.memory.light_model import short_answer
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel

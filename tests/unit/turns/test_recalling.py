@@ -18,7 +18,7 @@ from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureSt
 from baton.domain.memory.procedure_set import ProcedureSet, TriggeredProcedure
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
-from baton.memory.episodes.episode_documents import PAIR, WINDOW
+from baton.memory.episodes.episode_index import PAIR, WINDOW
 from baton.memory.prompt.context import MEMORY_RULES
 from baton.memory.recalled import MemorySearch
 from baton_documents.chunks.chunk import Chunk, ChunkPart

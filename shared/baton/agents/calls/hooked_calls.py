@@ -11,7 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.agent_question import Judge
+from baton.agents.agent_work import Judge
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.guardrails.hooks import HookRefusal, Hooks

@@ -13,17 +13,15 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.agent_question import AgentQuestion, Judge, show_nothing
-from baton.agents.agent_work import AgentWork
-from baton.agents.answer_sources import select_recorded_sources
+from baton.agents.agent_work import AgentQuestion, AgentWork, Judge, show_nothing
+from baton.agents.answer_sources import bound_sources, select_recorded_sources
+from baton.agents.attached_files import AttachedFiles
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.calls.hooked_calls import Admitted, HookedCalls
 from baton.agents.calls.passed_citations import renumber
 from baton.agents.calls.progress import ProgressIndicator
 from baton.agents.calls.traced_steps import note_outcome, trace_call
-from baton.agents.given_sources import bound_sources
 from baton.agents.guardrails.judged_texts import judge_outcome
-from baton.agents.tools.attached_files import AttachedFiles
 from baton.agents.tools.tool_progress import ToolProgress
 from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.agent_work import AgentWork
-from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
 from baton.agents.guardrails.hooks import HookRefusal
+from baton.agents.model_answer import AnswerEvents
 from baton.agents.structured_answer import NO_OBJECT, UNFIT
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent_code import HookPoint

@@ -13,19 +13,16 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_question import AgentQuestion
-from baton.agents.agent_work import AgentWork
+from baton.agents.agent_work import AgentQuestion, AgentWork
+from baton.agents.answer_sources import bound_sources
+from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
-from baton.agents.consulting.attachments import read_attachments
 from baton.agents.consulting.consulted_work import ConsultedWork
-from baton.agents.consulting.remote_answers import ReturnedFiles, count_by_type
-from baton.agents.given_sources import bound_sources
 from baton.agents.guardrails.judged_texts import judge_context
-from baton.agents.prompts.computed_prompt import compute_prompt
-from baton.agents.prompts.prompt_notes import make_today_note
+from baton.agents.prompts.prompt_notes import compute_prompt, make_today_note
 from baton.agents.tools.tool_progress import progress_reporter
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.agents.transcript import Transcript
@@ -285,7 +282,7 @@ class Consultations:
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
         extras: list[str] = []
-        work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent)
+        work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent.id)
         stream = context.services.agent_client.stream(agent, agent_task, is_passed_on=context.passed_on.is_set)
         async with contextlib.aclosing(limit.within(stream)) as chunks:
             async for chunk in chunks:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baton.agents.agent_question import Judge
+from baton.agents.agent_work import Judge
 from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.attached_files import describe_file
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.calls.tool_calls import ADVICE
-from baton.agents.consulting.remote_answers import describe_file
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.citation import AGENT_SOURCE
 from baton.domain.runs.task import Task, TaskMessage, TaskStatus

@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.threads.running_conversation import RunningConversation
-from baton.memory.episodes.episode_documents import MESSAGE
+from baton.memory.episodes.episode_index import MESSAGE
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
 
 MAX_RECALLED = 5

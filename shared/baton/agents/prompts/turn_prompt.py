@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from operator import is_not
 
+from baton.agents.attempt_context import Attempt
 from baton.agents.tools.tool_set import ToolSet
 from baton.concurrency.tasks import off_loop
+from baton.domain.errors import ContextTooLong
 from baton.domain.runs.provider_parts import Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.growing_turn import fit
-from baton.memory.prompt.history_window import WindowedHistory
+from baton.memory.prompt.history_window import KEPT_SHARE, WindowedHistory
+from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.prompt.token_estimates import (
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,
@@ -137,3 +139,100 @@ async def estimate_usage(
 
     size = sum(map(count_characters, prompts)) + len(text)
     return await off_loop(size + sum(len(call.name) + len(call.arguments) for call in calls), count_tokens)
+
+
+SHORTENED_TO = 0.7
+"""The share of the budget that remains when results are shortened, so that not every further call shortens again."""
+
+
+def fit(
+    prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
+) -> tuple[list[Prompt], int]:
+    """Prune the prompts of a growing turn to the budget. Returns them and the index of the current exchange.
+
+    The first ``head`` prompts and the question stay. The oldest exchanges of the history are dropped first, so many at
+    once that ``KEPT_SHARE`` of its room is used. Then the results of this turn's calls are shortened, oldest first,
+    because the model has most likely used those. Further calls then leave the prompts as they are for a while, as a
+    provider's prompt cache needs it.
+    """
+    sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
+    total = sum(sizes) + REPLY_TOKENS
+    if total <= budget:
+        return list(prompts), current_from
+    start = head
+    history = sum(sizes[head:current_from])
+    room = KEPT_SHARE * max(0, budget - (total - history))
+    while history > room and start < current_from:
+        end = start + 1
+        while end < current_from and prompts[end].role is not Role.USER:
+            end += 1
+        history -= sum(sizes[start:end])
+        total -= sum(sizes[start:end])
+        start = end
+    fitting = [*prompts[:head], *prompts[start:]]
+    first = head + current_from - start
+    return _shorten_results(fitting, first, total, budget, counter), first
+
+
+def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
+    """Shorten results from the index ``first`` on, those of the newest calls only as far as they must be."""
+    if total <= budget:
+        return prompts
+    newest = max((at for at, prompt in enumerate(prompts) if prompt.tool_calls), default=len(prompts))
+    shortened = list(prompts)
+    for index in range(first, len(shortened)):
+        prompt = shortened[index]
+        if total <= (SHORTENED_TO * budget if index < newest else budget):
+            if index >= newest:
+                break
+            continue
+        if prompt.role is Role.TOOL and isinstance(prompt.content, str) and len(prompt.content) > SHORTENED_CHARS:
+            short = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+            saved = prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
+            if saved > 0:
+                total -= saved
+                shortened[index] = short
+    return shortened
+
+
+MAX_SHORTENINGS = 6
+"""The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
+
+
+class PromptShortening:
+    """An agent's prompt, shortened until its model takes it. The length is kept for the conversation."""
+
+    def __init__(self, prompt: TurnPrompt, tools: ToolSet, context: Attempt, model: str) -> None:
+        self._prompt = prompt
+        self._tools = tools
+        self._services = context.services
+        self._thread_id = context.thread_id
+        self._model = model
+
+    async def ask(self, ask: Callable[[], Awaitable[None]], *, is_shown: Callable[[], bool]) -> None:
+        """Ask the model by ``ask``, again with a shorter prompt after each refusal.
+
+        Raises its refusal if nothing can be left out, or if ``is_shown`` returns that the user has seen a part of the
+        answer.
+        """
+        refusals: list[ContextTooLong] = []
+        while True:
+            try:
+                await ask()
+                break
+            except ContextTooLong as refusal:
+                refusals.append(refusal)
+                if len(refusals) > MAX_SHORTENINGS or is_shown():
+                    raise
+                tokens = await self._prompt.tokens()
+                if not await self._prompt.shorten(self._services.budgets.next(tokens), tokens):
+                    raise  # nothing can be left out
+        self._learn(refusals)
+
+    def _learn(self, refusals: Sequence[ContextTooLong]) -> None:
+        """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""
+        if any(not refusal.is_guess for refusal in refusals):
+            # A fallback's limit is not the model's.
+            model = next((refusal.model for refusal in reversed(refusals) if refusal.model), self._model)
+            budget = self._prompt.budget + self._tools.tokens(self._services.counter)
+            self._services.budgets.learn(model, budget, self._thread_id)

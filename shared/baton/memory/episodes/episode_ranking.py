@@ -23,7 +23,7 @@ from baton.domain.documents.search import (
     weigh_rankings,
 )
 from baton.domain.tenants.identity import Scope
-from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
+from baton.memory.episodes.episode_index import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.documents.search import SearchIndex
 
 

@@ -13,7 +13,7 @@ from baton.domain.documents.search import MAX_QUERY, Ranked, SearchFilter, Vecto
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.memory.episodes.episode_documents import FACT
+from baton.memory.episodes.episode_index import FACT
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 

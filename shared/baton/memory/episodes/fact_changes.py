@@ -12,8 +12,7 @@ from baton.domain.json_values import closed_object
 from baton.domain.memory.episode import Episode, EpisodePart, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
-from baton.memory.episodes.episode_documents import DIGEST, FACT, embed_documents, episode_documents
-from baton.memory.episodes.episode_index import EpisodeIndex
+from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, episode_documents
 from baton.memory.light_model import LightModel
 from baton.ports.documents.search import Embedder, SearchIndex
 from baton.ports.memory.episodes import Episodes

@@ -15,7 +15,7 @@ from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
-from baton.memory.episodes.episode_documents import SUMMARY
+from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext, system_prompt
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens

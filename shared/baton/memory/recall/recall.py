@@ -17,8 +17,7 @@ from baton.domain.memory.procedure_set import ProcedureSet
 from baton.domain.tenants.identity import Scope
 from baton.domain.tracing import Attribute, Operation, Span, traced
 from baton.knowledge.knowledge_search import KnowledgeSearch
-from baton.memory.early_recall import EarlyRecall
-from baton.memory.message_embedding import MessageEmbedding
+from baton.memory.early_recall import EarlyRecall, MessageEmbedding, RetrievalStep, cancel_all
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes
 from baton.memory.recalled import (
@@ -30,7 +29,6 @@ from baton.memory.recalled import (
     ReadProcedures,
     Retrieval,
 )
-from baton.memory.retrieval_step import RetrievalStep, cancel_all
 from baton.ports.documents.search import Embedder, SearchIndex
 
 DEADLINE = timedelta(milliseconds=800)

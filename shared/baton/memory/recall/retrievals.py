@@ -13,7 +13,7 @@ from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
-from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
+from baton.memory.episodes.episode_index import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import EpisodeWeights, rank_episodes
 from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
 from baton.ports.documents.search import SearchIndex

@@ -14,7 +14,7 @@ from baton.domain.memory.found_item import NO_SOURCE, PROCEDURE, FoundItem, Item
 from baton.domain.memory.procedure import Procedure, ProcedureStatus
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import UNKNOWN
-from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
+from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     EPISODES_HEAD,
     KNOWLEDGE_HEAD,

@@ -16,7 +16,7 @@ from baton.domain.threads.events import thread_title, unsequenced
 from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, beginning, made_title
-from baton.memory.short_answer import short_answer
+from baton.memory.light_model import short_answer
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_question import Consult
-from baton.agents.agent_work import AgentWork
+from baton.agents.agent_work import AgentWork, Consult
 from baton.agents.approvals import audit_decision, find_settled_calls
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
@@ -18,9 +17,14 @@ from baton.agents.code.coroutine_models import AssemblePrompt
 from baton.agents.consulting.consult import Consultations
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.guardrails.judged_texts import judge_context, judge_tools
-from baton.agents.prompts.client_context import make_context_notes
-from baton.agents.prompts.computed_prompt import compute_prompt
-from baton.agents.prompts.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
+from baton.agents.prompts.prompt_notes import (
+    CONTINUING,
+    compute_prompt,
+    make_changing_notes,
+    make_context_notes,
+    make_steady_notes,
+    make_today_note,
+)
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.agents.transcript import Transcript

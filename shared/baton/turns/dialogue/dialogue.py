@@ -8,7 +8,7 @@ from dataclasses import replace
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.agent_question import Consult
+from baton.agents.agent_work import Consult
 from baton.agents.approvals import find_settled_calls
 from baton.agents.attempt_context import Attempt
 from baton.agents.guardrails.hooks import judges_questions

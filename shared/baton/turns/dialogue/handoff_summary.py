@@ -12,8 +12,8 @@ from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.message import Role, StoredMessage
+from baton.memory.light_model import short_answer
 from baton.memory.prompt.handoff_context import select_spoken
-from baton.memory.short_answer import short_answer
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 
 PATIENCE_SECONDS = 0.5

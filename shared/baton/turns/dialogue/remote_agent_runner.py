@@ -12,12 +12,10 @@ from typing import Any
 
 from ag_ui.core import TextPart
 
-from baton.agents.answer_sources import select_answer_sources
+from baton.agents.answer_sources import bound_sources, select_answer_sources
+from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
-from baton.agents.consulting.attachments import read_attachments
-from baton.agents.consulting.remote_answers import ReturnedFiles, count_by_type
-from baton.agents.given_sources import bound_sources
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import sentence
@@ -76,7 +74,7 @@ class RemoteAgentRunner:
         self._has_answered = False
         self._not_passed_on: list[Attachment] = []
         """The user's files that the agent does not take."""
-        self._files = ReturnedFiles(context, agent)
+        self._files = ReturnedFiles(context, agent.id)
         self._documents: Sequence[Mapping[str, Any]] = ()
         """The documents that it names as sources."""
         self._remote_task_id: str | None = None

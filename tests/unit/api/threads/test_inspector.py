@@ -13,7 +13,7 @@ from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.usage import Usage
 from baton.domain.times import iso
 from baton.memory.inspection.inspection import Inspection
-from baton.memory.inspection.record_size import MAX_RECORD_BYTES, limit_size
+from baton.memory.inspection.inspector import MAX_RECORD_BYTES, limit_size
 from baton.ports.agents.chat_model import QUOTED_CONTEXT
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness

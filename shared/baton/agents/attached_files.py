@@ -1,0 +1,164 @@
+"""Files of users for remote agents, and files that tools and remote agents attach to their answers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
+from aws_lambda_powertools import Logger
+
+from baton.agents.attempt_context import Attempt
+from baton.domain.documents.citation import FILE_SOURCE
+from baton.domain.errors import BatonError, LeaseLost, NotFound, StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.threads.content import part_name
+from baton.domain.threads.message import Content
+from baton.ports.agents.agent_client import Attachment
+from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
+
+logger = Logger(child=True)
+
+MAX_FILES = 20
+"""Files of one call, or of a remote agent's answer. Further ones of an answer are only counted."""
+MAX_KEPT_BYTES = 20 * 1024 * 1024
+"""Bytes of the files of a remote agent's answer that are kept."""
+FILE = "[File: {}]"
+MORE_FILES = "[{} more files]"
+MISSING = "[The {kind} {name} has not been uploaded.]"
+UNKNOWN_TYPE = "application/octet-stream"
+
+
+class AttachedFiles:
+    """The files of one tool call, kept in the thread as sources of the answer."""
+
+    def __init__(self, context: Attempt, agent_id: str) -> None:
+        self._context = context
+        self._agent_id = agent_id
+        self._room = MAX_ATTACHED_BYTES
+        self.sources: list[Mapping[str, Any]] = []
+
+    async def keep(self, file: NewFile) -> str:
+        """Keep a file, and return its id. Raises ``ToolFailed``, ``LeaseLost`` and ``StoreUnavailable``."""
+        if len(self.sources) >= MAX_FILES:
+            raise ToolFailed(f"A call attaches at most {MAX_FILES} files.")
+        if len(file.body) > self._room:
+            raise ToolFailed(f"The files of a call have at most {MAX_ATTACHED_BYTES} bytes together.")
+        try:
+            file_id, url = await _keep(self._context, file.name, file.media_type, file.body)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as refusal:
+            raise ToolFailed(f"The file {file.name} cannot be attached: {refusal.detail}") from refusal
+        self._room -= len(file.body)
+        self.sources.append(_make_source(self._agent_id, file_id, file.name, file.media_type, url, is_kept=True))
+        return file_id
+
+
+class ReturnedFiles:
+    """The files of one answer of a remote agent, kept in the thread where their bytes came along."""
+
+    def __init__(self, context: Attempt, agent_id: str) -> None:
+        self._context = context
+        self._agent_id = agent_id
+        self._number = 0
+        self._room = MAX_KEPT_BYTES
+        self.sources: list[Mapping[str, Any]] = []
+        """The files as sources of the answer."""
+
+    async def take(self, file: Attachment) -> str:
+        """Keep the file, and return its description; an empty one for a file of too many."""
+        self._number += 1
+        if self._number > MAX_FILES:
+            return ""
+        name, media_type = file.name or "file", file.media_type or UNKNOWN_TYPE
+        kept_file = await self._keep(name, media_type, file.data)
+        file_id, url = kept_file or (hashlib.sha256((file.url or f"{self._number}").encode()).hexdigest(), file.url)
+        is_kept = kept_file is not None
+        self.sources.append(_make_source(self._agent_id, file_id, name, media_type, url, is_kept=is_kept))
+        return FILE.format(describe_file(file))
+
+    @property
+    def left_out(self) -> str:
+        """The description of files that are too many."""
+        return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
+
+    async def _keep(self, name: str, media_type: str, data: bytes | None) -> tuple[str, str] | None:
+        """Return the id and the address of the kept file; None if it is not kept."""
+        if not data or len(data) > self._room:
+            return None
+        try:
+            kept_file = await _keep(self._context, name, media_type, data)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as refusal:
+            logger.warning("A file of a remote agent is not kept", agent=self._agent_id, reason=refusal.code)
+            count(Metric.AGENT_FAILURES)
+            return None
+        self._room -= len(data)
+        return kept_file
+
+
+async def _keep(context: Attempt, name: str, media_type: str, data: bytes) -> tuple[str, str]:
+    """Keep a file in the thread, and return its id and its address."""
+    files = context.services.files
+    file_id = await files.keep(context.scope, context.thread_id, name, media_type, data)
+    return file_id, await files.download_url(context.scope, context.thread_id, file_id)
+
+
+def _make_source(
+    agent_id: str, file_id: str, name: str, media_type: str, url: str | None, *, is_kept: bool
+) -> Mapping[str, Any]:
+    return {
+        "kind": FILE_SOURCE,
+        "id": file_id,
+        "title": name,
+        "agentId": agent_id,
+        "score": None,
+        "mediaType": media_type,
+        "isKept": is_kept,
+        "url": url,
+    }
+
+
+async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
+    """Return the images and documents of ``content`` for a remote agent, and a sentence for each missing upload.
+
+    Uploads are sent as short-lived URLs. A missing upload is not an error, because that would fail every later turn.
+    Raises what ``Files.download_url`` raises, except ``NotFound``.
+    """
+    sent: list[Attachment] = []
+    missing: list[str] = []
+    for part in () if isinstance(content, str) else content:
+        if isinstance(part, TextPart):
+            continue
+        try:
+            sent.append(await _attachment(context, part))
+        except NotFound:
+            kind = "image" if isinstance(part, ImagePart) else "document"
+            missing.append(MISSING.format(kind=kind, name=part_name(part) or "that was announced"))
+    return sent, missing
+
+
+async def _attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
+    source, name = part.source, part_name(part)
+    if isinstance(source, DataSource):
+        return Attachment(name, source.mime_type, data=base64.b64decode(source.value))
+    if isinstance(source, UrlSource):
+        return Attachment(name, source.mime_type, url=source.value)
+    url = await context.services.files.download_url(context.scope, context.thread_id, source.value)
+    return Attachment(name, source.mime_type, url=url)
+
+
+def describe_file(file: Attachment) -> str:
+    """Return a file in words: its name, type and address."""
+    about = (file.name or "without a name", file.media_type, file.url)
+    return ", ".join(part for part in about if part)
+
+
+def count_by_type(files: Sequence[Attachment]) -> dict[str, int]:
+    """Return the number of files of each media type: names may be personal data, which audits do not keep."""
+    return dict(Counter(file.media_type or UNKNOWN_TYPE for file in files))
