@@ -1,4 +1,4 @@
-"""Retrievals for a message: its embedding and each search, also if they begin before its thread is known."""
+"""Retrievals for a message: its embedding and each search, even when they begin before its thread is known."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class IndexCheck:
             async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR))
         }
         if self.administration is None:
-            users = sorted({place.user_id for place in stored})
+            users = sorted({position.user_id for position in stored})
             sources = [source for user in users for source in await self._list(tenant, user)]
         indexed = {Place(source.user_id, source.source_id): source for source in sources}
         return TenantCheck(
@@ -116,9 +116,13 @@ class IndexCheck:
             episodes=len(stored),
             indexed=len(stored.keys() & indexed.keys()),
             documents=sum(source.documents for source in sources),
-            missing=_ordered(place for place, episode in stored.items() if _is_due(episode) and place not in indexed),
+            missing=_ordered(
+                position for position, episode in stored.items() if _is_due(episode) and position not in indexed
+            ),
             without_vectors=_ordered(
-                place for place, source in indexed.items() if self.embeds and source.without_vectors and place in stored
+                position
+                for position, source in indexed.items()
+                if self.embeds and source.without_vectors and position in stored
             ),
             orphaned=_ordered(indexed.keys() - stored.keys()),
         )
@@ -137,4 +141,4 @@ def _is_due(episode: Episode) -> bool:
 
 
 def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places, key=lambda place: (place.user_id, place.episode_id)))
+    return tuple(sorted(places, key=lambda position: (position.user_id, position.episode_id)))
