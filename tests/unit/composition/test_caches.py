@@ -17,8 +17,8 @@ from baton.adapters.a2a import cards
 from baton.adapters.aws import secrets
 from baton.adapters.dynamodb.threads import context_records
 from baton.adapters.egress import circuit_breaker, web_pages
-from baton.adapters.models.bedrock import chat_model as bedrock
-from baton.adapters.models.openai import chat_completions
+from baton.adapters.models import model_calls
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.profiles import known_profiles as profiles
 from baton.adapters.tools import header_values, python_tools, tool_listings
 from baton.agents import context_budgets
@@ -28,7 +28,6 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import SecretReference
 from baton.memory.procedures import approved_procedures
 from baton.memory.recall import procedure_matching
-from baton.ports.agents.chat_model import ModelSettings
 from baton.ports.threads.run_records import ContextRecord
 from baton.tenants import tenant_copies
 from baton.tenants.registry import own_agents
@@ -90,9 +89,11 @@ def known_profiles() -> tuple[object, Use]:
     return made, use
 
 
-def insisting(made: Any) -> tuple[object, Use]:
+def insisting() -> tuple[object, Use]:
+    made = OpenAIChatModel(api_key="")
+
     async def use(number: int) -> None:
-        made._note_insisting(ModelSettings(f"model-{number}"))
+        made._insisting[None, f"model-{number}"] = True
 
     return made, use
 
@@ -205,8 +206,7 @@ CACHES = [
     Cached(own_agents, ("MAX_TENANTS",), agents),
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
     Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), known_profiles),
-    Cached(bedrock, ("MAX_PROFILES",), lambda: insisting(bedrock.Converse(None))),  # type: ignore[arg-type]
-    Cached(chat_completions, ("MAX_PROFILES",), lambda: insisting(chat_completions.ChatCompletions(None))),  # type: ignore[arg-type]
+    Cached(model_calls, ("MAX_PROFILES",), insisting),
     Cached(context_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
     Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
     Cached(tool_listings, ("MAX_KNOWN",), listings),

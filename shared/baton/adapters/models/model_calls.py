@@ -1,28 +1,36 @@
-"""Carry a model call out over one API: attempts, retries, deadlines, the circuit, and other forms after a refusal."""
+"""A chat model over one API: attempts, retries, deadlines, the circuit, and other forms after a refusal."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Protocol
 
 from ag_ui.core import ImagePart
 from aws_lambda_powertools import Logger
+from cachetools import LRUCache
 from pydantic import JsonValue
 
 from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen, Guard
 from baton.adapters.egress.stream_limits import StreamTooLong
-from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted, content_size
+from baton.adapters.models.answers.answer_so_far import FORBIDDEN_CALLS, AnswerSoFar
+from baton.adapters.models.attachments.laid_out_attachments import Attachments
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
 from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.models.model_api import ModelApi, ModelQuestion, OpenedAnswer, RefusedQuestion
-from baton.adapters.models.profiles.known_profiles import Profiles, learned_facts
+from baton.adapters.models.learning.request_form import RequestForm
+from baton.adapters.models.learning.request_words import content_size
+from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, learned_facts
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
+from baton.adapters.models.question import ModelQuestion, RefusedQuestion
 from baton.concurrency.tasks import off_loop
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.message import Content
-from baton.ports.agents.chat_model import Finished, ModelChunk, ModelSettings
+from baton.ports.agents.chat_model import Finished, ModelCaller, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents.documents import DocumentReader
+from baton.ports.documents.files import ThreadFiles
 
 logger = Logger(child=True)
 
@@ -36,8 +44,16 @@ PATIENT_SECONDS = 20.0
 """The least time limit after which silence is a sign of an outage. Agents choose their limits."""
 
 
-class ModelCalls:
-    """The calls of one endpoint's models.
+class ModelApi(Protocol):
+    """One API of models."""
+
+    async def open(self, question: ModelQuestion, form: RequestForm) -> AnswerSoFar:
+        """Send the request and return its answer. Raises ``RefusedQuestion``, ``ProviderFailure`` and time-outs."""
+        ...
+
+
+class ApiChatModel:
+    """``ports.agents.chat_model.ChatModel`` of one endpoint's models.
 
     As long as no chunk was yielded, failures that may pass are retried ``max_retries`` times, with back-off and the
     wait that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form
@@ -56,29 +72,45 @@ class ModelCalls:
         max_retries: int,
         backoff: Backoff,
         breakers: CircuitBreakers,
+        reader: DocumentReader | None,
+        secret: Callable[[], str] = str,
     ) -> None:
-        """``api_of`` returns the API that a model is asked over."""
+        """``api_of`` returns the API that a model is asked over. What ``secret`` returns is left out of logs.
+
+        ``reader`` reads documents that a model does not take.
+        """
         self._api_of = api_of
         self._profiles = profiles
         self._endpoint = endpoint
         self._max_retries = max_retries
         self._backoff = backoff
         self._breakers = breakers
+        self._reader = reader
+        self._secret = secret
+        self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
+        """Models that have called tools where none may be called, instead of answering, in a conversation."""
 
-    async def stream(self, question: ModelQuestion, secret: Callable[[], str]) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer; see ``ChatModel.stream``. ``secret`` returns the text that logs must not show.
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """See ``ChatModel``.
 
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
-        settings = question.settings
+        question = ModelQuestion(settings, prompts, tools, Attachments(thread_files, self._reader))
         attempt = _Attempt(question, self._profiles.of(settings.model, settings.caller))
         try:
             async with self._guard(settings):
                 while True:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
-                            answer = await self._api_of(attempt.form.profile).open(attempt.question, attempt.form)
-                        reading = _Reading(self._profiles, question, attempt, answer)
+                            answer = await self._open(attempt)
+                        reading = _Reading(self._profiles, attempt, answer)
                         async with aclosing(answer):
                             while (chunks := await reading.next()) is not None:
                                 for chunk in chunks:
@@ -89,7 +121,7 @@ class ModelCalls:
                             yield chunk
                         return
                     except (RefusedQuestion, ProviderFailure, ModelError, TimeoutError) as failure:
-                        pause = await self._pause_after(failure, attempt, settings.model, secret)
+                        pause = await self._pause_after(failure, attempt, settings)
                     await asyncio.sleep(pause)
         except CircuitOpen as left_alone:
             logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
@@ -97,6 +129,12 @@ class ModelCalls:
             unavailable = ModelUnavailable()
             unavailable.reason = str(left_alone)
             raise unavailable from None
+
+    async def _open(self, attempt: _Attempt) -> AnswerSoFar:
+        settings = without_refused(attempt.question.settings, attempt.form.profile)
+        hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
+        question = replace(attempt.question, settings=settings, hides_tools=hides_tools)
+        return await self._api_of(attempt.form.profile).open(question, attempt.form)
 
     def _guard(self, settings: ModelSettings) -> Guard:
         """Return the guard of a call. Silence says nothing if the caller's limit is shorter than models may think."""
@@ -109,33 +147,37 @@ class ModelCalls:
             is_failure=lambda error: _is_outage(error) if is_patient or not isinstance(error, ModelTimeout) else None,
         )
 
-    def learned(self, model: str) -> dict[str, JsonValue]:
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
         return learned_facts(self._profiles.declared(model), self._profiles.of(model))
 
-    async def _pause_after(self, error: Exception, attempt: _Attempt, model: str, secret: Callable[[], str]) -> float:
+    async def _pause_after(self, error: Exception, attempt: _Attempt, settings: ModelSettings) -> float:
         """Return the seconds until the next attempt, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
-        failure = _failure_of(error)
+        failure, model = _failure_of(error), settings.model
+        if failure.name == FORBIDDEN_CALLS:
+            self._insisting[settings.caller, model] = True
         if isinstance(error, RefusedQuestion) and await attempt.adapts(error, now):
-            self._log(failure, model, attempt.number, "The model refused; asking in another form", secret)
+            self._log(failure, model, attempt.number, "The model refused; asking in another form")
             return 0.0
         if isinstance(error, ModelError) and not _is_outage(error):
-            self._log(failure, model, attempt.number, "The model failed", secret)
+            self._log(failure, model, attempt.number, "The model failed")
             raise error
         delay = self._backoff.before_retry(failure, attempt.number)
         is_junk = failure.kind is FailureKind.PROTOCOL and attempt.size > MAX_REPEATED_BYTES
         is_last = attempt.is_answering or is_junk or attempt.number == self._max_retries or delay is None
         if is_last or delay is None or now + delay >= attempt.deadline:
-            self._log(failure, model, attempt.number, "The model failed", secret)
+            self._log(failure, model, attempt.number, "The model failed")
             # Its text may quote the request, so the cause is for the log and for operators only.
-            raise _for_operators(failure, secret) from None
-        self._log(failure, model, attempt.number, "The model failed; trying again", secret)
+            final = failure.error
+            final.reason = str(failure.described(self._secret())["text"]) or failure.name
+            raise final from None
+        self._log(failure, model, attempt.number, "The model failed; trying again")
         attempt.number += 1
         return delay
 
-    def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str, secret: Callable[[], str]) -> None:
-        details = failure.described(secret())
+    def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str) -> None:
+        details = failure.described(self._secret())
         logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)
 
@@ -148,7 +190,7 @@ class _Attempt:
         self.profile = profile
         self.form = RequestForm(profile)
         self.deadline = asyncio.get_running_loop().time() + question.settings.timeout_seconds
-        self._question = question
+        self.question = question
         self.number = 0
         self.size = 0
         """Bytes of the answer that is read."""
@@ -156,16 +198,11 @@ class _Attempt:
         """True if a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
 
-    @property
-    def question(self) -> ModelQuestion:
-        """The question without the values of settings that the model refuses."""
-        return replace(self._question, settings=without_refused(self._question.settings, self.form.profile))
-
     async def adapts(self, refused: RefusedQuestion, now: float) -> bool:
         """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
-        sent, settings = refused.sent, self._question.settings
+        sent, settings = refused.sent, self.question.settings
         other = await off_loop(content_size(sent), adapted, self.form, refused.failure, sent, settings)
         if other is None:
             return False
@@ -180,12 +217,10 @@ class _Reading:
     It learns how the form of the answer differs from the model's profile.
     """
 
-    def __init__(self, profiles: Profiles, question: ModelQuestion, attempt: _Attempt, answer: OpenedAnswer) -> None:
+    def __init__(self, profiles: Profiles, attempt: _Attempt, answer: AnswerSoFar) -> None:
         self._profiles = profiles
-        self._question = question
-        self._form = attempt.form
-        self._known = attempt.profile
         self._attempt = attempt
+        self._question = attempt.question
         self._answer = answer
         self._deadline = attempt.deadline
         self._extension: float | None = None
@@ -240,26 +275,22 @@ class _Reading:
         for at, chunk in enumerate(chunks):
             if isinstance(chunk, Finished):
                 self._accept()
-                self._learn_from_answer()
-                chunks[at] = _with_dropped(chunk, self._question, self._form)
+                profile = self._attempt.form.profile
+                # For this user only, who may have asked for such words.
+                self._learn(self._answer.learned(profile), profile, is_users=True)
+                chunks[at] = _with_dropped(chunk, self._question, profile)
         return chunks
 
     def _accept(self) -> None:
         """Keep the form for later requests, because the model has begun to answer it."""
         if self._is_empty:
             self._is_empty = False
-            self._learn(self._form)
+            is_users = any(tool.is_client for tool in self._question.tools)
+            self._learn(self._attempt.form.lasting(self._attempt.profile), self._attempt.profile, is_users=is_users)
 
-    def _learn_from_answer(self) -> None:
-        """Keep what the words of the answer show for this user: a user may have asked for such words."""
-        form, settings = self._answer.learned(self._form), self._question.settings
-        self._profiles.learn(settings.model, form.profile, self._form.profile, settings.caller, is_users=True)
-
-    def _learn(self, form: RequestForm) -> None:
+    def _learn(self, profile: ModelProfile, since: ModelProfile, *, is_users: bool) -> None:
         settings = self._question.settings
-        is_users = any(tool.is_client for tool in self._question.tools)
-        profile = form.lasting(self._known)
-        self._profiles.learn(settings.model, profile, self._known, settings.caller, is_users=is_users)
+        self._profiles.learn(settings.model, profile, since, settings.caller, is_users=is_users)
 
 
 def _failure_of(error: Exception) -> ProviderFailure:
@@ -273,18 +304,11 @@ def _failure_of(error: Exception) -> ProviderFailure:
     return ProviderFailure(type(error).__name__, FailureKind.PROTOCOL)
 
 
-def _for_operators(failure: ProviderFailure, secret: Callable[[], str]) -> ModelError:
-    """Return the error with the reason that the endpoint gave."""
-    error = failure.error
-    error.reason = str(failure.described(secret())["text"]) or failure.name
-    return error
-
-
-def _with_dropped(finished: Finished, question: ModelQuestion, form: RequestForm) -> Finished:
+def _with_dropped(finished: Finished, question: ModelQuestion, profile: ModelProfile) -> Finished:
     """Return the end of an answer with the names of everything that its model did not get."""
     contents = [prompt.content for prompt in question.prompts]
-    names = left_out(question.settings, contents, question.attachments.media_types, form.profile)
-    refused = refused_settings(question.settings, form.profile)
+    names = left_out(question.settings, contents, question.attachments.media_types, profile)
+    refused = refused_settings(question.settings, profile)
     return replace(finished, dropped=tuple(sorted({*finished.dropped, *names, *refused})))
 
 

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ag_ui.core import TextPart
 
@@ -120,15 +119,6 @@ def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current:
         # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
         own = tuple(part for part in own if "call" in part or "text" in part)
     return replace(parts, parts=own) if any(part.keys() - {"text", "call"} for part in own) else None
-
-
-def fields_of(parts: ProviderParts) -> dict[str, Any]:
-    """Return all fields of an answer's message, whether they go back or not."""
-    fields: dict[str, Any] = {}
-    for part in parts.parts:
-        fields |= part.get("withheld", {})
-        fields |= part.get("fields", {}) if "call" not in part else {}
-    return fields
 
 
 def _safe(piece: Piece, profile: ModelProfile) -> Piece:

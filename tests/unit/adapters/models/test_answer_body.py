@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from baton.adapters.egress.stream_limits import StreamTooLong
+from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.response_bodies import LIMITS
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
@@ -165,7 +166,7 @@ async def test_events_before_one_that_is_no_json_are_read_although_they_came_in_
     read = AnswerBody(response(events([{"n": 1}, "<html>", {"n": 2}])), LIMITS)
     assert (await anext(read)).value == {"n": 1}
     for _ in range(2):
-        with pytest.raises(ValueError, match="Expecting value"):
+        with pytest.raises(ProviderFailure, match="Expecting value"):
             await anext(read)
 
 

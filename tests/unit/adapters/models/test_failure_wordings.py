@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from baton.adapters.models.learning.failure import MAX_LOGGED, Backoff, ErrorBody, ProviderFailure
+from baton.adapters.models.learning.failure import MAX_LOGGED, Backoff, ProviderFailure
 from baton.domain.errors import (
     ContentFiltered,
     ContextTooLong,
@@ -20,10 +21,7 @@ from baton.domain.errors import (
 
 
 def failure(status: int, body: Any) -> ProviderFailure:
-    said = ErrorBody.of(body)
-    return ProviderFailure(
-        "APIStatusError", status=status, code=said.code, type=said.type, param=said.param, text=said.text
-    )
+    return replace(ProviderFailure.of(body, "APIStatusError"), status=status, retry_after=None)
 
 
 def message(text: str, **more: Any) -> dict[str, Any]:
@@ -469,7 +467,7 @@ def test_a_wording_has_its_error(error: type[ModelError], status: int, body: Any
     ],
 )
 def test_a_wait_is_read_from_the_text(body: Any, seconds: float | None) -> None:
-    assert ErrorBody.of(body).retry_after == seconds
+    assert ProviderFailure.of(body, "APIError").retry_after == seconds
 
 
 def test_a_wait_that_is_too_long_is_not_waited_for() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, SentFeatures, adapted
-from baton.adapters.models.learning.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace
 from baton.domain.runs.provider_parts import Replay
 
@@ -34,10 +35,7 @@ EVERYTHING = SentFeatures(
 
 
 def refusal(body: Any, status: int = 400) -> ProviderFailure:
-    said = ErrorBody.of(body)
-    return ProviderFailure(
-        "BadRequest", status=status, code=said.code, type=said.type, param=said.param, text=said.text
-    )
+    return replace(ProviderFailure.of(body, "BadRequest"), status=status, retry_after=None)
 
 
 def message(text: str, **more: Any) -> dict[str, Any]:

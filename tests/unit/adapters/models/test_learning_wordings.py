@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from baton.adapters.models.attachments.content import MediaKind
-from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, SentFeatures, adapted
-from baton.adapters.models.learning.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 
 FIELDS = (
@@ -23,8 +24,7 @@ NO_SYSTEM = {"alternates": True, "system": SystemPlace.USER, "user_first": True}
 
 
 def refusal(text: str, status: int = 400, **more: Any) -> ProviderFailure:
-    said = ErrorBody.of({"error": {"message": text, **more}})
-    return ProviderFailure("E", status=status, code=said.code, type=said.type, param=said.param, text=said.text)
+    return replace(ProviderFailure.of({"error": {"message": text, **more}}, "E"), status=status, retry_after=None)
 
 
 def changes(form: RequestForm | None) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Protocol
 
+from baton.adapters.models.answers.parts import TooManyParts
 from baton.adapters.models.answers.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.answers.written_calls import WrittenCalls
-from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.question import PreparedQuestion
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.text import first_bytes, utf8_size
@@ -19,35 +21,49 @@ from baton.ports.agents.chat_model import (
     MAX_ANSWER_BYTES,
     FinishReason,
     ModelChunk,
-    ModelSettings,
     ReasoningDelta,
     TextDelta,
     TextTakenBack,
 )
 
+FORBIDDEN_CALLS = "ForbiddenCalls"
+"""The name of the failure of an answer with calls instead of text where no tool may be called."""
+
+
+class AnswerEvents(Protocol):
+    """The events of an answer. Raises ``ProviderFailure`` and ``StreamTooLong``."""
+
+    async def __anext__(self) -> Any: ...
+
+    async def aclose(self) -> None:
+        """Close the connection, which ends the answer."""
+        ...
+
 
 class AnswerSoFar(ABC):
-    """The size, the end and the thinking of an answer. Subclasses read the events of one API as ``OpenedAnswer``."""
+    """An answer that arrives: its size, its end and its thinking. Subclasses read the events of one API."""
 
-    def __init__(
-        self, settings: ModelSettings, profile: ModelProfile, origin: str, tools: ModelTools, sent: SentFeatures
-    ) -> None:
+    def __init__(self, events: AnswerEvents, question: PreparedQuestion, sent: SentFeatures) -> None:
         self.reason: FinishReason | None = None
+        """The reason for which the model stopped; None until it has."""
         self.is_cut = False
+        """True if the answer was cut at its length limit. The rest is not read."""
         self.sent = sent
-        self._settings = settings
-        self._profile = profile
-        self._origin = origin
-        self._tools = tools
-        self._model = settings.model
+        """The optional parts of the request."""
+        self._events = events
+        self._settings = question.settings
+        self._profile = question.profile
+        self._origin = question.origin
+        self._tools = question.tools
+        self._model = question.settings.model
         self._heard = 0
         """Bytes of text and thinking."""
         self._has_text = False
         """True if the answer has words, even if they were taken back."""
         self._usage: Usage | None = None
-        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+        self._tags = ThinkingTags(thinks_first=question.profile.thinks_first)
         # An answer with a schema is JSON itself.
-        self._written = WrittenCalls(tools, reads_bare=settings.answer_schema is None)
+        self._written = WrittenCalls(question.tools, reads_bare=question.settings.answer_schema is None)
 
     @property
     @abstractmethod
@@ -56,23 +72,53 @@ class AnswerSoFar(ABC):
 
     @property
     def size(self) -> int:
-        """See ``OpenedAnswer``."""
+        """Bytes of the model's output so far: text, calls and thinking."""
         return self._heard + self._calls_size
 
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """Return what the next event of the stream holds; None at its end.
+
+        Raises ``ProviderFailure``, ``ModelError`` and ``StreamTooLong``.
+        """
+        event = await anext(self._events, None)
+        if event is None:
+            return None
+        try:
+            chunks = self._take(event)
+        except TooManyParts:
+            self.cut()
+            return ()
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    @abstractmethod
+    def _take(self, event: Any) -> Sequence[ModelChunk]:
+        """Return what an event holds. Raises ``TooManyParts``, ``ProviderFailure`` and ``ModelError``."""
+
     def cut(self) -> None:
-        """See ``OpenedAnswer``."""
+        """End the answer here, as one that is too long."""
         self.is_cut, self.reason = True, FinishReason.LENGTH
+
+    @abstractmethod
+    def end(self) -> Sequence[ModelChunk]:
+        """Return the tool calls and ``Finished``.
+
+        Raises ``ProviderFailure`` and ``ModelUnavailable`` for an answer without its end, and ``ContextTooLong``.
+        """
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._events.aclose()
 
     @property
     def _thought_first(self) -> bool:
         """True if the answer began with thinking that no tag opened."""
         return self._tags.closed_unopened
 
-    def learned(self, form: RequestForm) -> RequestForm:
-        """See ``OpenedAnswer``."""
-        if self._thought_first and not form.profile.thinks_first:
-            return replace(form, profile=replace(form.profile, thinks_first=True))
-        return form
+    def learned(self, profile: ModelProfile) -> ModelProfile:
+        """Return the profile with what this answer has shown of its model."""
+        return replace(profile, thinks_first=profile.thinks_first or self._thought_first)
 
     def _fitting(self, text: str) -> str:
         """Return ``text``, cut to the remaining length of the answer."""
@@ -108,9 +154,9 @@ class AnswerSoFar(ABC):
     def _forget_text(self) -> None:
         """Forget what is known of the text so far: it was thinking."""
 
-    @abstractmethod
     def _add_text(self, text: str) -> str:
         """Note text of the answer, and return it as clients get it."""
+        return text
 
     def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
         return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
@@ -121,11 +167,7 @@ class AnswerSoFar(ABC):
             raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
         return self.reason
 
-    def _refuse_calls(self, note_insisting: Callable[[ModelSettings], None]) -> None:
-        """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools.
-
-        ``note_insisting`` takes the settings of the call.
-        """
+    def _refuse_calls(self) -> None:
+        """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools."""
         if self._tools.tools:
-            note_insisting(self._settings)
-            raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")
+            raise ProviderFailure(FORBIDDEN_CALLS, FailureKind.PROTOCOL, text="The model called a tool again.")

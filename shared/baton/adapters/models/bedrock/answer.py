@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx2 as httpx
-
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
+from baton.adapters.models.answers.parts import mapping_of, text_of
 from baton.adapters.models.answers.thinking_tags import ThinkingTags
-from baton.adapters.models.bedrock.blocks import AnswerBlocks, TooManyBlocks
-from baton.adapters.models.bedrock.event_stream import BrokenStream, NoEventStream, StreamEvent
+from baton.adapters.models.bedrock.blocks import AnswerBlocks
+from baton.adapters.models.bedrock.event_stream import StreamEvent
 from baton.adapters.models.bedrock.events import Events
-from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, streamed_failure
 from baton.adapters.models.bedrock.request import ConverseRequest
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
-from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
-from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 _REASONS = {
     "end_turn": FinishReason.STOP,
@@ -34,23 +31,11 @@ _MALFORMED = ("malformed_model_output", "malformed_tool_use")
 
 
 class ConverseAnswer(AnswerSoFar):
-    """``OpenedAnswer`` of Converse."""
+    """An answer of Converse."""
 
-    def __init__(
-        self,
-        events: Events,
-        request: ConverseRequest,
-        settings: ModelSettings,
-        profile: ModelProfile,
-        origin: str,
-        tools: ModelTools,
-        note_insisting: Callable[[ModelSettings], None],
-    ) -> None:
-        """``note_insisting`` takes the settings of a model that calls tools, silently, where it may call none."""
-        super().__init__(settings, profile, origin, tools, request.sent)
-        self._events = events
-        self._request = request
-        self._note_insisting = note_insisting
+    def __init__(self, events: Events, question: PreparedQuestion, request: ConverseRequest) -> None:
+        super().__init__(events, question, request.sent)
+        self._dropped = request.dropped
         self._blocks = AnswerBlocks()
         self._tagged = -1
         """The block whose text the tags are looked for in."""
@@ -69,33 +54,8 @@ class ConverseAnswer(AnswerSoFar):
     def _thought_first(self) -> bool:
         return self._thinks_first
 
-    async def next(self) -> Sequence[ModelChunk] | None:
-        """See ``OpenedAnswer``."""
-        try:
-            event = await anext(self._events, None)
-        except NoEventStream as other:
-            raise answered_failure(200, {}, other.body) from None
-        except (httpx.HTTPError, BrokenStream) as error:
-            raise broken_failure(error) from None
-        if event is None:
-            return None
-        if event.is_exception:
-            raise streamed_failure(event)
-        try:
-            chunks = self._take(event)
-        except TooManyBlocks:
-            self.cut()
-            return ()
-        if self.size > MAX_ANSWER_BYTES:
-            self.cut()
-        return self._release(chunks) if self._holds else chunks
-
-    async def aclose(self) -> None:
-        """See ``OpenedAnswer``."""
-        await self._events.aclose()
-
     def end(self) -> Sequence[ModelChunk]:
-        """See ``OpenedAnswer``."""
+        """See ``AnswerSoFar``."""
         chunks = [*self._held, *self._end_of_text()]
         reason = self._found_reason()
         rest, written = self._end_text()
@@ -103,23 +63,30 @@ class ConverseAnswer(AnswerSoFar):
         calls = [*self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH), *written]
         if self._settings.tool_choice == "none" or not self._tools.tools:
             if calls and not self._has_text:
-                self._refuse_calls(self._note_insisting)
+                self._refuse_calls()
             calls = []
         if reason is not FinishReason.LENGTH:
             reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         parts = ProviderParts.of(
             self._origin, self._profile.replay, self._blocks.parts(self._profile, with_calls=bool(calls))
         )
-        finished = Finished(reason, self._model, self._usage, parts, self._request.dropped)
+        finished = Finished(reason, self._model, self._usage, parts, self._dropped)
         return [*chunks, *calls, finished]
 
     def _take(self, event: StreamEvent) -> list[ModelChunk]:
-        """Return what an event holds. Raises ``TooManyBlocks``, and the errors of the answer's end."""
+        chunks = self._read(event)
+        if not self._holds or not chunks:
+            return chunks
+        # The last ones may be a guardrail's message.
+        released, self._held = self._held, chunks
+        return released
+
+    def _read(self, event: StreamEvent) -> list[ModelChunk]:
+        """Return what an event holds. Raises ``TooManyParts``, and the errors of the answer's end."""
         fields = event.fields
         match event.name:
             case "contentBlockStart":
-                start = fields.get("start")
-                call = start.get("toolUse") if isinstance(start, Mapping) else None
+                call = mapping_of(fields.get("start")).get("toolUse")
                 if isinstance(call, Mapping):
                     self._blocks.begin_call(_index(fields), call)
             case "contentBlockDelta" if isinstance(fields.get("delta"), Mapping):
@@ -161,7 +128,7 @@ class ConverseAnswer(AnswerSoFar):
 
     def _stop(self, value: object) -> None:
         """Note why the model stopped. Raises ``ContentFiltered``, ``ContextTooLong`` and ``ProviderFailure``."""
-        reason = value if isinstance(value, str) else ""
+        reason = text_of(value)
         if reason in _FILTERED:
             raise ContentFiltered
         if reason in _MALFORMED:
@@ -169,13 +136,6 @@ class ConverseAnswer(AnswerSoFar):
         if reason == "model_context_window_exceeded" and not self.size:
             raise ContextTooLong
         self.reason = _REASONS.get(reason, FinishReason.STOP)
-
-    def _release(self, chunks: list[ModelChunk]) -> list[ModelChunk]:
-        """Return the chunks that came before these: the last ones may be a guardrail's message."""
-        if not chunks:
-            return []
-        released, self._held = self._held, chunks
-        return released
 
 
 def _index(fields: Mapping[str, Any]) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from baton.adapters.models.answers.answer_forms import STRICT_NAME
+from baton.adapters.models.answer_forms import STRICT_NAME
 from baton.adapters.models.tool_schemas import normalised_schema
 
 REFUSED = frozenset(

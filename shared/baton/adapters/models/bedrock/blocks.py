@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from baton.adapters.models.answers.parts import TooManyParts, is_object, text_of, unique_calls
 from baton.adapters.models.bedrock.reasoning import kept_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.tool_schemas import ModelTools
-from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
 MAX_BLOCKS = 2_000
 """Blocks of one answer."""
-
-
-class TooManyBlocks(Exception):
-    """The answer has more blocks than any model makes."""
 
 
 @dataclass(slots=True)
@@ -38,6 +33,18 @@ class _Block:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
+    @property
+    def whole_reasoning(self) -> dict[str, str]:
+        """The block as one piece of reasoning would be it."""
+        if self.redacted:
+            return {"redactedContent": "".join(self.redacted)}
+        return {"text": "".join(self.reasoning), "signature": "".join(self.signature)}
+
+    @property
+    def input(self) -> str:
+        """The arguments of a call as one text."""
+        return as_object("".join(self.arguments).strip())
+
 
 class AnswerBlocks:
     """The blocks of one answer, in their order."""
@@ -50,19 +57,19 @@ class AnswerBlocks:
         """Bytes of all pieces but text."""
 
     def begin_call(self, index: int, call: Mapping[str, Any]) -> None:
-        """Begin a call with its id and name. Raises ``TooManyBlocks``."""
+        """Begin a call with its id and name. Raises ``TooManyParts``."""
         newest = self._blocks.get(self._calls.get(index, index))
         if newest is not None and (newest.name or newest.length):
             self._calls[index] = max(self._blocks) + 1
         block = self._block(self._calls.get(index, index))
         block.is_call = True
-        block.call_id, block.name = _text(call.get("toolUseId")), _text(call.get("name"))
+        block.call_id, block.name = text_of(call.get("toolUseId")), text_of(call.get("name"))
         self.size += len(block.call_id) + len(block.name)
         if call.get("input"):
             self.add_arguments(index, call["input"])
 
     def add_arguments(self, index: int, piece: Any) -> None:
-        """Add a piece of a call's JSON text, or a whole object. Raises ``TooManyBlocks``."""
+        """Add a piece of a call's JSON text, or a whole object. Raises ``TooManyParts``."""
         block = self._block(self._calls.get(index, index))
         block.is_call = True
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) if piece is not None else ""
@@ -70,7 +77,7 @@ class AnswerBlocks:
         self.size += utf8_size(text)
 
     def add_reasoning(self, index: int, piece: Mapping[str, Any]) -> str:
-        """Add a piece of reasoning, and return its text. Raises ``TooManyBlocks``."""
+        """Add a piece of reasoning, and return its text. Raises ``TooManyParts``."""
         block = self._block(index)
         for pieces, name in ((block.reasoning, "text"), (block.signature, "signature")):
             if isinstance(piece.get(name), str):
@@ -79,10 +86,10 @@ class AnswerBlocks:
         if isinstance(piece.get("redactedContent"), str):
             block.redacted.append(piece["redactedContent"])
             self.size += len(piece["redactedContent"])
-        return _text(piece.get("text"))
+        return text_of(piece.get("text"))
 
     def note_text(self, index: int, length: int) -> None:
-        """Note that a block has shown this many more characters. Raises ``TooManyBlocks``."""
+        """Note that a block has shown this many more characters. Raises ``TooManyParts``."""
         self._block(index).length += length
 
     def forget_text(self) -> None:
@@ -95,17 +102,12 @@ class AnswerBlocks:
 
         Raises ``ModelUnavailable`` for a call that names no tool.
         """
-        calls: list[ToolCall] = []
-        taken: set[str] = set()
-        for block in self._call_blocks(cut=cut):
-            if not block.name:
-                raise ModelUnavailable
-            call_id = block.call_id
-            if not call_id or call_id in taken:
-                call_id = f"call_{uuid.uuid4().hex[:24]}"
-            taken.add(call_id)
-            calls.append(ToolCall(call_id, tools.name_inside(block.name), _arguments(block)))
-        return calls
+        blocks = [block for _, block in sorted(self._blocks.items()) if block.is_call]
+        return unique_calls(
+            (block.call_id, tools.name_inside(block.name), block.input)
+            for block in blocks
+            if not cut or is_object(block.input)
+        )
 
     def parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
         """Return the blocks as parts of a ``ProviderParts``, with the reasoning that goes back."""
@@ -118,38 +120,13 @@ class AnswerBlocks:
             elif block.length:
                 parts.append({"text": block.length})
             elif block.reasoning or block.signature or block.redacted:
-                parts.append(kept_reasoning(_reasoning(block), profile) or {})
+                parts.append(kept_reasoning(block.whole_reasoning, profile) or {})
         return [part for part in parts if part]
-
-    def _call_blocks(self, *, cut: bool) -> list[_Block]:
-        blocks = [block for _, block in sorted(self._blocks.items()) if block.is_call]
-        return [block for block in blocks if not cut or _is_whole(_arguments(block))]
 
     def _block(self, index: int) -> _Block:
         block = self._blocks.get(index)
         if block is None:
             if len(self._blocks) >= MAX_BLOCKS:
-                raise TooManyBlocks
+                raise TooManyParts
             block = self._blocks[index] = _Block()
         return block
-
-
-def _reasoning(block: _Block) -> dict[str, Any]:
-    if block.redacted:
-        return {"redactedContent": "".join(block.redacted)}
-    return {"text": "".join(block.reasoning), "signature": "".join(block.signature)}
-
-
-def _arguments(block: _Block) -> str:
-    return as_object("".join(block.arguments).strip())
-
-
-def _is_whole(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

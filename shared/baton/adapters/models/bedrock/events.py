@@ -9,7 +9,9 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
+from baton.adapters.models.answers.parts import mapping_of
 from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
+from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, streamed_failure
 from baton.domain.json_values import ValueCount
 
 JSON_TYPE = "application/json"
@@ -36,7 +38,10 @@ WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 *
 
 
 class Events(AsyncIterator[StreamEvent]):
-    """The events of a response. Closing them closes its connection."""
+    """The events of a response. Closing them closes its connection.
+
+    Raises ``ProviderFailure`` for an event that is an exception and for a body that is no answer, ``StreamTooLong``.
+    """
 
     def __init__(self, response: httpx.Response, *, streams: bool) -> None:
         self._response = response
@@ -44,17 +49,27 @@ class Events(AsyncIterator[StreamEvent]):
         self._whole: Iterator[StreamEvent] | None = None
 
     async def __anext__(self) -> StreamEvent:
+        try:
+            event = await self._next()
+        except NoEventStream as other:
+            raise answered_failure(200, {}, other.body) from None
+        except (httpx.HTTPError, BrokenStream) as error:
+            raise broken_failure(error) from None
+        if event is None:
+            raise StopAsyncIteration
+        if event.is_exception:
+            raise streamed_failure(event)
+        return event
+
+    async def _next(self) -> StreamEvent | None:
         if self._stream is not None and self._whole is None:
             try:
-                return await anext(self._stream)
+                return await anext(self._stream, None)
             except NoEventStream as other:  # a gateway answers whole
                 self._whole = iter(_events_of(_whole_answer(other)))
         if self._whole is None:
             self._whole = iter(_events_of(await self._read()))
-        event = next(self._whole, None)
-        if event is None:
-            raise StopAsyncIteration
-        return event
+        return next(self._whole, None)
 
     async def aclose(self) -> None:
         """Close the connection, which ends the answer."""
@@ -84,11 +99,11 @@ def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
 
 def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
     """Return the events that ConverseStream would have sent for an answer of Converse."""
-    message = _mapping(_mapping(answer.get("output")).get("message"))
+    message = mapping_of(mapping_of(answer.get("output")).get("message"))
     content = message.get("content")
     events: list[StreamEvent] = []
     for index, block in enumerate(content if isinstance(content, list) else ()):
-        events += _of_block({"contentBlockIndex": index}, _mapping(block))
+        events += _of_block({"contentBlockIndex": index}, mapping_of(block))
     events.append(StreamEvent("metadata", {"usage": answer.get("usage")}))
     if "stopReason" in answer:
         events.append(StreamEvent("messageStop", {"stopReason": answer["stopReason"]}))
@@ -98,11 +113,11 @@ def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
 def _of_block(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
     events: list[StreamEvent] = []
     deltas: list[dict[str, Any]] = []
-    call, reasoning = _mapping(block.get("toolUse")), _mapping(block.get("reasoningContent"))
+    call, reasoning = mapping_of(block.get("toolUse")), mapping_of(block.get("reasoningContent"))
     if call:
         events.append(StreamEvent("contentBlockStart", {**index, "start": {"toolUse": call}}))
     elif reasoning:
-        thinking = {**_mapping(reasoning.get("reasoningText")), **reasoning}
+        thinking = {**mapping_of(reasoning.get("reasoningText")), **reasoning}
         deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]
     elif "text" in block:
         deltas.append({"text": block["text"]})
@@ -111,7 +126,3 @@ def _of_block(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEve
 
 
 _REASONING = ("text", "signature", "redactedContent")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.bedrock.answer_schema import output_config
 from baton.adapters.models.bedrock.messages import converse_messages
 from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
-from baton.adapters.models.learning import SentFeatures
+from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
+from baton.adapters.models.question import PreparedQuestion
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.ports.agents.chat_model import ModelSettings
 
@@ -68,17 +68,12 @@ class _Draft:
 
 
 def converse_request(
-    settings: ModelSettings,
-    laid: Sequence[LaidMessage],
-    tools: ModelTools,
-    profile: ModelProfile,
-    *,
-    guardrail: BedrockGuardrail | None = None,
-    sends_metadata: bool = False,
+    question: PreparedQuestion, *, guardrail: BedrockGuardrail | None, sends_metadata: bool
 ) -> ConverseRequest:
     """Return the request for the messages and tools, in the form of the model's profile."""
+    settings, profile, tools = question.settings, question.profile, question.tools
     draft = _draft(settings, tools, profile)
-    prompts = converse_messages(laid, tools, profile)
+    prompts = converse_messages(question.messages, tools, profile)
     inference = _inference(draft)
     tool_config, fields = _tool_config(draft), _model_fields(draft)
     streams = not (tools.tools and profile.further.get("streams_tools") == "no")
@@ -95,19 +90,9 @@ def converse_request(
         "guardrailConfig": _guardrail_config(guardrail, streams=streams),
     }
     body = {name: value for name, value in body.items() if value}
-    return ConverseRequest(
-        body,
-        SentFeatures(
-            fields=_features(draft, inference, tool_config, has_points=prompts.has_cache_points),
-            has_tools=bool(tools.tools),
-            has_media=any(message.media for message in laid),
-            has_parts=any(message.parts is not None for message in laid),
-            has_schema=settings.answer_schema is not None,
-            body=body,
-        ),
-        tuple(sorted(draft.dropped)),
-        streams,
-    )
+    names = _features(draft, inference, tool_config, has_points=prompts.has_cache_points)
+    sent = replace(question.features(*names), body=body)
+    return ConverseRequest(body, sent, tuple(sorted(draft.dropped)), streams)
 
 
 def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:

@@ -70,6 +70,39 @@ class ProviderFailure(Exception):
     """True if the endpoint says that a retry is useless."""
     request_id: str | None = None
 
+    @classmethod
+    def of(cls, body: object, name: str) -> ProviderFailure:
+        """Return the failure that a body of any provider means, with the wait that its text asks for.
+
+        Bodies are ``{"error": {...}}``, a list of such, ``{"detail": [...]}`` or a text. ``name`` is for the log.
+        """
+        for _ in range(MAX_NESTING):
+            if isinstance(body, list):
+                body = next((entry for entry in body if entry), "")
+            elif isinstance(body, Mapping) and body.get("error") and not isinstance(body["error"], bool):
+                body = body["error"]
+            else:
+                break
+        if not isinstance(body, Mapping):
+            text = _text(body)
+            return cls(name, text=text, retry_after=_wait(text))
+        detail = body.get("detail")
+        located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
+        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
+        location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
+        # Gateways quote the provider here.
+        texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        text = " ".join(map(_text, texts))
+        return cls(
+            name,
+            status=next(filter(None, (_status(body.get(key)) for key in _STATUSES)), None),
+            code=_text(body.get("code")),
+            type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
+            param=_text(body.get("param")) or location,
+            text=text[:MAX_TEXT],
+            retry_after=_wait(text),
+        )
+
     def __str__(self) -> str:
         return self.text or self.name
 
@@ -156,60 +189,6 @@ class Backoff:
         """Return the seconds to wait after a failed attempt, from 0, with jitter."""
         backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
         return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBody:
-    """The fields of an error's body."""
-
-    code: str = ""
-    type: str = ""
-    param: str = ""
-    text: str = ""
-    status: int | None = None
-    retry_after: float | None = None
-    """Seconds that the text says to wait."""
-
-    @classmethod
-    def of(cls, body: object) -> ErrorBody:
-        """Read a body of any provider: ``{"error": {...}}``, a list of such, ``{"detail": [...]}`` or a text."""
-        for _ in range(MAX_NESTING):
-            if isinstance(body, list):
-                body = next((entry for entry in body if entry), "")
-            elif isinstance(body, Mapping) and body.get("error") and not isinstance(body["error"], bool):
-                body = body["error"]
-            else:
-                break
-        if not isinstance(body, Mapping):
-            text = _text(body)
-            return cls(text=text, retry_after=_wait(text))
-        detail = body.get("detail")
-        located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
-        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
-        location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
-        # Gateways quote the provider here.
-        texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
-        text = " ".join(map(_text, texts))
-        return cls(
-            code=_text(body.get("code")),
-            type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
-            param=_text(body.get("param")) or location,
-            text=text[:MAX_TEXT],
-            status=next(filter(None, (_status(body.get(name)) for name in _STATUSES)), None),
-            retry_after=_wait(text),
-        )
-
-    def failure(self, name: str) -> ProviderFailure:
-        """Return the failure of a request that this body answers. ``name`` is for the log."""
-        return ProviderFailure(
-            name,
-            status=self.status,
-            code=self.code,
-            type=self.type,
-            param=self.param,
-            text=self.text,
-            retry_after=self.retry_after,
-        )
 
 
 def _from_status(status: int, words: str) -> ModelError:

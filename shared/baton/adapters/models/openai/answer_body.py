@@ -16,6 +16,7 @@ import httpx2 as httpx
 
 from baton.adapters.egress.stream_limits import StreamLimits, StreamMeter, StreamTooLong
 from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure
+from baton.adapters.models.openai.errors import provider_failure
 
 DRAIN_SECONDS = 0.1
 """The longest wait for the end of a body after its end mark. HTTP/1.1 needs it to use the connection again."""
@@ -45,9 +46,9 @@ class AnswerBody(AsyncIterator[AnswerValue]):
     (https://html.spec.whatwg.org/multipage/server-sent-events.html) it takes streams that begin with a byte order mark,
     that have no empty lines between their events or none at the end, a JSON text, and lines of JSON.
 
-    Raises ``ProviderFailure`` for a broken connection and for a body that is no answer, ``ValueError`` and
-    ``RecursionError`` for events that are no JSON, and ``StreamTooLong`` for an event of many lines beyond ``limits``.
-    An event that the end of the body cuts is left out.
+    Raises ``ProviderFailure`` for a broken connection, for a body that is no answer and for events that are no JSON,
+    and ``StreamTooLong`` for an event of many lines beyond ``limits``. An event that the end of the body cuts is left
+    out.
     """
 
     def __init__(self, response: httpx.Response, limits: StreamLimits) -> None:
@@ -73,7 +74,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
     async def __anext__(self) -> AnswerValue:
         while not self._ready:
             if self._problem is not None:
-                raise self._problem
+                raise self._problem from None
             if self.has_end_mark:
                 await self._drain()
                 raise StopAsyncIteration
@@ -81,7 +82,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             try:
                 self._read(piece)
             except (ValueError, RecursionError, StreamTooLong) as problem:
-                self._problem = problem
+                self._problem = problem if isinstance(problem, StreamTooLong) else provider_failure(problem)
                 continue
             if piece is None and not self._ready:
                 raise StopAsyncIteration

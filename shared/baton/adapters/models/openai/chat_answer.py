@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openai import AsyncStream
-
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
-from baton.adapters.models.learning import SentFeatures
-from baton.adapters.models.learning.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.answers.parts import text_of
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.models.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking, with_calls
-from baton.adapters.models.openai.errors import IN_STREAM, provider_failure, with_status
+from baton.adapters.models.openai.errors import IN_STREAM, with_status
 from baton.adapters.models.openai.replayed_fields import ReplayedFields
-from baton.adapters.models.openai.response_bodies import LIMITS
-from baton.adapters.models.openai.tool_calls import ToolCallFragments, TooManyCalls
-from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.openai.tool_calls import ToolCallFragments
+from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage, token_count
 from baton.domain.text import utf8_size
-from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 MAX_TOKEN_CHARACTERS = 8
 """Characters of a token: more than any vocabulary has on average."""
@@ -52,32 +49,16 @@ _FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insu
 
 
 class ChatAnswer(AnswerSoFar):
-    """``OpenedAnswer`` of Chat Completions."""
+    """An answer of Chat Completions."""
 
-    def __init__(
-        self,
-        stream: AsyncStream[object],
-        settings: ModelSettings,
-        profile: ModelProfile,
-        origin: str,
-        tools: ModelTools,
-        sent: SentFeatures,
-        *,
-        asked_characters: int,
-        note_insisting: Callable[[ModelSettings], None],
-    ) -> None:
-        """Read the body of ``stream``.
-
-        ``note_insisting`` takes the settings of a model that calls tools, and says nothing, where none may be called.
-        """
-        super().__init__(settings, profile, origin, tools, sent)
-        self._body = AnswerBody(stream.response, LIMITS)
+    def __init__(self, body: AnswerBody, question: PreparedQuestion, sent: SentFeatures) -> None:
+        super().__init__(body, question, sent)
+        self._body = body
         self._is_whole = False
         """True once a complete answer has arrived, which needs no reason to stop."""
-        self._asked_characters = asked_characters
-        self._note_insisting = note_insisting
-        self._fragments = ToolCallFragments([tool.name for tool in tools.tools])
-        self._fields = ReplayedFields(profile.replayed_fields)
+        self._asked_characters = question.characters
+        self._fragments = ToolCallFragments([tool.name for tool in question.tools.tools])
+        self._fields = ReplayedFields(question.profile.replayed_fields)
 
     @property
     def _calls_size(self) -> int:
@@ -86,23 +67,8 @@ class ChatAnswer(AnswerSoFar):
     def _forget_text(self) -> None:
         """Keep it: only its existence is known, and an answer that was taken back is none without words."""
 
-    def _add_text(self, text: str) -> str:
-        return text
-
-    async def next(self) -> Sequence[ModelChunk] | None:
-        """See ``OpenedAnswer``."""
-        try:
-            event = await anext(self._body, None)
-        except (ValueError, RecursionError) as error:
-            raise provider_failure(error) from None
-        return None if event is None else self._take(event)
-
-    async def aclose(self) -> None:
-        """See ``OpenedAnswer``."""
-        await self._body.aclose()
-
     def end(self) -> Sequence[ModelChunk]:
-        """See ``OpenedAnswer``."""
+        """See ``AnswerSoFar``."""
         chunks = self._separated(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
             raise ContextTooLong.guessed()
@@ -115,7 +81,7 @@ class ChatAnswer(AnswerSoFar):
         calls = [*(replace(call, name=self._tools.name_inside(call.name)) for call in drafts), *written]
         if self._settings.tool_choice == "none":
             if calls and not self._has_text:
-                self._refuse_calls(self._note_insisting)
+                self._refuse_calls()
             calls = []
         if calls and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
@@ -152,17 +118,16 @@ class ChatAnswer(AnswerSoFar):
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
 
     def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
-        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
         # Nothing has validated a chunk, so it may have any shape.
         fields = event.value
         if not isinstance(fields, dict):
-            raise ErrorBody.of(fields).failure(IN_STREAM)
+            raise ProviderFailure.of(fields, IN_STREAM)
+        self._model = text_of(fields.get("model")) or self._model
         text = text_alone(fields)
         if text is not None:
-            return self._take_text(fields, text)
+            return self._separated(self._tags.take(self._fitting(text)))
         if is_error(fields):
-            raise with_status(ErrorBody.of(fields).failure(IN_STREAM))
-        self._take_model(fields.get("model"))
+            raise with_status(ProviderFailure.of(fields, IN_STREAM))
         self._take_usage(fields.get("usage"))
         choice = first_choice(fields.get("choices"))
         if choice is None:
@@ -177,9 +142,6 @@ class ChatAnswer(AnswerSoFar):
         texts, thinking = texts_and_thinking(delta)
         try:
             self._fragments.add(delta.get("tool_calls"))
-        except TooManyCalls:
-            self.cut()
-            return ()
         except TypeError:
             raise ModelUnavailable from None
         ending = str(reason)[:MAX_REASON].lower() if reason else ""
@@ -198,21 +160,7 @@ class ChatAnswer(AnswerSoFar):
             chunks += self._shown_thinking(thought)
         for text in texts:
             chunks += self._separated(self._tags.take(self._fitting(text)))
-        if self.size > MAX_ANSWER_BYTES:
-            self.cut()
         return chunks
-
-    def _take_text(self, chunk: dict[str, Any], text: str) -> Sequence[ModelChunk]:
-        """Return what a chunk with text alone holds."""
-        self._take_model(chunk.get("model"))
-        chunks = self._separated(self._tags.take(self._fitting(text)))
-        if self.size > MAX_ANSWER_BYTES:
-            self.cut()
-        return chunks
-
-    def _take_model(self, model: object) -> None:
-        if isinstance(model, str) and model:
-            self._model = model
 
     def _take_usage(self, usage: object) -> None:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
@@ -232,7 +180,7 @@ class ChatAnswer(AnswerSoFar):
 def _error_status(choice: Mapping[str, Any]) -> int | None:
     """Return the status of an error that a gateway puts beside the reason to stop."""
     error = choice.get("error")
-    return ErrorBody.of(error).status if error else 502
+    return ProviderFailure.of(error, IN_STREAM).status if error else 502
 
 
 def _count(holder: object, name: str) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,10 +13,7 @@ import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
 from baton.adapters.egress.stream_limits import StreamLimits
-from baton.adapters.models.openai.messages import wire_metadata
 from baton.adapters.models.openai.response_bodies import limit_answer, limit_response
-from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
-from baton.ports.agents.chat_model import ModelSettings
 
 if TYPE_CHECKING:
     from baton.adapters.models.openai.aws_signing import AwsSigning
@@ -96,25 +92,3 @@ class OpenAIClients:
 def _trusted_authorities() -> ssl.SSLContext:
     """Return the certificates that httpx trusts. Reading them takes 20 ms, and clients may share them."""
     return httpx.create_ssl_context()
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An endpoint that requests go to."""
-
-    client: Callable[[], AsyncOpenAI]
-    """Returns the client of the running event loop."""
-    host: str
-    sends_metadata: bool = False
-    """True if requests have the field ``metadata``, which some endpoints refuse."""
-    cache_hints: CacheHints | None = None
-    """The operator's choice, instead of the one of profiles."""
-
-    def metadata_of(self, settings: ModelSettings) -> dict[str, str] | None:
-        """Return the metadata of a request; None if it has none."""
-        return (wire_metadata(settings.metadata) or None) if self.sends_metadata else None
-
-    def hints_for(self, profile: ModelProfile) -> CacheHints:
-        """Return the hints for the prompt cache that the model takes."""
-        hints = profile.cache if self.cache_hints is None else self.cache_hints
-        return CacheHints.NONE if "cache_control" in profile.dropped else hints

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2 as httpx
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
-from baton.adapters.models.learning.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure, retry_after
+from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, retry_after
 
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
@@ -35,15 +35,14 @@ def provider_failure(error: Failure) -> ProviderFailure:
         return ProviderFailure(name, FailureKind.CONNECTION, text=_with_address(error))
     if not isinstance(error, APIError):
         return ProviderFailure(name, FailureKind.PROTOCOL, text=str(error)[:MAX_TEXT])
-    body = ErrorBody.of(error.body)
-    failure = body.failure(name)
-    if len(body.text) <= 2:
+    failure = ProviderFailure.of(error.body, name)
+    if len(failure.text) <= 2:
         failure.text = error.message[:MAX_TEXT]
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
         headers_say = retry_after(error.response.headers)
-        failure.retry_after = headers_say if headers_say is not None else body.retry_after
+        failure.retry_after = headers_say if headers_say is not None else failure.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
         if error.response.has_redirect_location:
             failure.text = redirected_to(error.response.headers["location"])
@@ -67,8 +66,8 @@ def redirected_to(location: str) -> str:
 
 def streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
     """Return the failure of an error event, or of a response's ``error``."""
-    body = ErrorBody.of({name: value for name, value in error_body.items() if (name, value) != ("type", "error")})
-    return with_status(body.failure(IN_STREAM))
+    body = {name: value for name, value in error_body.items() if (name, value) != ("type", "error")}
+    return with_status(ProviderFailure.of(body, IN_STREAM))
 
 
 def with_status(failure: ProviderFailure) -> ProviderFailure:

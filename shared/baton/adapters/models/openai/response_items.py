@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.models.openai.tool_calls import MAX_CALLS, TooManyCalls
-from baton.domain.errors import ModelUnavailable
+from baton.adapters.models.answers.parts import TooManyParts, is_object, mapping_of, text_of, unique_calls
+from baton.adapters.models.openai.tool_calls import MAX_CALLS
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
@@ -51,14 +50,6 @@ class OutputItem:
         """The arguments of a call; ``{}`` if the model wrote nothing."""
         return as_object("".join(self.pieces).strip())
 
-    @property
-    def is_whole(self) -> bool:
-        """True if a call is complete."""
-        try:
-            return isinstance(json.loads(self.arguments), dict)
-        except (ValueError, RecursionError):
-            return False
-
 
 class OutputItems:
     """The items of one answer, in their order.
@@ -79,16 +70,16 @@ class OutputItems:
         return [item for item in self.all if item.kind is ItemKind.CALL]
 
     def announced(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event begins; None if it is of no kind that counts. Raises ``TooManyCalls``."""
+        """Return the item that an event begins; None if it is of no kind that counts. Raises ``TooManyParts``."""
         kind = _kind(event)
         if kind is None:
             return None
-        item = self._by_id.get(_text(_item(event).get("id"))) or self._add(kind, event)
+        item = self._by_id.get(text_of(mapping_of(event.get("item")).get("id"))) or self._add(kind, event)
         return self._identify(item, event)
 
     def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
-        """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyCalls``."""
-        identity = _text(event.get("item_id"))
+        """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyParts``."""
+        identity = text_of(event.get("item_id"))
         item = self._find(event, kind, identity) or self._add(kind, event)
         if identity and not item.id:
             item.id = identity
@@ -96,18 +87,18 @@ class OutputItems:
         return item
 
     def ended(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event completes; None if it is of no kind that counts. Raises ``TooManyCalls``."""
-        kind, whole = _kind(event), _item(event)
+        """Return the item that an event completes; None if it is of no kind that counts. Raises ``TooManyParts``."""
+        kind, whole = _kind(event), mapping_of(event.get("item"))
         if kind is None:
             return None
-        identity = _text(whole.get("id")) or _text(whole.get("call_id"))
+        identity = text_of(whole.get("id")) or text_of(whole.get("call_id"))
         item = self._identify(self._find(event, kind, identity) or self._add(kind, event), event)
         item.is_done = True
         return item
 
     def add_arguments(self, item: OutputItem, piece: object) -> None:
         """Add a piece of a call's arguments, or all of them as an object."""
-        text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else _text(piece)
+        text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else text_of(piece)
         if text:
             item.pieces.append(text)
             self.size += utf8_size(text)
@@ -125,24 +116,13 @@ class OutputItems:
 
         Raises ``ModelUnavailable`` if a call has no name.
         """
-        calls: list[tuple[OutputItem, ToolCall]] = []
-        taken: set[str] = set()
-        for item in self.calls:
-            if cut and not (item.is_done and item.is_whole):
-                continue
-            if not item.name:
-                raise ModelUnavailable
-            # Results are matched by unique ids, but some endpoints send none or the same one for every call.
-            identity = item.call_id or item.id
-            if not identity or identity in taken:
-                identity = f"call_{uuid.uuid4().hex[:24]}"
-            taken.add(identity)
-            calls.append((item, ToolCall(identity, item.name, item.arguments)))
-        return calls
+        items = [item for item in self.calls if not cut or (item.is_done and is_object(item.arguments))]
+        calls = unique_calls((item.call_id or item.id, item.name, item.arguments) for item in items)
+        return list(zip(items, calls, strict=True))
 
     def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
         if len(self.all) >= MAX_CALLS:
-            raise TooManyCalls
+            raise TooManyParts
         item = OutputItem(kind)
         self.all.append(item)
         index = event.get("output_index")
@@ -152,11 +132,11 @@ class OutputItems:
 
     def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
         """Take the ids, name and phase of an event's item."""
-        whole = _item(event)
-        item.id = item.id or _text(whole.get("id"))
-        item.call_id = item.call_id or _text(whole.get("call_id"))
-        item.name = item.name or _text(whole.get("name"))
-        item.phase = _text(whole.get("phase")) or item.phase
+        whole = mapping_of(event.get("item"))
+        item.id = item.id or text_of(whole.get("id"))
+        item.call_id = item.call_id or text_of(whole.get("call_id"))
+        item.name = item.name or text_of(whole.get("name"))
+        item.phase = text_of(whole.get("phase")) or item.phase
         for name in filter(None, (item.id, item.call_id)):
             self._by_id.setdefault(name, item)
         return item
@@ -175,15 +155,6 @@ class OutputItems:
         return None
 
 
-def _item(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    item = event.get("item")
-    return item if isinstance(item, Mapping) else {}
-
-
 def _kind(event: Mapping[str, Any]) -> ItemKind | None:
-    kind = _item(event).get("type")
+    kind = mapping_of(event.get("item")).get("type")
     return ItemKind(kind) if kind in list(ItemKind) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openai import AsyncStream, OpenAIError
-
-from baton.adapters.models.answers.answer_forms import output_limit
-from baton.adapters.models.learning import RequestForm
-from baton.adapters.models.model_api import ModelQuestion, RefusedQuestion
-from baton.adapters.models.openai.clients import Endpoint
-from baton.adapters.models.openai.errors import provider_failure
-from baton.adapters.models.openai.prepared_question import PreparedQuestion, answer_format, prepare_question
-from baton.adapters.models.openai.response_input import input_items, response_tools
+from baton.adapters.models.answer_forms import is_strict, output_limit
+from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
+from baton.adapters.models.learning.request_form import RequestForm
+from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
+from baton.adapters.models.openai.messages import Wire, data_url
+from baton.adapters.models.openai.response_bodies import RESPONSES_LIMITS
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
-from baton.adapters.models.profiles.profile import OBFUSCATION, CacheHints, EffortForm, ModelProfile
+from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
+from baton.adapters.models.prompt_layout import arguments_text
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, prepare_question
 from baton.adapters.models.tool_schemas import ModelTools
-from baton.ports.agents.chat_model import ModelSettings
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
 
 MIN_OUTPUT_TOKENS = 16
 """OpenAI refuses lower limits."""
@@ -38,8 +38,8 @@ class Responses:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
-        prepared = await prepare_question(question, form, origin)
-        fields = self._optional_fields(settings, profile, prepared)
+        prepared = await prepare_question(question, form, origin, declared_tools(question, profile))
+        fields = self._optional_fields(prepared)
         body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {
             "model": settings.model,
@@ -48,48 +48,30 @@ class Responses:
             "stream": True,
         }
         sent = replace(prepared.features(*_names(fields), *settings.extra), body=body)
-        try:
-            # Not by ``client.responses``: it loads for half a second, and makes an object of each value of each event.
-            stream: AsyncStream[object] = await self._endpoint.client().post(
-                "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-            )
-        except (OpenAIError, ValueError, RecursionError) as error:
-            raise RefusedQuestion(provider_failure(error), sent) from None
-        return ResponsesAnswer(
-            stream, settings, profile, origin, prepared.tools, sent, asked_characters=prepared.characters
-        )
+        return ResponsesAnswer(await self._endpoint.post("/responses", body, sent, RESPONSES_LIMITS), prepared, sent)
 
-    def _optional_fields(
-        self, settings: ModelSettings, profile: ModelProfile, prepared: PreparedQuestion
-    ) -> dict[str, Any]:
+    def _optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
         """Return the fields besides model and input, without those that the model does not take."""
+        settings, profile, tools = question.settings, question.profile, question.tools
         limit = output_limit(settings, profile)
-        hints = self._endpoint.hints_for(profile)
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
-        fields: dict[str, Any] = {
-            "include": ["reasoning.encrypted_content"],
-            "temperature": settings.temperature,
-            "top_p": settings.top_p,
-            "max_output_tokens": max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
-            "reasoning": _drop_missing(
+        is_padded = profile.further.get(OBFUSCATION) == "optional"
+        return self._endpoint.optional_fields(
+            question,
+            include=["reasoning.encrypted_content"],
+            max_output_tokens=max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
+            reasoning=_drop_missing(
                 effort=settings.reasoning_effort if takes_effort else None, summary="auto" if shows_summary else None
             ),
-            "text": _drop_missing(
+            text=_drop_missing(
                 format=answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
-            "metadata": self._endpoint.metadata_of(settings),
-            "prompt_cache_key": settings.cache_key if hints is CacheHints.KEY else None,
-            "stream_options": {"include_obfuscation": False}
-            if profile.further.get(OBFUSCATION) == "optional"
-            else None,
-        }
-        if prepared.tools.tools:
-            fields["tools"] = response_tools(prepared.tools, takes_strict="strict" not in profile.dropped)
-            fields["tool_choice"] = _tool_choice(settings.tool_choice, prepared.tools)
-            fields["parallel_tool_calls"] = settings.parallel_tool_calls
-        return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
+            stream_options={"include_obfuscation": False} if is_padded else None,
+            tools=response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
+            tool_choice=tool_choice(settings.tool_choice, tools),
+        )
 
 
 def _names(fields: Mapping[str, Any]) -> list[str]:
@@ -109,12 +91,105 @@ def _join(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _tool_choice(choice: str | None, tools: ModelTools) -> Any:
-    if choice in (None, "auto", "none", "required"):
-        return choice
-    return {"type": "function", "name": tools.name_outside(choice or "")}
-
-
 def _drop_missing(**members: Any) -> dict[str, Any] | None:
     """Return the members that have a value; None if none has."""
     return {name: value for name, value in members.items() if value is not None} or None
+
+
+def input_items(laid: Sequence[LaidMessage], tools: ModelTools) -> list[Wire]:
+    """Return the messages as input items.
+
+    System messages are items too, not ``instructions``: later ones may follow, servers repeat ``instructions`` in every
+    stream, and some do not take them.
+    """
+    return [item for message in laid for item in _items(message, tools)]
+
+
+def response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire]:
+    """Return the tools in their wire form.
+
+    ``strict`` is always said, because OpenAI makes schemas strict that say nothing: optional arguments would become
+    required.
+    """
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": takes_strict and is_strict(tool.parameters),
+        }
+        for tool in tools.tools
+    ]
+
+
+def _items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
+    if message.role is Role.ASSISTANT:
+        texts = [_message("assistant", message.text)] if message.text else []
+        return _replay(message, tools) or [*texts, *(_call(call, tools) for call in message.calls)]
+    if message.role is Role.TOOL:
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
+    if message.role is Role.SYSTEM or not message.media:
+        return [_message(message.role.value, message.text)]
+    return [_message("user", [_part(piece) for piece in message.pieces])]
+
+
+def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
+    """Return an answer as its model gave it, reasoning in its place; nothing if its parts do not fit the message.
+
+    Ids go back with reasoning only: OpenAI refuses an item that it knows to need reasoning which is missing.
+    """
+    parts = message.parts.parts if message.parts is not None else ()
+    if not _fits(parts, message):
+        return []
+    has_reasoning = any("item" in part for part in parts)
+    items: list[Wire] = []
+    position = 0
+    for part in parts:
+        if "item" in part:
+            items.append(part["item"])
+        elif "call" in part:
+            named = {"id": part["id"]} if has_reasoning and "id" in part else {}
+            items.append(_call(message.calls[part["call"]], tools) | named)
+        else:
+            end = position + part["text"]
+            text, position = message.text[position + part.get("gap", 0) : end], end
+            items += [_message_item(text, part, has_id=has_reasoning)] if text else []
+    return items
+
+
+def _fits(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
+    """Return whether the parts stand for the whole message, which something may have shortened since."""
+    length = sum(part["text"] for part in parts if "text" in part)
+    calls = [part["call"] for part in parts if "call" in part]
+    return bool(parts) and length == len(message.text) and calls == list(range(len(message.calls)))
+
+
+def _message_item(text: str, part: Mapping[str, Any], *, has_id: bool) -> Wire:
+    phase = {"phase": part["phase"]} if "phase" in part else {}
+    if not has_id or "id" not in part:
+        return _message("assistant", text) | phase
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    item = {"type": "message", "id": part["id"], "role": "assistant", "status": "completed", "content": content}
+    return item | phase
+
+
+def _message(role: str, content: str | list[Wire]) -> Wire:
+    return {"type": "message", "role": role, "content": content}
+
+
+def _call(call: ToolCall, tools: ModelTools) -> Wire:
+    return {
+        "type": "function_call",
+        "call_id": call.id,
+        "name": tools.name_outside(call.name),
+        "arguments": arguments_text(call),
+    }
+
+
+def _part(piece: Piece) -> Wire:
+    if isinstance(piece, str):
+        return {"type": "input_text", "text": piece}
+    if piece.kind is MediaKind.IMAGE:
+        return {"type": "input_image", "image_url": data_url(piece), "detail": "auto"}
+    return {"type": "input_file", "filename": piece.name, "file_data": data_url(piece)}

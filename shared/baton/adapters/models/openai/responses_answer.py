@@ -6,25 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openai import AsyncStream
-
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
-from baton.adapters.models.learning import SentFeatures
-from baton.adapters.models.learning.failure import ErrorBody
-from baton.adapters.models.openai.answer_body import AnswerBody
+from baton.adapters.models.answers.parts import mapping_of, text_of
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.learning.request_form import SentFeatures
+from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.models.openai.chat_chunks import is_error
-from baton.adapters.models.openai.errors import IN_STREAM, provider_failure, streamed_failure, with_status
-from baton.adapters.models.openai.response_bodies import RESPONSES_LIMITS
+from baton.adapters.models.openai.errors import IN_STREAM, streamed_failure, with_status
 from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
-from baton.adapters.models.openai.tool_calls import TooManyCalls
-from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, token_count
 from baton.domain.text import utf8_size
-from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason, ModelChunk, ModelSettings
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 BETWEEN_MESSAGES = "\n\n"
 """The text between two messages of one answer, which are one text for users."""
@@ -39,22 +35,11 @@ _ENDS = {
 
 
 class ResponsesAnswer(AnswerSoFar):
-    """``OpenedAnswer`` of the Responses API. Its events are JSON objects as they came."""
+    """An answer of the Responses API. Its events are JSON objects as they came."""
 
-    def __init__(
-        self,
-        stream: AsyncStream[object],
-        settings: ModelSettings,
-        profile: ModelProfile,
-        origin: str,
-        tools: ModelTools,
-        sent: SentFeatures,
-        *,
-        asked_characters: int,
-    ) -> None:
-        super().__init__(settings, profile, origin, tools, sent)
-        self._body = AnswerBody(stream.response, RESPONSES_LIMITS)
-        self._asked_characters = asked_characters
+    def __init__(self, body: AnswerBody, question: PreparedQuestion, sent: SentFeatures) -> None:
+        super().__init__(body, question, sent)
+        self._asked_characters = question.characters
         self._items = OutputItems()
         self._message: OutputItem | None = None
         """The message whose text is read."""
@@ -63,31 +48,8 @@ class ResponsesAnswer(AnswerSoFar):
     def _calls_size(self) -> int:
         return self._items.size
 
-    async def next(self) -> Sequence[ModelChunk] | None:
-        """See ``OpenedAnswer``."""
-        try:
-            event = await anext(self._body, None)
-        except (ValueError, RecursionError) as error:
-            raise provider_failure(error) from None
-        if event is None:
-            return None
-        if not isinstance(event.value, dict):
-            raise with_status(ErrorBody.of(event.value).failure(IN_STREAM))
-        try:
-            chunks = self._take(event.value, str(event.value.get("type") or event.name))
-        except TooManyCalls:
-            self.cut()
-            return ()
-        if self.size > MAX_ANSWER_BYTES:
-            self.cut()
-        return chunks
-
-    async def aclose(self) -> None:
-        """See ``OpenedAnswer``."""
-        await self._body.aclose()
-
     def end(self) -> Sequence[ModelChunk]:
-        """See ``OpenedAnswer``."""
+        """See ``AnswerSoFar``."""
         separated = self._tags.end()
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
         self._message = messages[-1] if messages else None
@@ -107,8 +69,11 @@ class ResponsesAnswer(AnswerSoFar):
         finished = Finished(reason, self._model, self._usage, parts, self._dropped())
         return [*chunks, *(call for _, call in calls), *written, finished]
 
-    def _take(self, event: Mapping[str, Any], kind: str) -> Sequence[ModelChunk]:
-        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""
+    def _take(self, answer_value: AnswerValue) -> Sequence[ModelChunk]:
+        event = answer_value.value
+        if not isinstance(event, dict):
+            raise with_status(ProviderFailure.of(event, IN_STREAM))
+        kind = str(event.get("type") or answer_value.name)
         match kind:
             case "response.output_text.delta":
                 return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
@@ -136,7 +101,7 @@ class ResponsesAnswer(AnswerSoFar):
             case "error":
                 raise streamed_failure(event)
             case _ if kind in _ENDS:
-                return self._finish(_ENDS[kind], _mapping(event.get("response")))
+                return self._finish(_ENDS[kind], mapping_of(event.get("response")))
             case _ if "output" in event:  # a whole answer
                 return self._finish("completed", event)
             case _ if event.get("error") or (not kind and is_error(event)):
@@ -173,7 +138,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     def _ended(self, event: Mapping[str, Any]) -> list[ModelChunk]:
         """Take a complete item: what its own events have left out, and what goes back to the model."""
-        item, whole = self._items.ended(event), _mapping(event.get("item"))
+        item, whole = self._items.ended(event), mapping_of(event.get("item"))
         if item is None:
             return []
         if item.kind is ItemKind.CALL:
@@ -193,14 +158,13 @@ class ResponsesAnswer(AnswerSoFar):
             error = response.get("error")
             text = error if isinstance(error, str) and error else f"The response is {status}."
             raise streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
-        if isinstance(response.get("model"), str) and response["model"]:
-            self._model = response["model"]
-        self._usage = _usage(_mapping(response.get("usage")))
+        self._model = text_of(response.get("model")) or self._model
+        self._usage = _usage(mapping_of(response.get("usage")))
         chunks = self._left_out(response.get("output"))
         if status == "completed":
             self.reason = self.reason or FinishReason.STOP
             return chunks
-        if _mapping(response.get("incomplete_details")).get("reason") == "content_filter":
+        if mapping_of(response.get("incomplete_details")).get("reason") == "content_filter":
             raise ContentFiltered
         self.reason = FinishReason.LENGTH
         return chunks
@@ -257,7 +221,7 @@ def _usage(counts: Mapping[str, Any]) -> Usage | None:
     sent, answered = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
     if sent is None or answered is None:
         return None
-    read, written = _mapping(counts.get("input_tokens_details")), _mapping(counts.get("output_tokens_details"))
+    read, written = mapping_of(counts.get("input_tokens_details")), mapping_of(counts.get("output_tokens_details"))
     return Usage(
         sent,
         answered,
@@ -265,7 +229,3 @@ def _usage(counts: Mapping[str, Any]) -> Usage | None:
         token_count(read.get("cache_write_tokens")) or 0,
         token_count(written.get("reasoning_tokens")) or 0,
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

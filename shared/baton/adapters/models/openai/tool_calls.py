@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.domain.errors import ModelUnavailable
+from baton.adapters.models.answers.parts import TooManyParts, is_object, mapping_of, text_of, unique_calls
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
@@ -21,10 +20,6 @@ MIN_FRAGMENT = 4
 _OF_FRAGMENTS = frozenset({"index", "id", "type", "function"})
 _OF_FUNCTIONS = frozenset({"name", "arguments"})
 """The members that OpenAI's API knows."""
-
-
-class TooManyCalls(Exception):
-    """The answer has too many calls or fragments."""
 
 
 @dataclass(slots=True)
@@ -60,14 +55,6 @@ class _Draft:
         self._read = len(self.pieces)
         return self._has_begun and self._depth == 0 and not self._is_in_text
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the arguments are a complete JSON object."""
-        try:
-            return isinstance(json.loads(self.arguments), dict)
-        except (ValueError, RecursionError):
-            return False
-
 
 class ToolCallFragments:
     """The tool calls of one answer.
@@ -89,7 +76,7 @@ class ToolCallFragments:
         """The unknown fields of each call that ``take`` returned, which the endpoint wants back."""
 
     def add(self, fragments: object) -> None:
-        """Take a delta's ``tool_calls``; ``TypeError`` if it is not a list. Raises ``TooManyCalls``."""
+        """Take a delta's ``tool_calls``; ``TypeError`` if it is not a list. Raises ``TooManyParts``."""
         if fragments is None:
             return
         if not isinstance(fragments, list):
@@ -98,40 +85,31 @@ class ToolCallFragments:
             self._add(fragment)
             if len(self._drafts) > MAX_CALLS:
                 del self._drafts[MAX_CALLS:]
-                raise TooManyCalls
+                raise TooManyParts
 
     @property
     def are_whole(self) -> bool:
         """True if there are calls, and each has a name and complete arguments."""
-        return bool(self._drafts) and all(draft.name and draft.is_whole for draft in self._drafts)
+        return bool(self._drafts) and all(draft.name and is_object(draft.arguments) for draft in self._drafts)
 
     def take(self, *, cut: bool) -> list[ToolCall]:
         """Return and clear the calls, in order, without those whose arguments were ``cut`` off.
 
         Raises ``ModelUnavailable`` if a call has no name.
         """
-        drafts, self._drafts = self._drafts, []
-        calls: list[ToolCall] = []
-        taken: set[str] = set()
-        for draft in drafts:
-            if cut and not draft.is_whole:
-                continue
-            if not draft.name:
-                raise ModelUnavailable
-            # Results are matched by unique ids, but some endpoints send none or the same one for every call.
-            identity = draft.id if draft.id and draft.id not in taken else f"call_{uuid.uuid4().hex[:24]}"
-            taken.add(identity)
-            calls.append(ToolCall(identity, draft.name, as_object(draft.arguments)))
-            self.fields.append(draft.fields)
+        drafts = [draft for draft in self._drafts if not cut or is_object(draft.arguments)]
+        self._drafts = []
+        calls = unique_calls((draft.id, draft.name, as_object(draft.arguments)) for draft in drafts)
+        self.fields += [draft.fields for draft in drafts]
         return calls
 
     def _add(self, fragment: object) -> None:
         # Nothing has validated it: any member may be missing or of another type.
-        whole = fragment if isinstance(fragment, dict) else {}
-        function = whole.get("function")
-        function = function if isinstance(function, dict) else {}
-        index, identity = _index(whole.get("index")), _text(whole.get("id"))
-        name, arguments = _text(function.get("name")), function.get("arguments")
+        whole = mapping_of(fragment)
+        function = mapping_of(whole.get("function"))
+        index, identity = whole.get("index"), text_of(whole.get("id"))
+        index = index if isinstance(index, int | str) else None
+        name, arguments = text_of(function.get("name")), function.get("arguments")
         self.size += MIN_FRAGMENT
         draft = self._draft(index, identity, name)
         if draft is None or (name and self._begins_another(draft, identity, name, arguments)):
@@ -148,7 +126,7 @@ class ToolCallFragments:
         if name and self._continues_name(draft, name):
             draft.name += name
         draft.name = draft.name or name
-        piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
+        piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_of(arguments)
         if piece:
             draft.pieces.append(piece)
             self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)
@@ -179,11 +157,3 @@ class ToolCallFragments:
             return True
         # Endpoints without indices send the calls of one tool one after the other, each complete.
         return bool(arguments) and draft.is_closed
-
-
-def _index(value: object) -> int | str | None:
-    return value if isinstance(value, int | str) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

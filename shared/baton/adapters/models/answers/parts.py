@@ -1,0 +1,54 @@
+"""Parts of answers, which nothing has validated: their values may have any type, and their calls any id."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from baton.domain.errors import ModelUnavailable
+from baton.domain.runs.tool_call import ToolCall
+
+
+class TooManyParts(Exception):
+    """The answer has more calls, blocks or fragments than any model makes."""
+
+
+def text_of(value: object) -> str:
+    """Return a value that is a text; an empty text for any other."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """Return a value that is an object; an empty one for any other."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a complete JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def new_call_id() -> str:
+    """Return an id for a call that has none."""
+    return f"call_{uuid.uuid4().hex[:24]}"
+
+
+def unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
+    """Return the calls of ids, names and arguments. Raises ``ModelUnavailable`` if one has no name.
+
+    Results are matched by unique ids, but some endpoints send none or the same one for every call.
+    """
+    calls: list[ToolCall] = []
+    taken: set[str] = set()
+    for call_id, name, arguments in drafts:
+        if not name:
+            raise ModelUnavailable
+        unique = call_id if call_id and call_id not in taken else new_call_id()
+        taken.add(unique)
+        calls.append(ToolCall(unique, name, arguments))
+    return calls

@@ -1,0 +1,93 @@
+"""An endpoint with OpenAI's APIs, and what its requests have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai import AsyncOpenAI, AsyncStream, OpenAIError
+
+from baton.adapters.egress.stream_limits import StreamLimits
+from baton.adapters.models.answer_forms import STRICT_NAME, is_strict
+from baton.adapters.models.learning.request_form import SentFeatures
+from baton.adapters.models.openai.answer_body import AnswerBody
+from baton.adapters.models.openai.errors import provider_failure
+from baton.adapters.models.openai.messages import wire_metadata
+from baton.adapters.models.profiles.profile import AnswerForm, CacheHints, ModelProfile
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, RefusedQuestion
+from baton.adapters.models.tool_schemas import ModelTools
+from baton.ports.agents.chat_model import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint that requests go to."""
+
+    client: Callable[[], AsyncOpenAI]
+    """Returns the client of the running event loop."""
+    host: str
+    sends_metadata: bool = False
+    """True if requests have the field ``metadata``, which some endpoints refuse."""
+    cache_hints: CacheHints | None = None
+    """The operator's choice, instead of the one of profiles."""
+
+    def hints_for(self, profile: ModelProfile) -> CacheHints:
+        """Return the hints for the prompt cache that the model takes."""
+        hints = profile.cache if self.cache_hints is None else self.cache_hints
+        return CacheHints.NONE if "cache_control" in profile.dropped else hints
+
+    def optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
+        """Return the fields of one API and those of both that have a value and that the model takes."""
+        settings, profile = question.settings, question.profile
+        takes_key = self.hints_for(profile) is CacheHints.KEY
+        fields: dict[str, Any] = {
+            **own,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "metadata": (wire_metadata(settings.metadata) or None) if self.sends_metadata else None,
+            "prompt_cache_key": settings.cache_key if takes_key else None,
+            "parallel_tool_calls": settings.parallel_tool_calls if question.tools.tools else None,
+        }
+        return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
+
+    async def post(self, path: str, body: dict[str, Any], sent: SentFeatures, limits: StreamLimits) -> AnswerBody:
+        """Send a request and return the body of its answer. Raises ``RefusedQuestion``."""
+        try:
+            # The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths
+            # load for half a second, copy every message, and make models of every event.
+            stream = await self.client().post(
+                path,
+                body=body,
+                cast_to=object,
+                options={"security": {"bearer_auth": True}},
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+        except (OpenAIError, ValueError, RecursionError) as error:
+            raise RefusedQuestion(provider_failure(error), sent) from None
+        return AnswerBody(stream.response, limits)
+
+
+def declared_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
+    """Return the tools to declare: none where none may be called, unless the history needs them."""
+    if question.hides_tools:
+        return ()
+    is_needed = profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)
+    return question.tools if is_needed or question.settings.tool_choice != "none" else ()
+
+
+def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> dict[str, Any] | None:
+    """Return the form of the answer as Responses takes it: any object, or one of a schema; None for text."""
+    if schema is None or profile.answer_form is AnswerForm.PROMPT:
+        return None
+    if profile.answer_form is AnswerForm.OBJECT:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "name": STRICT_NAME, "strict": is_strict(schema), "schema": dict(schema)}
+
+
+def tool_choice(choice: str | None, tools: ModelTools) -> Any:
+    """Return ``ModelSettings.tool_choice`` as Responses takes it; None without tools."""
+    if choice in (None, "auto", "none", "required") or not tools.tools:
+        return choice if tools.tools else None
+    return {"type": "function", "name": tools.name_outside(choice or "")}

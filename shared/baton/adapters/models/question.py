@@ -1,0 +1,101 @@
+"""A question to a model, and its preparation for one request: messages laid out, tools in the form of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from baton.adapters.models.answer_forms import schema_note
+from baton.adapters.models.attachments.content import LaidMessage
+from baton.adapters.models.attachments.laid_out_attachments import Attachments
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
+from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out
+from baton.adapters.models.tool_schemas import ModelTools, offered_tools
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQuestion:
+    """A question to a model."""
+
+    settings: ModelSettings
+    prompts: Sequence[Prompt]
+    tools: Sequence[ToolSpec]
+    attachments: Attachments
+    hides_tools: bool = False
+    """True if no tools are declared, and earlier calls are text: the model has called tools where none may be called,
+    and said nothing."""
+
+
+class RefusedQuestion(Exception):
+    """An endpoint refused a request that held ``sent``."""
+
+    def __init__(self, failure: ProviderFailure, sent: SentFeatures) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        self.sent = sent
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """The messages and tools of one request, before an API renders them."""
+
+    settings: ModelSettings
+    profile: ModelProfile
+    origin: str
+    """The provider and model that the request goes to."""
+    messages: list[LaidMessage]
+    tools: ModelTools
+
+    @property
+    def characters(self) -> int:
+        """The length of all messages."""
+        return sum(len(message.text) for message in self.messages)
+
+    def features(self, *fields: str) -> SentFeatures:
+        """Return what the request holds, with the names of its optional ``fields``."""
+        media_kinds = frozenset(media.kind for message in self.messages for media in message.media)
+        return SentFeatures(
+            fields=fields,
+            has_tools=bool(self.tools.tools),
+            has_media=bool(media_kinds),
+            media_kinds=media_kinds,
+            has_parts=any(message.parts is not None for message in self.messages),
+            has_schema=self.settings.answer_schema is not None,
+        )
+
+
+async def prepare_question(
+    question: ModelQuestion,
+    form: RequestForm,
+    origin: str,
+    declared: Sequence[ToolSpec],
+    *,
+    calls_as_text: bool = False,
+) -> PreparedQuestion:
+    """Return the question as the form of the request asks, with the ``declared`` tools.
+
+    ``calls_as_text`` writes earlier calls and their results as text.
+    Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
+    """
+    profile = form.profile
+    pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
+    layout = PromptLayout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
+    messages = lay_out(question.prompts, pieces, layout)
+    note = schema_note(question.settings.answer_schema, profile)
+    if note is not None:
+        messages = _with_note(messages, note, profile)
+    called = [call.name for message in messages for call in message.calls]
+    return PreparedQuestion(question.settings, profile, origin, messages, offered_tools(declared, profile, called))
+
+
+def _with_note(messages: list[LaidMessage], note: str, profile: ModelProfile) -> list[LaidMessage]:
+    """Add a note to the system prompt, where it is the same in all requests of a turn."""
+    head = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
+    if not head:
+        return [LaidMessage(Role.SYSTEM, (note,)), *messages]
+    at = head - 1 if profile.system is SystemPlace.HEAD else 0
+    return [*messages[:at], replace(messages[at], pieces=(*messages[at].pieces, note)), *messages[at + 1 :]]
