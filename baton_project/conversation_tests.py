@@ -6,7 +6,6 @@ Exit codes: 0, all passed; 1, some failed; 2, nothing could be tested; 130, Ctrl
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -122,6 +121,7 @@ def _batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options)
 
 def _reported(batch: Batch, options: Options) -> int:
     """Hold the conversations, print what came of them, and return the exit code."""
+    from baton_client.command.process_start import seconds_since_start
     from baton_testing.batch import record
     from baton_testing.reports.junit import write_junit
     from baton_testing.reports.report import Report
@@ -129,7 +129,7 @@ def _reported(batch: Batch, options: Options) -> int:
 
     terminal = Terminal()
     results: list[ConversationResult] = []
-    began, is_interrupted = time.monotonic(), False
+    is_interrupted = False
     try:
         for result in batch.results(options.processes):
             results.append(result)
@@ -137,7 +137,7 @@ def _reported(batch: Batch, options: Options) -> int:
                 terminal.result(result)
     except KeyboardInterrupt:
         is_interrupted = True
-    report = Report(results, len(batch.chosen) - len(results), time.monotonic() - began)
+    report = Report(results, len(batch.chosen) - len(results), seconds_since_start())
     if options.junit is not None:
         write_junit(report, options.junit)
     if options.as_json:

@@ -24,15 +24,23 @@ class EvaluationTerminal:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
-    def show(self, record: EvaluationRecord, summary: Summary, comparison: Comparison | None = None) -> None:
-        """Print the cases that need a look, and the metrics."""
+    def show(
+        self,
+        record: EvaluationRecord,
+        summary: Summary,
+        comparison: Comparison | None = None,
+        *,
+        command_seconds: float | None = None,
+    ) -> None:
+        """Print the cases that need a look, and the metrics. ``command_seconds`` is how long the command has taken."""
         weak = [case for case in record.cases if case.share != 1.0 and case.runs]
         for case in weak[:MAX_FAILED]:
             self._case(case)
         if len(weak) > MAX_FAILED:
             self._console.print(Text(f"... and {count(len(weak) - MAX_FAILED, 'more case')}", style="dim"))
         self._console.print(*metrics_table(summary), sep="\n")
-        for line in footer(record, summary):
+        total = [] if command_seconds is None else [f"{command_seconds:.1f} s since the start of the command"]
+        for line in [*footer(record, summary), *total]:
             self._console.print(Text(make_printable(line), style="dim"))
         if comparison is not None:
             self._compare(comparison)

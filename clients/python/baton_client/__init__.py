@@ -8,76 +8,20 @@ with Baton("http://127.0.0.1:8080", token="...") as baton:
             print(text, end="", flush=True)
 """
 
-from baton_client._generated.synchronous.client import Baton
-from baton_client._generated.synchronous.events import Events
-from baton_client._generated.synchronous.pages import Pager
-from baton_client._generated.synchronous.stream import RunStream
-from baton_client.asynchronous.client import AsyncBaton
-from baton_client.asynchronous.events import AsyncEvents
-from baton_client.asynchronous.pages import AsyncPager
-from baton_client.asynchronous.stream import AsyncRunStream
-from baton_client.errors import (
-    AnswerMismatchError,
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    AuthenticationError,
-    BadRequestError,
-    BatonError,
-    ConfigurationError,
-    ConflictError,
-    FieldProblem,
-    NoStructuredAnswerError,
-    NotFoundError,
-    PermissionDeniedError,
-    RateLimitError,
-    ServerError,
-    StreamInterruptedError,
-    UnexpectedAnswerError,
-)
-from baton_client.interrupt_answers import Answer
-from baton_client.run_parts import ModelUsage, Source, UploadedPart
-from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
-from baton_client.tools import ClientTool, client_tool
-from baton_client.version import VERSION
+from typing import TYPE_CHECKING
 
-__version__ = VERSION
+if TYPE_CHECKING:
+    from baton_client.public import *  # noqa: F403
+else:
+    # Programs that use single modules, such as the command, start without the models of all answers.
+    def __getattr__(name: str) -> object:
+        if name.startswith("__") and name not in {"__all__", "__version__"}:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-__all__ = [
-    "APIConnectionError",
-    "APIStatusError",
-    "APITimeoutError",
-    "Answer",
-    "AnswerMismatchError",
-    "AsyncBaton",
-    "AsyncEvents",
-    "AsyncPager",
-    "AsyncRunStream",
-    "AuthenticationError",
-    "BadRequestError",
-    "Baton",
-    "BatonError",
-    "ClientTool",
-    "ConfigurationError",
-    "ConflictError",
-    "Events",
-    "FieldProblem",
-    "Interrupt",
-    "ModelUsage",
-    "NoStructuredAnswerError",
-    "NotFoundError",
-    "Pager",
-    "PermissionDeniedError",
-    "RateLimitError",
-    "RunResult",
-    "RunStream",
-    "SaidMessage",
-    "ServerError",
-    "Source",
-    "StreamInterruptedError",
-    "SubTask",
-    "UnexpectedAnswerError",
-    "UploadedPart",
-    "__version__",
-    "client_tool",
-]
+        public = import_module("baton_client.public")
+        # It loads modules of this package, which are names here from then on.
+        return globals()[name] if name in globals() else getattr(public, name)
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__getattr__("__all__")]

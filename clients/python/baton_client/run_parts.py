@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 from pydantic import Field, ValidationError
 
-from baton_client.models.base import Model
+from baton_client.model_base import Model
 
 
 class CitedPlace(Model):

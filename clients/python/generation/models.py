@@ -26,7 +26,7 @@ def text() -> str:
         output=None,
         output_model_type=DataModelType.PydanticV2BaseModel,
         target_python_version=PythonVersion.PY_311,
-        base_class="baton_client.models.base.Model",
+        base_class="baton_client.model_base.Model",
         snake_case_field=True,
         use_standard_collections=True,
         use_union_operator=True,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import baton_client
+import baton_client.public
 from baton_client import Baton
 from baton_client._generated.synchronous.resource import Resource
 from tests.unit.docs.pages import ROOT
@@ -42,7 +42,9 @@ def test_the_reference_has_every_method() -> None:
 
 def test_the_reference_has_every_error() -> None:
     errors = [
-        var for var in vars(baton_client).values() if inspect.isclass(var) and issubclass(var, baton_client.BatonError)
+        var
+        for var in vars(baton_client.public).values()
+        if inspect.isclass(var) and issubclass(var, baton_client.BatonError)
     ]
     rows_expected = [
         f"| `{error.__name__}` | {(inspect.getdoc(error) or '').partition(chr(10) * 2)[0]} |" for error in errors

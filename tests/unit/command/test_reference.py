@@ -17,6 +17,7 @@ PAGE = ROOT / "docs" / "reference" / "command-line.md"
 
 def commands(command: Any, name: str) -> Iterator[str]:
     """The rows of the page's table: each command with its arguments and options."""
+    command = getattr(command, "whole", command)
     if hasattr(command, "commands"):
         for child, subcommand in sorted(command.commands.items()):
             yield from commands(subcommand, f"{name} {child}")

@@ -12,7 +12,7 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from baton_client.command.application import SERVER_COMMANDS, add_installed, command_line
+from baton_client.command.application import SERVER_COMMANDS, command_line
 from baton_client.command.session import Environment
 from tests.unit.command.served import ScriptedServer, listing, problem
 
@@ -89,8 +89,7 @@ def test_tokens_never_travel_unencrypted(issuer: ScriptedServer) -> None:
 
 
 def test_an_absent_command_says_where_it_comes_from() -> None:
-    app = command_line()
-    add_installed(app, [])
+    app = command_line(list)
     for name in SERVER_COMMANDS:
         result = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert result.exit_code == 2

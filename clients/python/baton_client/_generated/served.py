@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, RootModel
 
-from baton_client.models.base import Answered, Model
+from baton_client.model_base import Answered, Model
 
 
 class AbilityCheck(Model):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from baton_client.asynchronous.transport import AsyncTransport, Request
-from baton_client.models.base import Model
+from baton_client.model_base import Model
 
 T = TypeVar("T")
 

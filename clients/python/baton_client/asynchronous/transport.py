@@ -7,17 +7,20 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from baton_client.asynchronous.tokens import AsyncTokens
 from baton_client.errors import APIConnectionError, APIStatusError, APITimeoutError, UnexpectedAnswerError
-from baton_client.models import HttpResponse, Model, UploadTarget
+from baton_client.model_base import HttpResponse, Model
 from baton_client.options import Options
 from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
 from baton_client.status_errors import error_of
+
+if TYPE_CHECKING:
+    from baton_client.models import UploadTarget
 
 logger = logging.getLogger("baton_client")
 

@@ -4,6 +4,7 @@ Other distributions add commands by entry points of the group ``baton.commands``
 a function with typer's annotations or a ``typer.Typer``.
 """
 
+import baton_client.command.process_start  # noqa: F401 - the first
 from baton_client.command.application import app, main
 
 __all__ = ["app", "main"]

@@ -4,47 +4,145 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from baton_client.command.agents import app as agents
-from baton_client.command.apply import apply
-from baton_client.command.audit import app as audit
-from baton_client.command.chat import chat
-from baton_client.command.doctor import doctor
-from baton_client.command.documents import app as documents
-from baton_client.command.exits import ExitCode
-from baton_client.command.output import Output
-from baton_client.command.procedures import app as procedures
-from baton_client.command.session import environment_of, with_options
-from baton_client.command.sign_in import login, logout
-from baton_client.command.tail import tail
-from baton_client.command.threads import app as threads
-from baton_client.command.users import app as users
+from baton_client.command.deferred import DeferredCommand, without_types_of_flags
 
+GROUP = "baton.commands"
+"""The entry points by which distributions add commands."""
+COMMANDS = {
+    "login": (
+        "sign_in:login",
+        "Sign in by a code that you enter in a browser, here or elsewhere, and store the profile.",
+    ),
+    "logout": ("sign_in:logout", "Remove the stored tokens of the profile."),
+    "chat": (
+        "chat:chat",
+        "Talk to an agent. Ctrl-C stops an answer, twice leaves; without a terminal each line of input is a message.",
+    ),
+    "tail": ("tail:tail", "Show a conversation's events as they come, until Ctrl-C. With --json, one event a line."),
+    "apply": (
+        "apply:apply",
+        "Bring a folder to the server: shows what changes, asks, and overwrites nothing that has changed meanwhile.",
+    ),
+    "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and say what to do."),
+    "version": ("application:print_version", "Print the version of this command."),
+    "agents": ("agents:app", "List agents, and show one."),
+    "threads": ("threads:app", "List, read and end conversations."),
+    "documents": ("documents:app", "List, upload, search and delete an agent's documents."),
+    "procedures": ("procedures:app", "Read procedures and decide on them."),
+    "users": ("users:app", "Forget users, and export what is stored of them."),
+    "audit": ("audit:app", "Read the audit log; needs audit:read."),
+}
+"""The commands of this distribution: modules with their functions or groups, and what the list of commands says."""
 SERVER_COMMANDS = {
-    "new": "Make a project of your own.",
-    "dev": "Run a project on this machine.",
-    "check": "Check a project's agents.",
-    "test": "Run a project's conversation tests.",
-    "eval": "Evaluate a project's agents by data sets.",
-    "deploy": "Build a project and deploy it.",
+    "new": "Make a project: agents, a tool, and what editors and deployments need.",
+    "dev": "Run the project on this machine. Edits of agents and tools are used by the next turn.",
+    "check": "Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing.",
+    "test": "Hold conversations with a project's agents, and check what happens.",
+    "eval": "Evaluate agents by data sets of cases.",
+    "deploy": "Check, build and deploy the project to AWS by SAM, publish its front ends, and try it.",
 }
 """Commands that the server's distribution adds."""
+
+Points = Callable[[], Iterable[EntryPoint]]
+
+
+class CommandLine(TyperGroup):
+    """The commands of this distribution, and those that other distributions add: read when one of them is called."""
+
+    points: Points | None = None
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (target, purpose) in COMMANDS.items():
+            point = EntryPoint(name, f"baton_client.command.{target}", GROUP)
+            self.add_command(DeferredCommand(name, purpose, point.load))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of that name; ``None`` if there is none."""
+        if cmd_name not in self.commands:
+            self._add_others()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        self._add_others()
+        return super().list_commands(ctx)
+
+    def _add_others(self) -> None:
+        points, self.points = self.points, None
+        if points is None:
+            return
+        by_name = {point.name: point for point in points()}
+        for name in [*SERVER_COMMANDS, *by_name]:
+            if name not in self.commands:
+                self.add_command(_other(name, by_name.get(name)))
+
+
+def command_line(points: Points | None = None) -> typer.Typer:
+    """Return the command line, with the commands of other distributions if there are ``points``."""
+
+    class Commands(CommandLine):
+        pass
+
+    Commands.points = staticmethod(points) if points is not None else None
+    application = typer.Typer(
+        name="baton", cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    application.callback()(_options)
+    return application
+
+
+def _other(name: str, point: EntryPoint | None) -> DeferredCommand:
+    """Return the command of another distribution. One that cannot be loaded says so when it is called."""
+    purpose = SERVER_COMMANDS.get(name)
+    if point is None:
+        extra = "test" if name in {"test", "eval"} else "local"
+        advice = f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
+        return DeferredCommand(name, f"{purpose} (Not installed.)", lambda: _absent(advice))
+
+    def load() -> Any:
+        try:
+            return point.load()
+        except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
+            return _absent(f"`baton {name}` cannot be loaded: {problem}. Install its package again.")
+
+    command = DeferredCommand(name, purpose or "", load)
+    if purpose is None:
+        command.help = command.whole.help
+    return command
+
+
+def _absent(advice: str) -> TyperCommand:
+    """Return a command that says what to do."""
+
+    def report() -> None:
+        from baton_client.command.exits import ExitCode
+        from baton_client.command.output import Output
+
+        Output().error(advice)
+        raise typer.Exit(ExitCode.USAGE)
+
+    takes_anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return TyperCommand("absent", callback=report, context_settings=takes_anything, rich_markup_mode=None)
 
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(version("baton-client"))
+        print_version()
         raise typer.Exit
 
 
-def _print_version() -> None:
+def print_version() -> None:
     """Print the version of this command."""
-    _show_version(is_requested=True)
+    typer.echo(version("baton-client"))
 
 
 def _options(
@@ -57,71 +155,9 @@ def _options(
     ] = False,
 ) -> None:
     """Talk to Baton, and run it."""
+    from baton_client.command.session import environment_of, with_options
+
     context.obj = with_options(environment_of(context), profile=profile, url=url, no_color=no_color)
-
-
-def command_line() -> typer.Typer:
-    """Return the command line without the commands of other distributions."""
-    application = typer.Typer(name="baton", no_args_is_help=True, pretty_exceptions_enable=False)
-    application.callback()(_options)
-    for function in (login, logout, chat, tail, apply, doctor):
-        application.command(function.__name__)(function)
-    application.command("version")(_print_version)
-    for name, group in {
-        "agents": agents,
-        "threads": threads,
-        "documents": documents,
-        "procedures": procedures,
-        "users": users,
-        "audit": audit,
-    }.items():
-        application.add_typer(group, name=name)
-    return application
-
-
-def add_installed(application: typer.Typer, points: list[EntryPoint]) -> None:
-    """Add commands of other distributions. One that cannot be loaded says so when it is called."""
-    names = {point.name for point in points}
-    for point in points:
-        try:
-            command = point.load()
-        except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
-            _add_absent(
-                application, point.name, f"`baton {point.name}` cannot be loaded: {problem}. Install its package again."
-            )
-            continue
-        if isinstance(command, typer.Typer):
-            application.add_typer(command, name=point.name)
-        else:
-            application.command(point.name)(command)
-    for name, purpose in SERVER_COMMANDS.items():
-        if name not in names:
-            extra = "test" if name in {"test", "eval"} else "local"
-            advice = (
-                f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
-            )
-            _add_absent(application, name, advice, purpose)
-
-
-def _add_absent(application: typer.Typer, name: str, advice: str, purpose: str = "") -> None:
-    @application.command(
-        name,
-        help=f"{purpose} (Not installed.)".strip(),
-        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    )
-    def absent() -> None:
-        Output().error(advice)
-        raise typer.Exit(ExitCode.USAGE)
-
-
-def without_types_of_flags(command: Any) -> Any:
-    """Return the command, whose help shows no type of options that take no value."""
-    for parameter in (*command.params, command.get_help_option(command.context_class(command))):
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-    for parameter in getattr(command, "commands", {}).values():
-        without_types_of_flags(parameter)
-    return command
 
 
 app = command_line()
@@ -129,10 +165,13 @@ app = command_line()
 
 def main() -> None:
     """Run the command line with the commands of every installed distribution."""
+    # httpx has a command, too. Without this every import of httpx loads its parser, colours and lists of languages.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     try:
-        add_installed(app, list(entry_points(group="baton.commands")))
-        without_types_of_flags(get_command(app))()
+        without_types_of_flags(get_command(command_line(lambda: entry_points(group=GROUP))))()
     except KeyboardInterrupt:
         # A second Ctrl-C while the first one is being dealt with.
+        from baton_client.command.exits import ExitCode
+
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(ExitCode.INTERRUPTED)

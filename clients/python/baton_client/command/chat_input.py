@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from prompt_toolkit import PromptSession
-from prompt_toolkit.history import InMemoryHistory
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
 
 
 class ChatInput(Protocol):
@@ -55,6 +55,9 @@ class Prompt:
     is_terminal = True
 
     def __init__(self) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import InMemoryHistory
+
         # Messages may be private: they are kept in memory only.
         self._session: PromptSession[str] = PromptSession(history=InMemoryHistory(), enable_suspend=True)
 

@@ -8,14 +8,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from baton_client.asynchronous.events import AsyncEvents
-from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.transport import AsyncTransport, Request
-from baton_client.events import EventType, metadata_of
 
 Json = dict[str, Any]
 
-END_OF_RUN = frozenset({EventType.RUN_FINISHED, EventType.RUN_ERROR})
+END_OF_RUN = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+"""Types of the events that end a run."""
 PAGE_ITEMS = 100
 
 
@@ -81,6 +79,8 @@ class Connection:
         Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or none of type ``end`` though it
         ``has_end``.
         """
+        from baton_client.asynchronous.resource import AsyncResource
+
         return AsyncResource(self.transport).lines(address, has_end=has_end, **params)
 
     async def run(
@@ -92,6 +92,10 @@ class Connection:
 
         Until its first event has come the same request is sent again: its ids make that safe.
         """
+        # The events' models take longer to load than most commands. So do those of lists.
+        from baton_client.asynchronous.events import AsyncEvents
+        from baton_client.events import metadata_of
+
         first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
         source = AsyncEvents(self.transport, body["threadId"], first=first, on_wait=on_wait)
         async with aclosing(source.received()) as events:
@@ -103,6 +107,8 @@ class Connection:
 
     async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:
         """Yield a conversation's events after number ``after``, without end."""
+        from baton_client.asynchronous.events import AsyncEvents
+
         source = AsyncEvents(self.transport, thread_id, after=after, gives_up=False)
         async with aclosing(source.received()) as events:
             async for received in events:

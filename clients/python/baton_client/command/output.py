@@ -6,15 +6,17 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from baton_client.command.terminal_text import one_line, plain
 from baton_client.command.word_wrap import WordWrap, fits_between_words
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
 
 IDS = frozenset({"ID", "AGENT", "CONVERSATION", "USER"})
 """Columns of ids, which are not broken, so that they can be copied from any terminal."""
@@ -87,6 +89,8 @@ class Output:
 
     def progress(self) -> Progress:
         """Return a progress bar on standard error, which only a terminal shows."""
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
         return Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -105,6 +109,8 @@ def _print(console: Console, text: str, style: str) -> None:
 
 
 def _table(items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, read in columns:
         if name in IDS:

@@ -8,9 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import keyring
-import keyring.errors
-
 from baton_client.command.configuration import Profile
 from baton_client.command.exits import CommandError, ExitCode
 
@@ -56,7 +53,7 @@ class TokenStore:
         """Keep tokens. Raises ``CommandError`` without a keyring."""
         text = json.dumps(asdict(replace(tokens, url=self.profile.url)))
         if not self.profile.token_file:
-            _keyring_call(keyring.set_password, SERVICE, self._account, text)
+            _keyring_call("set_password", SERVICE, self._account, text)
             return
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._file.with_suffix(".new")
@@ -73,7 +70,7 @@ class TokenStore:
         if self.profile.token_file:
             self._file.unlink(missing_ok=True)
         elif had:
-            _keyring_call(keyring.delete_password, SERVICE, self._account)
+            _keyring_call("delete_password", SERVICE, self._account)
         return had
 
     @property
@@ -85,7 +82,7 @@ class TokenStore:
         return self.folder / f"tokens-{self.profile.name.replace('/', '_')}.json"
 
     def _read_keyring(self) -> str | None:
-        token: str | None = _keyring_call(keyring.get_password, SERVICE, self._account)
+        token: str | None = _keyring_call("get_password", SERVICE, self._account)
         return token
 
     def _read_file(self) -> str | None:
@@ -101,14 +98,19 @@ class TokenStore:
 
 def keyring_name() -> str | None:
     """Return the name of the keyring in use; ``None`` if there is none."""
+    import keyring
+
     backend = keyring.get_keyring()
     name = f"{type(backend).__module__}.{type(backend).__name__}"
     return None if getattr(backend, "priority", 1) <= 0 or ".fail." in name else name
 
 
-def _keyring_call(function: Any, *arguments: str) -> Any:
+def _keyring_call(function: str, *arguments: str) -> Any:
+    # Commands with a token of a variable or a file need no keyring, whose search for the system's takes long.
+    import keyring.errors
+
     try:
-        return function(*arguments)
+        return getattr(keyring, function)(*arguments)
     except keyring.errors.KeyringError as problem:
         raise CommandError(
             "There is no keyring that can be used. Set BATON_TOKEN, or sign in with `--token-file` as well, which "

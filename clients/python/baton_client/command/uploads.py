@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-
-from rich.progress import Progress, TaskID
+from typing import TYPE_CHECKING
 
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.session import Session
 from baton_client.command.terminal_text import one_line
 from baton_client.uploads import content_type_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 BLOCK_BYTES = 256 * 1024
 

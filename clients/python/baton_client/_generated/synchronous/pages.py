@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from baton_client._generated.synchronous.transport import Request, Transport
-from baton_client.models.base import Model
+from baton_client.model_base import Model
 
 T = TypeVar("T")
 
