@@ -59,7 +59,7 @@ def _write(folder: Path, name: str, *, in_python: bool) -> None:
         target = folder / path
         target = target.with_name(RENAMED.get(target.name, target.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_filled(source, name), encoding="utf-8")
+        target.write_text(_filled(source, name, code="agents" if in_python else "tools"), encoding="utf-8")
     write_schema(folder)
 
 
@@ -72,8 +72,8 @@ def write_schema(folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
 
 
-def _filled(source: Path, name: str) -> str:
+def _filled(source: Path, name: str, *, code: str) -> str:
     text = source.read_text(encoding="utf-8")
     if source.suffix in {".toml", ".md"} and source.parent == SKELETON:
-        return Template(text).substitute(name=name, version=__version__)
+        return Template(text).substitute(name=name, version=__version__, code=code)
     return text

@@ -26,8 +26,8 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     yield from _calls(expectation, seen)
     yield from _agents(expectation, seen)
     yield from _words(expectation, seen)
-    if expectation.workflow is not None and expectation.workflow not in seen.workflow_states:
-        yield Unmet(f"the workflow reaches {expectation.workflow}", f"it was in {_list(seen.workflow_states)}")
+    if expectation.workflow is not None and expectation.workflow not in (*seen.workflow_states, seen.workflow):
+        yield Unmet(f"the workflow is in {expectation.workflow}", _workflow(seen))
     if expectation.approval is not None and expectation.approval not in seen.approvals:
         yield Unmet(f"a person is asked about {expectation.approval}", f"asked about {_list(seen.approvals)}")
     if expectation.error is not None and expectation.error != seen.error:
@@ -96,6 +96,12 @@ def _words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
             "no structured answer was given to the user" if seen.result is None else f"it is {_json(seen.result)}"
         )
         yield Unmet(f"the result holds {_json(expectation.result)}", happened)
+
+
+def _workflow(seen: Observation) -> str:
+    if seen.workflow is None:
+        return "no workflow has begun"
+    return f"it was in {_list(seen.workflow_states)}" if seen.workflow_states else f"it stayed in {seen.workflow}"
 
 
 def _json(value: Any) -> str:

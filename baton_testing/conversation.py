@@ -41,7 +41,7 @@ class Decision:
     comment: str | None = None
 
 
-class Conversation:
+class DrivenConversation:
     """A user in front of the project's agents. Each method is a step, and returns its observation."""
 
     def __init__(

@@ -65,7 +65,7 @@ class Expectation(Part):
     returned: bool = False
     """True if a handoff must have ended."""
     workflow: str | None = None
-    """The state that the workflow must have reached."""
+    """The state that the workflow must have entered, or be in at the end."""
     approval: str | None = None
     """The tool for which a person must have been asked."""
     answered_by: str | None = None

@@ -29,6 +29,8 @@ class Called:
     arguments: Mapping[str, Any] | str
     output: str | None
     succeeded: bool
+    error: str | None = None
+    """The reason why it failed or was refused, as the model got it."""
 
     def __str__(self) -> str:
         arguments = (
@@ -50,7 +52,9 @@ class Observation:
     returns: int = 0
     """Handoffs that ended."""
     workflow_states: tuple[str, ...] = ()
-    """States that the workflow was in, in their order."""
+    """States that the workflow entered, in their order."""
+    workflow: str | None = None
+    """The state that the newest workflow is in; None if none has begun."""
     approvals: tuple[str, ...] = ()
     """Tools for which a person was asked."""
     closings: tuple[str, ...] = ()
@@ -78,8 +82,10 @@ class Observation:
         """Yield the lines of the transcript."""
         yield f"> {self.title}"
         for call in self.calls:
-            outcome = "" if call.succeeded else " (failed)"
-            yield f"  [{_short(str(call))} -> {_short(call.output or '')}{outcome}]"
+            outcome = (
+                call.output or "" if call.succeeded else f"failed: {call.error or call.output or 'without a reason'}"
+            )
+            yield f"  [{_short(str(call))} -> {_short(outcome)}]"
         yield from (f"  [handed over to {agent}]" for agent in self.handoffs)
         yield from (f"  [workflow: {state}]" for state in self.workflow_states)
         for utterance in self.said:
@@ -113,6 +119,7 @@ def combine(parts: list[Observation]) -> Observation:
             )
         },
         returns=sum(part.returns for part in parts),
+        workflow=next((part.workflow for part in reversed(parts) if part.workflow is not None), None),
         result=next((part.result for part in reversed(parts) if part.result is not None), None),
         error=next((part.error for part in parts if part.error is not None), None),
         tokens=sum(part.tokens for part in parts),

@@ -13,7 +13,7 @@ from baton.composition.outside_clients import make_functions
 from baton.domain.errors import ModelError
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import TokenCounter
-from baton_testing.conversation import Conversation, Decision
+from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
@@ -78,7 +78,7 @@ class Runner:
         )
         user = test.user or content.user
         scope = Scope(user.tenant, user.id, frozenset(user.permissions))
-        conversation = Conversation(
+        conversation = DrivenConversation(
             ports, scope, own_time, name=test.name, agent=test.agent, folder=file.path.parent, time_zone=user.time_zone
         )
         held = HeldConversation(file, number)
@@ -105,7 +105,7 @@ def _fail(file: ReadFile, number: int, problem: Exception) -> RunResult:
 
 
 async def _follow(
-    conversation: Conversation, test: ConversationTest, model: AnsweringModel, held: HeldConversation
+    conversation: DrivenConversation, test: ConversationTest, model: AnsweringModel, held: HeldConversation
 ) -> None:
     """Take the test's steps, up to the first that fails."""
     for index, step in enumerate(test.steps):
@@ -118,7 +118,11 @@ async def _follow(
 
 
 async def _play(
-    conversation: Conversation, test: ConversationTest, user: PlayedUser, model: AnsweringModel, held: HeldConversation
+    conversation: DrivenConversation,
+    test: ConversationTest,
+    user: PlayedUser,
+    model: AnsweringModel,
+    held: HeldConversation,
 ) -> None:
     """Let a model play the user, and another one judge."""
     model.give(test.answers)
@@ -138,7 +142,7 @@ async def _play(
     held.check_whole()
 
 
-async def _take_step(conversation: Conversation, step: Step) -> Observation:
+async def _take_step(conversation: DrivenConversation, step: Step) -> Observation:
     if step.say is not None:
         return await conversation.say(step.say, step.files)
     if step.wait is not None:

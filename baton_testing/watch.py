@@ -55,11 +55,14 @@ class Watch:
         return Observation(
             title=title,
             said=_list_said(events),
-            calls=tuple(Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded) for c in calls),
+            calls=tuple(
+                Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded, c.error_message) for c in calls
+            ),
             consulted=tuple(task.agent_id for task in tasks),
             handoffs=tuple(targets),
             returns=returned,
             workflow_states=tuple(dict.fromkeys(states)),
+            workflow=next(iter(self._ports.workflows.states[-1:]), None),
             approvals=_approvals(events),
             closings=self._new_closings(),
             result=_result(events),

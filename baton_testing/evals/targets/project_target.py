@@ -13,7 +13,7 @@ from baton.composition.outside_clients import make_functions
 from baton.domain.runs.usage import NO_PRICES, Prices
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import TokenCounter
-from baton_testing.conversation import Conversation, Decision
+from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_ports import ConversationPorts, ModelNames
 from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source, with_files
@@ -64,7 +64,7 @@ class ProjectTarget:
         )
         self.knowledge.give(ports)
         scope = Scope(asked.user.tenant, asked.user.id, frozenset(asked.user.permissions))
-        conversation = Conversation(
+        conversation = DrivenConversation(
             ports,
             scope,
             own_time,
@@ -88,7 +88,7 @@ class ProjectTarget:
         return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=notes)
 
 
-async def _take(conversation: Conversation, turn: Turn) -> Observation:
+async def _take(conversation: DrivenConversation, turn: Turn) -> Observation:
     if turn.say is not None:
         return await conversation.say(turn.say, turn.files)
     agrees = turn.approve is not None

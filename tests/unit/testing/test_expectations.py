@@ -25,6 +25,7 @@ SEEN = Observation(
     handoffs=("maker",),
     returns=1,
     workflow_states=("ASK", "BUILD"),
+    workflow="BUILD",
     approvals=("delete",),
     closings=("Timeout",),
     result={"city": "Oslo", "degrees": -3},
@@ -68,6 +69,18 @@ def test_a_result_is_not_met_by_text() -> None:
     wanted = Expectation(result={"city": "Oslo"})
     reported = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
     assert reported == ["no structured answer was given to the user"]
+
+
+def test_a_workflow_that_refuses_data_is_in_the_state_where_it_stayed() -> None:
+    stayed = replace(SEEN, workflow_states=())
+    assert list(find_unmet(Expectation(workflow="BUILD"), stayed)) == []
+    happened = [unmet.happened for unmet in find_unmet(Expectation(workflow="DONE"), stayed)]
+    assert happened == ["it stayed in BUILD"]
+
+
+def test_a_workflow_that_has_not_begun_is_in_no_state() -> None:
+    none = replace(SEEN, workflow_states=(), workflow=None)
+    assert [unmet.happened for unmet in find_unmet(Expectation(workflow="DONE"), none)] == ["no workflow has begun"]
 
 
 def test_an_error_is_met_by_its_code() -> None:

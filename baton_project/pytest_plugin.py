@@ -1,0 +1,96 @@
+"""Fixtures for tests in Python of a project's conversations: a pytest plugin.
+
+It is loaded with pytest wherever the distribution is installed, so it imports what a test needs only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from baton_testing import Conversation, ConversationMaker
+    from baton_testing.models.choice import AnsweringModel
+
+_CONVERSATIONS = pytest.StashKey["list[Conversation]"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of the model."""
+    parser.getgroup("baton").addoption(
+        "--baton-model",
+        choices=("scripted", "real"),
+        default="scripted",
+        help="The source of agents' answers: those of the test, or the model that BATON_CHAT_MODEL names.",
+    )
+
+
+@pytest.fixture
+def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationMaker]:
+    """Begin conversations with the agents of the project in whose folder the test is."""
+    from baton_project.errors import ProjectProblem
+    from baton_project.extras import TEST, require_extra
+    from baton_project.project import Project
+
+    with ExitStack() as opened:
+        try:
+            require_extra(TEST, "test")
+            project = Project.found(request.path.parent)
+        except ProjectProblem as problem:
+            raise pytest.UsageError(str(problem)) from None
+        from baton_testing.errors import CannotRun
+        from baton_testing.project_agents import AgentPlace, check_functions
+        from baton_testing.python_conversation import Conversation
+
+        agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+        opened.enter_context(agent_place.enter())
+        try:
+            agents = agent_place.load()
+            check_functions(agents)
+        except CannotRun as problem:
+            pytest.fail(str(problem), pytrace=False)
+        conversations = request.node.stash.setdefault(_CONVERSATIONS, [])
+
+        def begin(**options: Any) -> Conversation:
+            model = _make_model(request.config.getoption("--baton-model"))
+            name = f"{request.node.nodeid}#{len(conversations)}"
+            conversation = Conversation(agents, model, name=name, folder=request.path.parent, **options)
+            opened.callback(conversation.end)
+            conversations.append(conversation)
+            return conversation
+
+        yield begin
+
+
+@pytest.fixture
+def conversation(begin_conversation: ConversationMaker) -> Conversation:
+    """A conversation with the project's main agent."""
+    return begin_conversation()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the conversations of a failed test."""
+    report = yield
+    if report.failed:
+        for conversation in item.stash.get(_CONVERSATIONS, ()):
+            report.sections.append(("conversation", conversation.transcript()))
+    return report
+
+
+def _make_model(kind: str) -> AnsweringModel:
+    from baton_testing.models.choice import OF_THIS_MACHINE, AnsweringModel
+
+    if kind == "scripted":
+        from baton_testing.models.scripted import ScriptedModel
+
+        return AnsweringModel(ScriptedModel(), OF_THIS_MACHINE)
+    from baton_testing.models.real import RealModel
+
+    real = RealModel()
+    return AnsweringModel(real, real.names, real.aclose, real.notes)
