@@ -30,14 +30,17 @@ NO_INPUTS = frozenset({"__pycache__", "node_modules", "dist", ".venv", ".git", "
 ON_DEMAND = frozenset({"docs", "clients", "examples", "benchmarks", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"})
 """Of files that are no Python, all count for every test, except those below these names. They count where they are
 named."""
-NAMED_ELSEWHERE = frozenset({"baton", "tests.conftest"})
+NAMED_ELSEWHERE = frozenset({"baton", "baton_testing", "tests.conftest"})
 """Modules in whose texts names do not count. The package imports for typing all that it imports on demand, and of the
-plugins that the other names a test has the fixtures that it asks for."""
+plugins that the last names a test has the fixtures that it asks for."""
+LOADED_ON_DEMAND = frozenset({"baton_testing"})
+"""Packages whose imports do not count either, because they import for typing what tests in Python use."""
 PROCESSES = frozenset({"multiprocessing", "runpy", "subprocess"})
 UNKNOWN_REACH = re.compile(r"spec_from_file_location|walk_packages|iter_modules|\bROOT\.(?:r?glob|iterdir|walk)")
 """Expressions that reach modules and files without their names."""
 UNKNOWN_TEST_REACH = re.compile(
-    r"create_subprocess|getfixturevalue|\bos\.(?:fork|posix_spawn|walk)|cwd=ROOT|\.r?glob\(|\.iterdir\(|listdir|scandir"
+    r"from baton_testing import [A-Z]|create_subprocess|getfixturevalue|"
+    r"\bos\.(?:fork|posix_spawn|walk)|cwd=ROOT|\.r?glob\(|\.iterdir\(|listdir|scandir"
 )
 """Further ones, in tests. The product starts other programs, and its own by their names."""
 PATHS = re.compile(r"\bROOT\b|__file__|\bPath\(|\bopen\(|chdir")
@@ -169,7 +172,7 @@ class Project:
         reached = {}
         for module, text in self._texts.items():
             imported = set()
-            if module in self._graph.modules:
+            if module in self._graph.modules and module not in LOADED_ON_DEMAND:
                 imported = self._graph.find_modules_directly_imported_by(module) & known
             named = set() if module in NAMED_ELSEWHERE else set(name.findall(text))
             for dotted in named:

@@ -246,7 +246,7 @@ def test_what_nobody_has_thought_of_fails_one_conversation_only(
     async def failing(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("baton_testing.conversation.Conversation.close", failing)
+    monkeypatch.setattr("baton_testing.conversation.DrivenConversation.close", failing)
     talks = [{"name": "One", "steps": [{"close": True}]}, {"name": "Two", "steps": [{"say": "Hi", "answers": ["Hi."]}]}]
     report = run(project, saved(project, {"conversations": talks}), "--json").report
     assert [conversation["passed"] for conversation in report["conversations"]] == [False, True]
