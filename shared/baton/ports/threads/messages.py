@@ -39,8 +39,13 @@ class Page:
     next_before: int | None
 
 
-class TurnRecords(Protocol):
-    """The records of accepted messages. See ``ThreadStore``."""
+class Messages(Protocol):
+    """Messages of threads, and the records of accepted ones.
+
+    Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
+    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
+    See ``ThreadStore``.
+    """
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         """Record that the message id is being answered. Return the existing record, if there is one."""
@@ -50,15 +55,6 @@ class TurnRecords(Protocol):
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         """Return the record of a message id. ``get_thread`` or a lease must have checked the thread's ownership."""
-
-
-class Messages(Protocol):
-    """Messages of threads.
-
-    Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
-    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
-    See ``ThreadStore``.
-    """
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
         """Write a message at its ordinal. Readers see it once the pointer has passed it."""

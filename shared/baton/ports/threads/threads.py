@@ -11,11 +11,16 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import ThreadQuery
 from baton.ports.threads.leases import Leases
-from baton.ports.threads.messages import Messages, TurnRecords
+from baton.ports.threads.messages import Messages
 
 
-class Threads(Protocol):
-    """Threads, without the writes that need a lease. See ``ThreadStore``."""
+class ThreadStore(Leases, Messages, Protocol):
+    """Threads and their messages: one writer at a time, committed by moving a pointer.
+
+    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope it was issued for) and raises
+    ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
+    answer. A write that a retrying client repeats recognises its own earlier success and returns normally.
+    """
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         """Raise ``ThreadUnavailable`` unless the thread is the caller's own or does not exist yet."""
@@ -68,15 +73,6 @@ class Threads(Protocol):
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         """Remove a closed thread from the idle index if ``episode`` is still its last session."""
-
-
-class ThreadStore(Leases, TurnRecords, Messages, Threads, Protocol):
-    """Threads and their messages: one writer at a time, committed by moving a pointer.
-
-    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope it was issued for) and raises
-    ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
-    answer. A write that a retrying client repeats recognises its own earlier success and returns normally.
-    """
 
 
 @dataclass(frozen=True, slots=True)
