@@ -19,9 +19,7 @@ from baton.domain.handoffs.triggers import ExitWord, Trigger
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.tenants.identity import PermissionName
 
-
-def _english_exit_words() -> dict[str, tuple[str, ...]]:
-    return {"en": ("cancel", "exit")}
+_EXIT_WORDS: tuple[str, ...] = ("cancel", "exit")
 
 
 class AgentDefinition(Definition):
@@ -67,7 +65,7 @@ class AgentDefinition(Definition):
     """Phrases and patterns of messages that another agent hands over to this one."""
     triggers_in_session: tuple[Trigger, ...] = Field(default=(), max_length=50)
     """Phrases and patterns of messages that ask for another session while this agent is active."""
-    exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=_english_exit_words)
+    exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=lambda: {"en": _EXIT_WORDS})
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
     """The agent's guided workflow."""
@@ -128,38 +126,34 @@ class AgentDefinition(Definition):
         return prompt
 
     @model_validator(mode="after")
-    def _conversations_begin_here(self) -> AgentDefinition:
-        if self.main and self.remote is not None:
-            raise ValueError("a conversation cannot begin with a remote agent: leave `main` out")
+    def _fits_together(self) -> AgentDefinition:
+        is_remote = self.remote is not None
+        rules = {
+            "a conversation cannot begin with a remote agent: leave `main` out": is_remote and self.main,
+            "a remote agent decides on its answers itself: leave `answer_schema` out": (
+                is_remote and self.answer_schema is not None
+            ),
+            "a call over MCP begins a conversation: set `main` too, or leave `mcp` out": self.mcp and not self.main,
+            "guardrails judge agents of this deployment only: leave `guardrails` out": is_remote and self.guardrails,
+            "a remote agent keeps its workflow to itself: leave `workflow` out": is_remote and self.workflow,
+            f"sentences has no entry for the default locale {self.default_locale!r}": (
+                self.sentences and self.default_locale not in self.sentences
+            ),
+        }
+        problem = next((problem for problem, is_broken in rules.items() if is_broken), None)
+        if problem is not None:
+            raise ValueError(problem)
         return self
 
     @model_validator(mode="after")
-    def _remote_agents_have_no_schema(self) -> AgentDefinition:
-        if self.answer_schema is not None and self.remote is not None:
-            raise ValueError("a remote agent decides on its answers itself: leave `answer_schema` out")
-        return self
-
-    @model_validator(mode="after")
-    def _calls_begin_conversations(self) -> AgentDefinition:
-        if self.mcp and not self.main:
-            raise ValueError("a call over MCP begins a conversation: set `main` too, or leave `mcp` out")
-        return self
-
-    @model_validator(mode="after")
-    def _guardrails_judge_agents_of_ours(self) -> AgentDefinition:
-        if self.guardrails and self.remote is not None:
-            raise ValueError("guardrails judge agents of this deployment only: leave `guardrails` out")
-        names = [part.name for part in (*self.guardrails, *self.tools)]
-        taken = sorted({guardrail.name for guardrail in self.guardrails if names.count(guardrail.name) > 1})
+    def _names_are_unique(self) -> AgentDefinition:
+        tools = [tool.name for tool in self.tools]
+        guardrails = [guardrail.name for guardrail in self.guardrails]
+        taken = sorted({name for name in guardrails if (guardrails + tools).count(name) > 1})
         if taken:
             raise ValueError(f"two guardrails, or a guardrail and a tool, have the name {', '.join(taken)}")
-        return self
-
-    @model_validator(mode="after")
-    def _names_of_tools_are_unique(self) -> AgentDefinition:
-        names = [tool.name for tool in self.tools]
-        for name in names:
-            if names.count(name) > 1:
+        for name in tools:
+            if tools.count(name) > 1:
                 raise ValueError(f"two of the tools are named {name!r}")
         return self
 
@@ -171,14 +165,6 @@ class AgentDefinition(Definition):
                 raise ValueError("an agent cannot hand over to itself")
             if targets.count(target) > 1:
                 raise ValueError(f"two of the handoffs are to {target!r}")
-        if self.workflow is not None and self.remote is not None:
-            raise ValueError("a remote agent keeps its workflow to itself: leave `workflow` out")
-        return self
-
-    @model_validator(mode="after")
-    def _default_locale_has_sentences(self) -> AgentDefinition:
-        if self.sentences and self.default_locale not in self.sentences:
-            raise ValueError(f"sentences has no entry for the default locale {self.default_locale!r}")
         return self
 
     def sentence(self, name: str, locale: str | None = None) -> str | None:
