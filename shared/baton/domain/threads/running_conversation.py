@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -17,8 +17,6 @@ from baton.domain.handoffs.workflow_moves import DefinitionChanged, abandon, beg
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import ConversationChange, ConversationState, Thread, ThreadStatus
 from baton.domain.threads.thread_state import Describe, conversation_state
-
-C = TypeVar("C")
 
 MAX_RESUMABLE = 3
 """Workflows that a thread offers to continue. The number is small because every turn reads and writes them."""
@@ -194,30 +192,32 @@ class RunningConversation:
         """Note that the user was offered the workflow, once."""
         return replace(self, offer=None, offered_id=self.offer.id) if self.offer is not None else self
 
-    def return_to_main(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
-        """Make the main agent active again and save the workflow if it can be continued (unless not ``keeps``)."""
+    def return_to_main(
+        self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True
+    ) -> tuple[Self, Workflow | None]:
+        """Make the main agent active again, save its workflow for later unless not ``keeps``, and return it."""
         specialist, workflow = self.agent, self.workflow
         conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
         back = replace(conversation, agent=self.main, handoff=None, workflow=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
-            return Returned(back._resumable_again(workflow), workflow)  # by a worker that died before its commit
+            return back._resumable_again(workflow), workflow  # by a worker that died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
-            return Returned(back, None)
+            return back, None
         if not keeps:
-            return Returned(back._with_changed_workflow(abandon(workflow, now)), None)
+            return back._with_changed_workflow(abandon(workflow, now)), None
         if specialist.workflow is not None:
             resumable = save(specialist.workflow, workflow, now)
         else:  # its agent is not deployed at the moment
             resumable = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
         back = back._with_changed_workflow(resumable)
         if resumable.status is not WorkflowStatus.SAVED:
-            return Returned(back, None)
-        return Returned(back._resumable_again(resumable), resumable)
+            return back, None
+        return back._resumable_again(resumable), resumable
 
     def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
         """Make the main agent active again where the workflow is no longer this thread's to save."""
         is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
-        return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now).conversation
+        return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now)[0]
 
     def _with_handoff(self, request: HandoffRequest) -> Self:
         return replace(self, changed_handoffs={**self.changed_handoffs, request.place: request})
@@ -227,12 +227,3 @@ class RunningConversation:
 
     def _resumable_again(self, former: Workflow) -> Self:
         return replace(self, resumable=(former, *(workflow for workflow in self.resumable if workflow.id != former.id)))
-
-
-@dataclass(frozen=True, slots=True)
-class Returned(Generic[C]):
-    """A conversation that is the main agent's again."""
-
-    conversation: C
-    saved: Workflow | None
-    """The workflow that can be continued later."""

@@ -151,7 +151,7 @@ class ConversationStates:
         if conversation.handoff is None and conversation.workflow is None and is_with_main:
             return conversation
         keeps = conversation.handoff is None or conversation.handoff.preserve_state
-        return conversation.return_to_main(outcome, self.clock.now(), keeps=keeps).conversation
+        return conversation.return_to_main(outcome, self.clock.now(), keeps=keeps)[0]
 
     async def close(self, lease: Lease) -> tuple[Workflow, ...]:
         """Save the workflow of a thread that is being closed, and end its handoff.

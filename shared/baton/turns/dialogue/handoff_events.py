@@ -212,8 +212,7 @@ class HandoffEvents:
             self._tracker.current = conversation.release(outcome, now)
         else:
             keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
-            returned = conversation.return_to_main(outcome, now, keeps=keeps)
-            self._tracker.current, saved = returned.conversation, returned.saved
+            self._tracker.current, saved = conversation.return_to_main(outcome, now, keeps=keeps)
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)
         activity_id = self._attempt.transcript.new_activity_id()
