@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton.adapters.tokens.signing_keys import DerivedSigningKey
@@ -14,6 +14,11 @@ from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, 
 from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import Clock, SystemClock
+
+
+def without_secrets(config: PushConfig) -> PushConfig:
+    """Return a configuration as it is listed."""
+    return replace(config, token=None, credentials=None)
 
 
 class FakePushConfigs:
@@ -43,7 +48,7 @@ class FakePushConfigs:
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         place = (scope.tenant_id, thread_id)
         kept = [config for key, config in self.configs.items() if key[:2] == place and self._is_shown(scope, config)]
-        return [each.without_secrets for each in kept]
+        return [without_secrets(config) for config in kept]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         self.configs.pop((scope.tenant_id, thread_id, root, config_id), None)

@@ -10,6 +10,7 @@ from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.push_configs import PushConfigsContract, config_of
 from tests.contracts.stores import new_thread_id
+from tests.fakes.push import without_secrets
 from tests.integration.store.conftest import Engine
 
 SECRETS = {"token": "very-secret-token", "scheme": "Bearer", "credentials": "very-secret-credentials"}
@@ -47,8 +48,8 @@ async def test_secrets_of_another_key_are_lost_with_their_configuration(on_dynam
     await configs(on_dynamodb_local).put(stores.ada, thread_id, config)
     later = configs(on_dynamodb_local, "another secret")
     assert await later.get(stores.ada, thread_id, config.root, config.id) is None
-    assert list(await later.of_thread(stores.ada, thread_id)) == [config.without_secrets]
-    bare = replace(config.without_secrets, id="c-2")
+    assert list(await later.of_thread(stores.ada, thread_id)) == [without_secrets(config)]
+    bare = replace(without_secrets(config), id="c-2")
     await later.put(stores.ada, thread_id, bare)
     assert await configs(on_dynamodb_local).get(stores.ada, thread_id, bare.root, bare.id) == bare
 
@@ -56,9 +57,9 @@ async def test_secrets_of_another_key_are_lost_with_their_configuration(on_dynam
 async def test_an_item_of_an_earlier_version_is_still_used(on_dynamodb_local: Engine) -> None:
     engine, stores, thread_id = on_dynamodb_local, on_dynamodb_local.stores(), new_thread_id()
     config = config_of(stores, **SECRETS)
-    await configs(engine).put(stores.ada, thread_id, config.without_secrets)
+    await configs(engine).put(stores.ada, thread_id, without_secrets(config))
     item = await engine.table.get(keys.push_config(stores.ada, thread_id, config.root, config.id))
     assert item is not None
     await engine.table.put({**item, "token": config.token, "credentials": config.credentials})
     assert await configs(engine).get(stores.ada, thread_id, config.root, config.id) == config
-    assert list(await configs(engine).of_task(stores.ada, thread_id, config.root)) == [config.without_secrets]
+    assert list(await configs(engine).of_task(stores.ada, thread_id, config.root)) == [without_secrets(config)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
@@ -65,11 +65,6 @@ class PushConfig:
         """The secrets that its receiver gets, by name."""
         secrets = {"token": self.token, "credentials": self.credentials}
         return {name: value for name, value in secrets.items() if value is not None}
-
-    @property
-    def without_secrets(self) -> PushConfig:
-        """The configuration as it is read and listed."""
-        return replace(self, token=None, credentials=None)
 
     @property
     def problem(self) -> str | None:
