@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import ConfigDict, Field
@@ -111,59 +108,30 @@ class ContextItem(Recorded):
     @classmethod
     def from_found(cls, item: FoundItem) -> ContextItem:
         """Return the record of a found item. A procedure has no date: its title names its version."""
-        return cls.create(
+        context_item = cls.create(
             item.id,
             item.kind,
             item.title,
             item.shown,
             item.tokens,
-            at=item.at if item.kind != PROCEDURE else None,
+            date=iso(item.at) if item.kind != PROCEDURE else None,
             score=round(item.score, 4),
             signals={name: round(score, 4) for name, score in item.signals.items()},
+            included=item.included,
             reason=item.reason,
-            is_ambiguous=item.ambiguous,
-            number=item.number,
-            source=item.source,
+            ambiguous=item.ambiguous,
+            source=_source(item.source),
         )
+        if item.number is not None:
+            context_item.number = item.number
+        return context_item
 
     @classmethod
-    def create(
-        cls,
-        id_: str,
-        kind: str,
-        title: str,
-        text: str,
-        tokens: int,
-        *,
-        at: datetime | None = None,
-        score: float | None = None,
-        signals: Mapping[str, float] = MappingProxyType({}),
-        reason: str | None = None,
-        is_masked: bool = False,
-        is_ambiguous: bool = False,
-        number: int | None = None,
-        source: ItemSource = NO_SOURCE,
-    ) -> ContextItem:
-        """Return an item whose values are right. They are not validated: a message may hold a lone surrogate."""
-        context_item = cls.model_construct(
-            id=id_,
-            kind=kind,
-            title=title,
-            text=text,
-            date=iso(at) if at is not None else None,
-            score=score,
-            signals=dict(signals),
-            tokens=tokens,
-            included=reason is None,
-            reason=reason,
-            ambiguous=is_ambiguous,
-            source=_source(source),
-        )
-        if is_masked:
-            context_item.masked = True  # only these say so, which keeps records small
-        if number is not None:
-            context_item.number = number
-        return context_item
+    def create(cls, id_: str, kind: str, title: str, text: str, tokens: int, **more: Any) -> ContextItem:
+        """Return an item of a prompt, with ``more`` fields. They are not validated: it may hold a lone surrogate."""
+        fields: dict[str, Any] = dict.fromkeys(("date", "score", "reason", "source"))
+        fields |= {"included": True, "ambiguous": False, "signals": {}, **more}
+        return cls.model_construct(id=id_, kind=kind, title=title, text=text, tokens=tokens, **fields)
 
 
 def _source(source: ItemSource) -> ContextSource | None:
