@@ -156,7 +156,7 @@ class Untraced:
         *,
         is_remote: bool = False,
         began_ns: int | None = None,
-    ) -> Untraced:
+    ) -> Span:
         return self
 
     def set(self, attributes: Attributes) -> None:

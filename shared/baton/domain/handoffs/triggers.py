@@ -54,7 +54,7 @@ _Found = Callable[[str], bool]
 
 def matches(trigger: str, text: str) -> bool:
     """Return whether a message matches ``trigger``, which was validated when it was loaded."""
-    return _finder(trigger)(_plain(text[:MAX_TEXT]))
+    return _finder(trigger)(normalise(text))
 
 
 def matching(triggers: Sequence[str], text: str) -> str | None:
@@ -69,17 +69,12 @@ Specificity = tuple[int, int]
 def specificity(trigger: str, text: str) -> Specificity:
     """Return how specific a matching trigger is for a message. A pattern counts at most for the words it spells out."""
     if is_phrase(trigger):
-        words = _words(trigger)
+        words = phrase_words(trigger)
         return len(words), sum(map(len, words))
     spelled = _SPELLED.findall(_ESCAPED.sub(" ", trigger))
     match = compiled(loosest_pattern(trigger), ignores_case=True).search(normalise(text))
-    matched_words = _words(match[0]) if match is not None else []
+    matched_words = phrase_words(match[0]) if match is not None else []
     return min(len(spelled), len(matched_words)), min(sum(map(len, spelled)), sum(map(len, matched_words)))
-
-
-def phrase_words(trigger: str) -> Sequence[str]:
-    """Return the words of a phrase, as ``sentences_of`` returns those of a message."""
-    return _words(trigger)
 
 
 def sentences_of(text: str) -> Sequence[Sequence[str]]:
@@ -109,7 +104,7 @@ def pattern_size(trigger: str) -> int:
     """
     if is_phrase(trigger):
         return 0
-    return int(compiled("".join(_translate(_plain(trigger))), ignores_case=True).programsize)
+    return int(compiled(loosest_pattern(trigger), ignores_case=True).programsize)
 
 
 def as_compared(trigger: str) -> str:
@@ -117,7 +112,7 @@ def as_compared(trigger: str) -> str:
 
     Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
     """
-    return " ".join(_words(trigger)) if _META.search(trigger) is None else _plain(trigger).strip()
+    return " ".join(phrase_words(trigger)) if is_phrase(trigger) else _plain(trigger).strip()
 
 
 def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | None = None) -> str | None:
@@ -159,13 +154,9 @@ ExitWord = Annotated[str, AfterValidator(_check_exit_word)]
 @lru_cache(maxsize=2048)
 def _finder(trigger: str) -> _Found:
     """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
-    if _META.search(trigger) is None:
-        return _phrase(trigger)
-    return _pattern(_plain(trigger))
-
-
-def _phrase(trigger: str) -> _Found:
-    phrase = _words(trigger)
+    if not is_phrase(trigger):
+        return _pattern(_plain(trigger))
+    phrase = phrase_words(trigger)
     if not phrase:
         raise ValueError("a trigger has at least one letter or digit")
     return lambda text: any(_in_order(phrase, sentence) for sentence in _sentences(text))
@@ -221,7 +212,7 @@ def _translate(pattern: str) -> Iterator[str]:
 @lru_cache(maxsize=8)
 def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each sentence. Cached, because one message is compared with many triggers."""
-    return tuple(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
+    return tuple(tuple(phrase_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
 
 
 @lru_cache(maxsize=8)
@@ -239,7 +230,7 @@ def _is_of_words(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
-def _words(text: str) -> list[str]:
+def phrase_words(text: str) -> list[str]:
     """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
     folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _fold(text)))
     return "".join(c if _is_of_words(c) else " " for c in folded).split()

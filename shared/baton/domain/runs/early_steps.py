@@ -6,14 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from baton.domain.tracing import Attributes, Operation, Span, making_current
+from baton.domain.tracing import Attributes, Operation, Span, Untraced, making_current
 
 
-class EarlySteps:
+class EarlySteps(Untraced):
     """``Span`` in place of that of a run that has not begun. Its steps are kept, with their times, until ``join``."""
-
-    shows_content = False
-    traceparent = None
 
     def __init__(self) -> None:
         self._run: Span | None = None
@@ -33,15 +30,6 @@ class EarlySteps:
         step = _EarlyStep(operation, name, attributes, is_remote, began_ns or time.time_ns())
         self._steps.append(step)
         return step
-
-    def set(self, attributes: Attributes) -> None:
-        """Do nothing: the run has its own attributes."""
-
-    def fail(self, code: str) -> None:
-        """Do nothing."""
-
-    def end(self, *, at_ns: int | None = None) -> None:
-        """Do nothing."""
 
     def join(self, run: Span) -> None:
         """Make the steps parts of ``run``, also those that end later. The first run counts."""
