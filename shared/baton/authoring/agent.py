@@ -186,9 +186,10 @@ def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
             case "prompt":
                 values["system_prompt"] = value
             case "output_type":
-                schema = _schema_of(value, problems)
-                if schema is not None:
-                    values["answer_schema"] = schema
+                try:
+                    values["answer_schema"] = object_schema(value)
+                except ValueError as problem:
+                    problems.append(Problem(("answer_schema",), str(problem)))
             case "tools":
                 values[name] = [_tool_of(item, index, problems) for index, item in enumerate(_listed(value))]
             case "sub_agents":
@@ -225,11 +226,3 @@ def _tool_of(item: Any, index: int, problems: list[Problem]) -> Any:
     except ValueError as problem:
         problems.append(Problem(("tools", index), str(problem)))
     return item
-
-
-def _schema_of(kind: Any, problems: list[Problem]) -> Any:
-    try:
-        return object_schema(kind)
-    except ValueError as problem:
-        problems.append(Problem(("answer_schema",), str(problem)))
-        return None

@@ -21,7 +21,6 @@ class HookDecorator:
 
     def __init__(self, agent: AgentDefinition, point: HookPoint) -> None:
         self._agent = agent
-        self._code = agent.code
         self._point = point
 
     @overload
@@ -48,9 +47,9 @@ class HookDecorator:
             raise WrongArgument(f"timeout_seconds is {timeout_seconds}; at most {MAX_SECONDS:g} are possible")
 
         def add(hook: F) -> F:
-            if len(self._code.at(self._point)) >= MAX_HOOKS:
+            if len(self._agent.code.at(self._point)) >= MAX_HOOKS:
                 raise WrongArgument(f"an agent has at most {MAX_HOOKS} functions for {self._point.value}")
-            self._code.hooks.append(Hook(self._point, hook, OnFailure(on_failure), timeout_seconds))
+            self._agent.code.hooks.append(Hook(self._point, hook, OnFailure(on_failure), timeout_seconds))
             return hook
 
         return add if function is None else add(function)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, TracebackType
 
 FieldPath = Sequence[str | int]
 """Names of fields and places in lists, from the outside in."""
@@ -32,17 +32,15 @@ class CallSite:
     def of_caller(cls, names: Mapping[str, str], first: str | None = None) -> CallSite:
         """Return the call of the function that calls this one."""
         frame = sys._getframe(2)
-        return cls._at(frame.f_code, frame.f_lasti, frame.f_lineno, names, first)
+        return cls.at(frame.f_code, frame.f_lasti, frame.f_lineno, names, first)
 
     @classmethod
-    def of_frame(cls, frame: FrameType, lasti: int, line: int) -> CallSite:
-        """Return the call that a frame of a traceback was carrying out."""
-        return cls._at(frame.f_code, lasti, line, {}, None)
-
-    @classmethod
-    def _at(cls, code: CodeType, lasti: int, line: int, names: Mapping[str, str], first: str | None) -> CallSite:
+    def at(
+        cls, code: CodeType, lasti: int, line: int, names: Mapping[str, str] | None = None, first: str | None = None
+    ) -> CallSite:
+        """Return the call that a frame with this code was carrying out."""
         positions = next(islice(code.co_positions(), lasti // 2, None), None)
-        return cls(Path(code.co_filename), line, positions, names, first)
+        return cls(Path(code.co_filename), line, positions, names or {}, first)
 
     def problem(self, path: FieldPath, what: str) -> str:
         """``file:line: field: what is wrong``, for the argument at ``path``."""
@@ -90,7 +88,7 @@ def call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
     site = None
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).is_relative_to(folder):
-            site = CallSite.of_frame(trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+            site = CallSite.at(trace.tb_frame.f_code, trace.tb_lasti, trace.tb_lineno)
         trace = trace.tb_next
     return site
 

@@ -77,6 +77,8 @@ def tool(
     """
 
     def make(decorated: Callable[P, R]) -> Tool[P, R]:
+        if approval not in ("never", "always"):
+            raise WrongArgument(f"approval is {approval!r}; it is 'never' or 'always'")
         tool_name = name or decorated.__name__
         fields: dict[str, Any] = {
             "type": "python",
@@ -84,7 +86,7 @@ def tool(
             "description": description or read_docstring(decorated).description,
             "entry_point": _entry_point(decorated, tool_name),
             "parameters": parameters,
-            "requires_approval": _needs_approval(approval),
+            "requires_approval": approval == "always",
             "required_permissions": tuple(required_permissions),
             "timeout_seconds": timeout_seconds,
         }
@@ -94,12 +96,6 @@ def tool(
         return Tool(decorated, definition.of(decorated))
 
     return make if function is None else make(function)
-
-
-def _needs_approval(approval: Approval) -> bool:
-    if approval not in ("never", "always"):
-        raise WrongArgument(f"approval is {approval!r}; it is 'never' or 'always'")
-    return approval == "always"
 
 
 def _entry_point(function: Callable[..., Any], name: str) -> str:

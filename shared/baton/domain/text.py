@@ -27,7 +27,8 @@ def encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "".join(_mend(text[start:end]) for start, end in slices(text, MENDED_AT_ONCE))
+        parts = (text[start:end].encode("utf-16", "surrogatepass") for start, end in slices(text, MENDED_AT_ONCE))
+        return "".join(part.decode("utf-16", "replace") for part in parts)
     return text
 
 
@@ -64,10 +65,6 @@ def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
             end += 1
         yield start, end
         start = end
-
-
-def _mend(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def first_bytes(text: str, size: int) -> str:

@@ -103,15 +103,12 @@ def _depth(value: Any) -> int:
 def _specific(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors. Of alternatives that do not fit, those of the ones that are meant are yielded instead."""
     for error in errors:
-        meant = [cause for cause in error.context or () if cause.validator != "type" or _is_deeper(cause, error)]
+        depth, causes = len(error.absolute_path), error.context or ()
+        meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
         if meant:
             yield from _specific(meant)
         else:
             yield error
-
-
-def _is_deeper(inner: Any, outer: Any) -> bool:
-    return len(inner.absolute_path) > len(outer.absolute_path)
 
 
 def _describe(error: Any, names: set[str]) -> str:
@@ -132,8 +129,7 @@ def _reason(error: Any) -> str:
         case "type":
             return f"must be of type {_or(_as_list(expected))}"
         case "required":
-            missing = [name for name in expected if name not in error.instance]
-            return f"lacks {_and(missing)}"
+            return f"lacks {', '.join(f'`{name}`' for name in expected if name not in error.instance)}"
         case "additionalProperties" if expected is False:
             return "has a property that the schema does not name"
         case "anyOf" | "oneOf":
@@ -150,7 +146,3 @@ def _as_list(types: str | Sequence[str]) -> Sequence[str]:
 
 def _or(words: Sequence[str]) -> str:
     return " or ".join(dict.fromkeys(words))
-
-
-def _and(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

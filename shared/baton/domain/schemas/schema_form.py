@@ -101,36 +101,12 @@ def _quote(value: object) -> str:
     return repr(value[:40] if isinstance(value, str) else value)[:60]
 
 
-def _is_anything(_value: object) -> bool:
-    return True
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
-
-
 def _is_size(value: Any) -> bool:
     return _is_number(value) and value >= 0 and (isinstance(value, int) or value.is_integer())
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
-
-
-def _is_filled_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value)
 
 
 def _is_object(value: object) -> bool:
@@ -156,15 +132,15 @@ def _are_required(value: object) -> bool:
 
 
 _Form = tuple[Callable[[Any], bool], str]
-_ANYTHING: _Form = (_is_anything, "")
+_ANYTHING: _Form = (lambda _: True, "")
 _SCHEMA: _Form = (lambda value: isinstance(value, dict | bool), "a schema")
 _NAMED: _Form = (_is_object, "an object")
 _SIZE: _Form = (_is_size, "a whole number from 0 up")
 _NUMBER: _Form = (_is_number, "a number")
-_TEXT: _Form = (_is_text, "a string")
-_FLAG: _Form = (_is_flag, "true or false")
-_SCHEMAS: _Form = (_is_filled_list, "a list of schemas")
-_LIST: _Form = (_is_list, "a list")
+_TEXT: _Form = (lambda value: isinstance(value, str), "a string")
+_FLAG: _Form = (lambda value: isinstance(value, bool), "true or false")
+_SCHEMAS: _Form = (lambda value: isinstance(value, list) and bool(value), "a list of schemas")
+_LIST: _Form = (lambda value: isinstance(value, list), "a list")
 
 # fmt: off
 _WITH_ONE = frozenset({
@@ -193,13 +169,13 @@ _FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("enum", "examples"), _LIST),
     "dependencies": (_are_dependencies, "an object of schemas and lists of different strings"),
     "dependentRequired": (_are_required, "an object of lists of different strings"),
-    "multipleOf": (_is_positive, "a number above 0"),
+    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
     "required": (_are_names, "a list of different strings"),
     "type": (_are_types, "a type of JSON, or a list of different ones"),
 }
 _OLD_FORMS: Mapping[str, _Form] = {
-    "exclusiveMaximum": (lambda value: _is_flag(value) or _is_number(value), "a number, true or false"),
-    "exclusiveMinimum": (lambda value: _is_flag(value) or _is_number(value), "a number, true or false"),
+    "exclusiveMaximum": (lambda value: isinstance(value, int | float), "a number, true or false"),
+    "exclusiveMinimum": (lambda value: isinstance(value, int | float), "a number, true or false"),
     "items": (lambda value: isinstance(value, dict | bool | list), "a schema or a list of schemas"),
 }
 # fmt: on
