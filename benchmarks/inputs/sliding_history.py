@@ -70,8 +70,8 @@ class SlidingPlayer(Player):
 def _newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
     exchanges: list[Exchange] = []
     for exchange in reversed(history):
-        if exchange.tokens > room:
+        if exchange.tokens() > room:
             break
-        room -= exchange.tokens
+        room -= exchange.tokens()
         exchanges.append(exchange)
     return exchanges[::-1]

@@ -91,7 +91,7 @@ class AgentLoop:
         self._work.sources.add(context.recalled.cited)
         self._work.sources.add(earlier)
         if is_noted:
-            self._context.inspection.begin_agent(AgentContext(self._agent, self._work.task_id, context))
+            self._context.inspection.contexts.append(AgentContext(self._agent, self._work.task_id, context))
         await self._prompt.begin(context)
         if self._screening is not None and not is_question_judged:
             self._screening.begin()
@@ -111,7 +111,10 @@ class AgentLoop:
             if is_last and self._unused_id is None:
                 # At the end: the model's thinking and its prompt cache are bound to the prompts before it.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
-            await self._shortening.ask(partial(self._ask_model, is_last=is_last), is_shown=self._has_shown)
+            await self._shortening.ask(
+                partial(self._ask_model, is_last=is_last),
+                is_shown=lambda: self._answer is not None and bool(self._answer.events.model_text),
+            )
             answer = self._answer
             assert answer is not None  # noqa: S101 - the model has been asked
             if self._unused_id is not None:
@@ -127,10 +130,6 @@ class AgentLoop:
                 return
             if work.ends_conversation and work.has_answered:
                 return  # it has said goodbye
-
-    def _has_shown(self) -> bool:
-        """Return whether the user has seen a text of the model's last answer."""
-        return self._answer is not None and bool(self._answer.events.model_text)
 
     async def _ask_model(self, *, is_last: bool) -> None:
         """Ask the model once. Raises ``ContextTooLong`` and the other failures of the model."""

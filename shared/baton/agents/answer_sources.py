@@ -125,18 +125,14 @@ def select_consulted_sources(
     cited = select_cited_sources(answer, documents)
     rests_on_all = not cited and not has_found_nothing(answer, documents)
     consulted = [_as_consulted(document) for document in documents if rests_on_all or document.get(CONSULTED)]
-    return (make_agent_source(agent), *cited, *consulted, *files)
+    asked_agent = {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
+    return (asked_agent, *cited, *consulted, *files)
 
 
 def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord) -> tuple[Source, ...]:
     """Return the sources of a recorded call; ``agent`` is the one that it has asked, None if it has used a tool."""
     consulted = select_consulted_sources(agent, call.output or "") if agent is not None else ()
     return (*consulted, *call.sources, *call.files)
-
-
-def make_agent_source(agent: AgentDefinition) -> dict[str, Any]:
-    """Return an agent as a source of an answer."""
-    return {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
 def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:

@@ -77,10 +77,12 @@ class Approvals:
 
         The scope has no permissions: those of the interrupted run are stored with the interrupts.
         """
+        may_approve = scope.has(Permission.TOOL_APPROVE)
+        reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL}) if may_approve else scope
         try:
-            thread = await self._store.get_thread(_reader(scope), thread_id)
+            thread = await self._store.get_thread(reader, thread_id)
             has_results = any(is_client_call(answer.interrupt_id) for answer in answers)
-            if thread.user_id != scope.user_id and (has_results or not scope.has(Permission.TOOL_APPROVE)):
+            if thread.user_id != scope.user_id and (has_results or not may_approve):
                 raise ThreadUnavailable
         except ThreadUnavailable as refusal:
             detail = {"interruptIds": [answer.interrupt_id for answer in answers]}
@@ -98,13 +100,6 @@ class Approvals:
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
         # Sealed: it is of no use to a run of another user's.
         return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
-
-
-def _reader(scope: Scope) -> Scope:
-    """Add the permission to read the thread for holders of ``tool:approve``."""
-    if not scope.has(Permission.TOOL_APPROVE):
-        return scope
-    return replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
 
 
 def make_interrupts(
@@ -158,32 +153,18 @@ def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]
     """Return the outcomes of calls that were refused or that the user's application carried out, by call id."""
     outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:
-        outcome = _client_outcome(interrupt) if interrupt.is_client_call else _refusal(interrupt)
-        if outcome is not None:
-            outcomes[interrupt.tool_call_id] = outcome
+        answer, is_client = interrupt.answer, interrupt.is_client_call
+        if answer is None or answer.answered_by is None:
+            outcome = CallOutcome.refused(NO_RESULT if is_client else EXPIRED)
+        elif is_client and answer.status is not DecisionStatus.CANCELLED:
+            outcome = CallOutcome.failed(answer.result) if answer.is_error else CallOutcome(answer.result)
+        elif not is_client and answer.approves:
+            continue
+        else:
+            comment = f"{COMMENT}{answer.comment}" if answer.comment else ""
+            outcome = CallOutcome.refused((NOT_DONE if is_client else REFUSED) + comment)
+        outcomes[interrupt.tool_call_id] = outcome
     return outcomes
-
-
-def _refusal(interrupt: Interrupt) -> CallOutcome | None:
-    answer = interrupt.answer
-    if answer is None or answer.answered_by is None:
-        return CallOutcome.refused(EXPIRED)
-    if answer.approves:
-        return None
-    return CallOutcome.refused(REFUSED + _comment(answer))
-
-
-def _client_outcome(interrupt: Interrupt) -> CallOutcome:
-    answer = interrupt.answer
-    if answer is None or answer.answered_by is None:
-        return CallOutcome.refused(NO_RESULT)
-    if answer.status is DecisionStatus.CANCELLED:
-        return CallOutcome.refused(NOT_DONE + _comment(answer))
-    return CallOutcome.failed(answer.result) if answer.is_error else CallOutcome(answer.result)
-
-
-def _comment(answer: InterruptDecision) -> str:
-    return f"{COMMENT}{answer.comment}" if answer.comment else ""
 
 
 async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:

@@ -73,7 +73,11 @@ class AgentMemory:
             recalled = number_knowledge(select(findings, agent.memory, self.counter, zone=zone), numbers)
             return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
         assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
-        return self._add_question(history, self._add_recalled(assembly, agent, findings, history, zone, numbers))
+        prompt = self._add_recalled(assembly, agent, findings, history, zone, numbers)
+        if history.asked is None:
+            return prompt
+        tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)
+        return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
         """Return the findings. An agent that took over since the search has its own knowledge."""
@@ -117,10 +121,3 @@ class AgentMemory:
             room = total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
             recalled = choose(assembly.windowed(room))
         return assembly.prompt(number_knowledge(recalled, numbers), room=room)
-
-    def _add_question(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
-        """Return the prompt with the text that asks the agent in place of a user's message, if there is none."""
-        if history.asked is None:
-            return prompt
-        tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)
-        return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)

@@ -88,10 +88,10 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) 
     history = split_exchanges(conversation(runs))
     kept = kept_of(history, room)
     assert kept == history[len(history) - len(kept) :]
-    assert sum(exchange.tokens for exchange in kept) <= room
+    assert sum(exchange.tokens() for exchange in kept) <= room
     if 0 < len(kept) < len(history):
         oldest_lost = history[len(history) - len(kept) - 1]
-        assert oldest_lost.tokens + sum(exchange.tokens for exchange in kept) > KEPT_SHARE * room
+        assert oldest_lost.tokens() + sum(exchange.tokens() for exchange in kept) > KEPT_SHARE * room
     elif history and not kept:
         assert history[-1].tokens > room
 

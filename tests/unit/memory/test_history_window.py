@@ -237,7 +237,7 @@ def test_a_stride_without_a_summary_keeps_the_old_one() -> None:
 def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
     messages = [message for index in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * index)]
     stored = split_exchanges(messages)
-    room = sum(exchange.tokens for exchange in stored) - 1
+    room = sum(exchange.tokens() for exchange in stored) - 1
     moved = slide(stored, HistoryWindow(AGENT), WindowRules(room, whole_results=2))
     assert moved.window.first_ordinal == 0
     assert moved.window.masked_below == messages[4 * 4 + 2].ordinal, "the newest two results stay whole"

@@ -91,12 +91,9 @@ class HookedCalls:
         if not is_shown(call.name):
             return await _observe_handoff(hooks, await make(None))
         if not admitted.is_judged and hooks.has(HookPoint.BEFORE_TOOL):
-            try:
-                arguments = await _judge_arguments(hooks, call, admitted)
-            except HookRefusal as refusal:
-                return CallOutcome.refused(f"Error: {refusal.sentence}")
-            except BadCall as bad:
-                return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
+            arguments = await _judge_arguments(hooks, call, admitted)
+            if isinstance(arguments, CallOutcome):
+                return arguments
             if arguments != admitted.arguments:
                 return CallOutcome.refused(NOT_CHANGED.format(_AGREED_TO))
         if not hooks.has(HookPoint.AFTER_TOOL):
@@ -113,12 +110,10 @@ class HookedCalls:
             admitted = await self._admit(call)
             if isinstance(admitted, Admitted):
                 arguments = await _judge_arguments(hooks, call, admitted)
+                if isinstance(arguments, CallOutcome):
+                    return self._settle(call, arguments)
                 self._judged[call.id] = Admitted(admitted.offer, arguments, is_judged=True)
                 return call if arguments == admitted.arguments else _with_arguments(call, arguments)
-        except HookRefusal as refusal:
-            return self._settle(call, CallOutcome.refused(f"Error: {refusal.sentence}"))
-        except BadCall as bad:
-            return self._settle(call, CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}")))
         except (LeaseLost, StoreUnavailable, Unauthorized) as error:
             self.fatal = error
             return self._settle(call, CallOutcome.failed(STOPPED))
@@ -161,13 +156,18 @@ async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
     return outcome
 
 
-async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any]:
-    """Return the arguments as hooks leave them. Raises ``HookRefusal``, and ``BadCall`` if they do not fit any more."""
+async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any] | CallOutcome:
+    """Return the arguments as hooks leave them, or the refusal of a call that they refuse or that is invalid then."""
     about = {"name": call.name, "arguments": admitted.arguments}
-    judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, about, "arguments")
-    if judged == admitted.arguments:
-        return admitted.arguments
-    return admitted.offer.arguments(_with_arguments(call, judged))
+    try:
+        judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, about, "arguments")
+        if judged == admitted.arguments:
+            return admitted.arguments
+        return admitted.offer.arguments(_with_arguments(call, judged))
+    except HookRefusal as refusal:
+        return CallOutcome.refused(f"Error: {refusal.sentence}")
+    except BadCall as bad:
+        return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
 
 
 def _with_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:

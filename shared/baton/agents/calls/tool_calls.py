@@ -218,22 +218,20 @@ class ToolCalls:
                 return
         else:
             self._context.writes.add(self._record(call, outcome, began))
-        self._show_progress(call, outcome)
-        if is_shown(call.name):
-            self._context.emit(tool_result(call, result_id, self._write_client_output(call, outcome), outcome.end))
-
-    def _show_progress(self, call: ToolCall, outcome: CallOutcome) -> None:
-        offer = self._tools.offers.get(call.name)
         if self._research is not None and offer is not None and offer.agent is not None:
             failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
+        if is_shown(call.name):
+            output = self.result_for_model(call)
+            if call.name.startswith(ASK) and outcome.task_id is not None:
+                output = json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
+            self._context.emit(tool_result(call, result_id, output, outcome.end))
 
     async def _execute(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
         admitted = self._hooked.take(call) or await self._admit(call)
         if isinstance(admitted, CallOutcome):
             return admitted
-        make = partial(self._use, call, admitted, is_approved=is_approved)
-        return await self._hooked.carry_out(call, admitted, make)
+        return await self._hooked.carry_out(call, admitted, partial(self._use, call, admitted, is_approved=is_approved))
 
     async def _admit(self, call: ToolCall) -> CallOutcome | Admitted:
         """Return whether a call may be made, or the outcome that it has without that."""
@@ -357,11 +355,6 @@ class ToolCalls:
         if len(output) <= longest:
             return output or "(no output)"
         return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
-
-    def _write_client_output(self, call: ToolCall, outcome: CallOutcome) -> str:
-        if call.name.startswith(ASK) and outcome.task_id is not None:
-            return json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
-        return self.result_for_model(call)
 
     async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
         services, parsed = self._context.services, call.parsed()

@@ -72,8 +72,9 @@ def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoi
     for name in dropped:
         agents = [agent for agent, choice in choices.items() if _sets(choice, name)]
         if agents:
+            owners = f"the agent{'s' if len(agents) > 1 else ''} {', '.join(agents)}"
             problems.append(
-                f"Remove `{name}` from the model of {_join(agents)}: this model does not take it, so it is not sent."
+                f"Remove `{name}` from the model of {owners}: this model does not take it, so it is not sent."
             )
     return problems
 
@@ -90,7 +91,3 @@ def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
 
 def _sets(choice: ModelChoice, name: str) -> bool:
     return name in choice.extra or (name in ModelChoice.model_fields and getattr(choice, name) not in (None, {}, ()))
-
-
-def _join(agents: list[str]) -> str:
-    return f"the agent {agents[0]}" if len(agents) == 1 else f"the agents {', '.join(agents)}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from baton.agents.checks.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.checks.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.model_providers import (
     Ability,
     AbilityCheck,
@@ -76,12 +75,6 @@ def list_configured_models(
     return models
 
 
-def find_choices(model: ConfiguredModel, agents: Sequence[AgentDefinition]) -> dict[str, ModelChoice]:
-    """Return the settings with which agents ask a model, by the agents' ids."""
-    asking = {*model.agents, *model.fallback_of}
-    return {agent.id: agent.model for agent in agents if agent.id in asking}
-
-
 UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
 BUSY = "Another check of a model is running. Please try again in a minute."
 
@@ -133,7 +126,8 @@ class ModelChecks:
             self._is_running = False
 
     async def _chat(self, model: ConfiguredModel) -> ModelReport:
-        choices = find_choices(model, self.shipped_agents.all())
+        asking = {*model.agents, *model.fallback_of}
+        choices = {agent.id: agent.model for agent in self.shipped_agents.all() if agent.id in asking}
         probes = ModelProbes(self.model, seconds=self.seconds)
         checks = await probes.check(model.name, tuple(choices.values()))
         learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}

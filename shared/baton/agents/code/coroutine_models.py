@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from ag_ui.core import BaseEvent
-
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_work import AgentWork
 from baton.agents.attempt_context import Attempt
+from baton.agents.call_outcome import AgentResult
 from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.tools.tool_set import ToolSet
 from baton.agents.transcript import Transcript
@@ -61,17 +60,16 @@ class CoroutineModels:
             key=f"\0{self._work.caller}\0{step.place}",
         )
         agent = self._agent.for_unseen_answer(schema)
-        context = replace(self._context, emit=_show_nobody)
+        context = replace(self._context, emit=lambda _: None)  # the user does not see the answer
         prompt = await self._assemble(None if history else instruction)
         if history:
             prompt = self._instructed(prompt, instruction)
-        loop = await self._run_loop(step, context, agent, unseen, prompt, notes_history=history)
-        message = _last_said(unseen)
-        if message is None or not loop.result.has_answered:
-            raise ModelUnavailable("The model gave an empty answer. Please try again.")
+        result, message = await self._run_loop(context, agent, unseen, prompt, notes_history=history)
         if schema is None and message.is_cut:
             raise AnswerInvalid("The model's answer was cut at its length limit. Please ask for less.")
-        return self._done(step, message, loop)
+        if message.refused_by is not None:
+            raise HookRefusal(message.text, message.refused_by)
+        return self._done(step, message, result)
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         """Return the step with the text that the user has seen. Raises as ``ask`` does."""
@@ -79,13 +77,10 @@ class CoroutineModels:
         if instruction is not None:
             prompt = self._instructed(prompt, instruction)
         agent = self._agent.for_seen_answer()
-        loop = await self._run_loop(step, self._context, agent, self._transcript, prompt, notes_history=True)
-        message = _last_said(self._transcript)
-        if message is None or not loop.result.has_answered:
-            raise ModelUnavailable("The model gave an empty answer. Please try again.")
+        result, message = await self._run_loop(self._context, agent, self._transcript, prompt, notes_history=True)
         if message.refused_by is not None:
             raise RefusedInSight(message.text, message.refused_by)
-        return self._done(step, message, loop)
+        return self._done(step, message, result)
 
     def count(self, step: RunStep, *, is_paid: bool) -> None:
         """Take what a recorded call has used of the limits. ``is_paid``: its tokens count for this run."""
@@ -98,15 +93,14 @@ class CoroutineModels:
 
     async def _run_loop(
         self,
-        step: RunStep,
         context: Attempt,
         agent: AgentDefinition,
         transcript: Transcript,
         prompt: AssembledContext,
         *,
         notes_history: bool,
-    ) -> AgentLoop:
-        """Ask the model once, and once more to correct an answer that does not fit its schema."""
+    ) -> tuple[AgentResult, StoredMessage]:
+        """Ask the model once, and once more to correct an answer that does not fit its schema. Return its answer."""
         if not self._work.budget.allows_model_call:
             raise RunLimitReached(
                 f"{self._agent.name} has asked its model as often as one answer may: see limits.model_calls and "
@@ -125,7 +119,10 @@ class CoroutineModels:
             self._work.budget.count_model_call(result.usage)
             if notes_history:
                 self._work.history, self._work.followed = result.history, result.followed
-        return loop
+        last = transcript.messages[-1] if transcript.messages else None
+        if last is None or last.role is not Role.ASSISTANT or not last.text or not result.has_answered:
+            raise ModelUnavailable("The model gave an empty answer. Please try again.")
+        return result, last
 
     def _instructed(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
         """Return the prompt with an instruction behind the conversation, where it changes nothing that is cached."""
@@ -133,23 +130,12 @@ class CoroutineModels:
         tokens = prompt.tokens + prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
 
-    def _done(self, step: RunStep, message: StoredMessage, loop: AgentLoop) -> RunStep:
-        if message.refused_by is not None:
-            raise HookRefusal(message.text, message.refused_by)
+    def _done(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
         return replace(
             step,
             ended_at=self._context.services.clock.now(),
             value=message.text,
-            usage=loop.result.usage,
-            model=loop.result.model or OTHER_MODELS,
+            usage=result.usage,
+            model=result.model or OTHER_MODELS,
             sources=join_consulted(message.sources, message.consulted),
         )
-
-
-def _last_said(transcript: Transcript) -> StoredMessage | None:
-    last = transcript.messages[-1] if transcript.messages else None
-    return last if last is not None and last.role is Role.ASSISTANT and last.text else None
-
-
-def _show_nobody(event: BaseEvent) -> None:
-    """Drop an event: the user does not see the answer."""

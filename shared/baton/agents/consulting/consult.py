@@ -90,14 +90,10 @@ class Consultations:
         self._depth = depth
         self._context = context
         self._content = content
-        self._usage = Usage()
+        self.usage = Usage()
+        """Tokens that the agents of this deployment have used so far."""
         self._continued: set[str] = set()
         """Open tasks of remote agents that this run has continued."""
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens that the agents of this deployment have used so far."""
-        return self._usage
 
     async def ask(self, question: AgentQuestion, emit: EmitEvent) -> CallOutcome:
         """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
@@ -196,7 +192,7 @@ class Consultations:
             await loop.answer()
         finally:
             work.usage, work.question = agent_work.usage + asked_below.usage, screened.text
-            self._usage += work.usage
+            self.usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
                 for message in transcript.messages

@@ -136,7 +136,7 @@ class Hooks:
         """Raise ``HookRefusal`` unless the input guardrails leave the text of a question's file as it is."""
         about = {"text": text, "origin": Origin.FILE.value}
         if await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text") != text:
-            raise HookRefusal(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+            raise HookRefusal(sentence(self._agent, "refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
         """Return another text of the prompt as the input guardrails leave it; None if they refuse it.
@@ -198,7 +198,7 @@ class Hooks:
                 # Users can stop a run, and take up its time. That must not let a text pass.
                 is_hurried = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
                 passes = check.on_failure is OnFailure.OPEN and not is_hurried
-                verdict = None if passes else Refuse(self._sentence("unchecked"))
+                verdict = None if passes else Refuse(sentence(self._agent, "unchecked"))
             if verdict is not None or failure is not None:
                 taken = to_millis(clock.now()) - to_millis(began)
                 kind = "allow" if verdict is None else type(verdict).__name__.lower()
@@ -208,11 +208,8 @@ class Hooks:
             if isinstance(verdict, Refuse):
                 count(Metric.GUARDRAIL_REFUSALS)
                 logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
-                raise HookRefusal(verdict.sentence or self._sentence("refused"), check.name)
+                raise HookRefusal(verdict.sentence or sentence(self._agent, "refused"), check.name)
             yield verdict
-
-    def _sentence(self, name: str) -> str:
-        return sentence(self._agent, name)
 
     def _seconds(self, check: _Check) -> float:
         remaining = self._context.deadline - asyncio.get_running_loop().time()

@@ -25,7 +25,7 @@ from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.verdict import Origin
 from baton.domain.errors import NotFound
 from baton.domain.text import slices
-from baton.domain.threads.client_offer import ClientOffer, ClientTool
+from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.content import part_name
 from baton.domain.threads.message import Content, Role, text_of, with_text
 from baton.memory.prompt.context import AssembledContext
@@ -74,7 +74,10 @@ async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOf
     """Return the application's offer with the tools whose names, descriptions and schemas all guardrails allow."""
     if client is None or not client.tools or not agent.client_tools or not judges_questions(agent):
         return client
-    hooks, texts = Hooks(context, agent), [_describe(tool) for tool in client.tools]
+    hooks = Hooks(context, agent)
+    texts = [
+        f"{tool.name}: {tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}" for tool in client.tools
+    ]
     whole = "\n".join(texts)
     if await hooks.judge_other(whole, Origin.PAGE) == whole:
         return client
@@ -162,10 +165,6 @@ def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
             recalled, procedure=change_block(recalled.procedure), episodes=change_block(recalled.episodes)
         ),
     )
-
-
-def _describe(tool: ClientTool) -> str:
-    return f"{tool.name}: {tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}"
 
 
 async def _file_texts(context: Attempt, content: Content) -> AsyncIterator[str]:

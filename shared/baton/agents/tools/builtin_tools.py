@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from baton.agents.attempt_context import EmitEvent
@@ -81,14 +81,12 @@ class BuiltinTools:
     """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if it cannot be saved."""
     _decided: str | None = None
     """The name of the agent that is active after this answer."""
-    _one_by_one: asyncio.Lock | None = None
+    _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def use(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: EmitEvent, *, waits: bool
     ) -> CallOutcome:
         """Execute a call of ``agent``; its arguments fit the tool. ``waits``: another call waits for an approval."""
-        if self._one_by_one is None:
-            self._one_by_one = asyncio.Lock()
         async with self._one_by_one:
             if name == END:
                 return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)

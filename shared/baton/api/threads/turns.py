@@ -63,7 +63,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     await app.ports.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
     if record is None:
-        reason = ABSENT[app.memory.inspector.mode]
+        reason = ABSENT[app.memory.inspector.policy.mode]
         raise errors.NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [feedback for feedback in rated if feedback.run_id == record["runId"]]

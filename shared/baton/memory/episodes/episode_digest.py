@@ -125,11 +125,13 @@ class Digester:
         return (whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
 
     async def _facts(self, episode_id: str, candidates: Sequence[_Found]) -> tuple[Fact, ...]:
+        """Return at most ``MAX_FACTS``, spread over the whole episode."""
         facts: dict[str, Fact] = {}
-        for candidate in _choose(candidates):
+        for index in range(number := min(len(candidates), MAX_FACTS)):
+            candidate = candidates[index * len(candidates) // number]
             text = (await self._redact(candidate.text))[:MAX_FACT].strip()
             facts.setdefault(fold(text), Fact(fact_id(episode_id, text), text, candidate.on, candidate.ids))
-        return tuple(facts.values())[:MAX_FACTS]
+        return tuple(facts.values())
 
     async def _redact(self, text: str) -> str:
         return await Redactor(self.detector).redact(text) or text
@@ -200,10 +202,3 @@ def _day(value: object, source: EpisodeMessage) -> date:
         return date.fromisoformat(value) if isinstance(value, str) else source.day
     except ValueError:
         return source.day
-
-
-def _choose(candidates: Sequence[_Found]) -> Sequence[_Found]:
-    """Return at most ``MAX_FACTS``, spread over the whole episode."""
-    if len(candidates) <= MAX_FACTS:
-        return candidates
-    return [candidates[index * len(candidates) // MAX_FACTS] for index in range(MAX_FACTS)]

@@ -49,7 +49,9 @@ def episode_documents(
     """
     documents = [_message(episode, messages, index) for index in range(len(messages))]
     if summary:
-        documents.append(_summary(episode, summary))
+        view, fields = _add_date(episode.began_on, summary[:MAX_INDEXED]), _day(episode.time_zone, episode.began_on)
+        at = episode.started_at
+        documents.append(_document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=at, fields=fields))
     return documents + [_fact(episode, fact) for fact in facts]
 
 
@@ -85,7 +87,10 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
             episode_message.text[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
             for episode_message in near
         ]
-        return _add_date_in_words(message.day, "\n".join(texts))
+        # In words too, because questions name months and weekdays.
+        day = message.day
+        in_words = f"{_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
+        return IndexedText("\n".join([f"{day:%Y-%m-%d} ({in_words}): {texts[0]}", *texts[1:]]))
 
     fields = {
         "message_id": message.id,
@@ -104,12 +109,6 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         agent_id=message.agent_id,
         fields=fields,
     )
-
-
-def _summary(episode: Episode, summary: str) -> IndexDocument:
-    view = _add_date(episode.began_on, summary[:MAX_INDEXED])
-    fields = _day(episode.time_zone, episode.began_on)
-    return _document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=episode.started_at, fields=fields)
 
 
 def _fact(episode: Episode, fact: Fact) -> IndexDocument:
@@ -162,12 +161,6 @@ def _day(time_zone: str | None, day: date) -> dict[str, Any]:
 
 def _add_date(at: date, text: str) -> IndexedText:
     return IndexedText(f"{at:%Y-%m-%d}: {text}")
-
-
-def _add_date_in_words(at: date, text: str) -> IndexedText:
-    """Put the date in front in numbers and in words, because questions name months and weekdays."""
-    in_words = f"{_WEEKDAYS[at.weekday()]}, {at.day} {_MONTHS[at.month - 1]} {at.year}"
-    return IndexedText(f"{at:%Y-%m-%d} ({in_words}): {text}")
 
 
 BATCH = 20

@@ -85,9 +85,9 @@ class EpisodeMessages:
         redacted = await self.episodes.redactions(
             scope, thread.id, first_ordinal=page.messages[0].ordinal if page.messages else top, end_ordinal=top
         )
-        next_before = (
-            page.next_before if page.next_before is not None and page.next_before > ref.first_ordinal else None
-        )
+        next_before = page.next_before
+        if next_before is not None and next_before <= ref.first_ordinal:
+            next_before = None
         return [_episode_message(message, redacted.get(message.ordinal)) for message in messages], next_before
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.domain.documents.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
 from baton.domain.json_values import closed_object
-from baton.domain.memory.episode import Episode, EpisodePart, Fact
+from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
 from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, episode_documents
@@ -69,25 +69,21 @@ class FactChanges:
         ``ModelError`` and ``JunkAnswer``.
         """
         others = await self._similar(scope, episode) if episode.facts else []
-        facts, changed = list(episode.facts), dict[str, Episode]()
+        facts, changed = list(episode.facts), dict[str, EpisodeRef]()
         for fact, other, relation in await self._related(episode.facts, others):
             if relation == SAME:
                 facts = [other for other in facts if other.id != fact.id]
-            elif _replaces(episode, fact, other):
+            elif (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at):
+                ref = other.episode.ref
                 await self.episodes.supersede(
-                    scope,
-                    other.episode.ref.thread_id,
-                    other.episode.ref.number,
-                    other.fact.id,
-                    by=fact.id,
-                    at=_since(fact),
+                    scope, ref.thread_id, ref.number, other.fact.id, by=fact.id, at=_since(fact)
                 )
-                changed[other.episode.ref.id] = other.episode
+                changed[ref.id] = ref
             else:
                 old = replace(fact, superseded_at=_since(other.fact), superseded_by=other.fact.id)
                 facts = [old if other.id == fact.id else other for other in facts]
-        for changed_episode in changed.values():
-            now = await self.episodes.get(scope, changed_episode.ref.thread_id, changed_episode.ref.number)
+        for ref in changed.values():
+            now = await self.episodes.get(scope, ref.thread_id, ref.number)
             if now is not None and EpisodePart.INDEX in now.parts:
                 await self.index.put_facts(scope, now)
         return await self.episodes.keep_facts(scope, episode.ref, facts)
@@ -108,10 +104,8 @@ class FactChanges:
             )
             result = await self.search.search(scope, IndexName.EPISODES, query)
             for candidates in result.candidates.values():
-                foreign = [
-                    result.documents[candidate.id] for candidate in candidates if candidate.id in result.documents
-                ]
-                foreign = [document for document in foreign if document.source_id != episode.ref.id]
+                matches = [result.documents[match.id] for match in candidates if match.id in result.documents]
+                foreign = [document for document in matches if document.source_id != episode.ref.id]
                 documents.update((document.id, document) for document in foreign[:SIMILAR])
         return await self._facts_of(scope, list(documents.values())[:MAX_COMPARED])
 
@@ -153,11 +147,6 @@ class FactChanges:
 
 def _to_json(number: int, fact: Fact) -> dict[str, Any]:
     return {"n": number, "date": fact.on.isoformat(), "text": fact.text}
-
-
-def _replaces(episode: Episode, fact: Fact, other: _Other) -> bool:
-    """Return whether a fact of the episode is later than the other one."""
-    return (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at)
 
 
 def _since(fact: Fact) -> datetime:

@@ -16,7 +16,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.memory.episodes.episode_index import SUMMARY
-from baton.memory.prompt.context import SUMMARISED, AssembledContext, system_prompt
+from baton.memory.prompt.context import SUMMARISED, AssembledContext
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
@@ -97,10 +97,6 @@ class Inspection:
         if len(self.judgements) < MAX_CALLS:
             self.judgements.append(judgement)
 
-    def begin_agent(self, context: AgentContext) -> None:
-        """Note the prompt of an agent."""
-        self.contexts.append(context)
-
     def replace_question(self, old: Prompt, new: Prompt) -> None:
         """Put a question as a guardrail has left it in place of the one that was asked, also in earlier prompts."""
 
@@ -122,11 +118,6 @@ class Inspection:
             if context.context.thread_id == thread_id:
                 for exchange in (*context.context.pruned, *context.context.included):
                     yield from exchange.messages
-
-    @property
-    def system_prompts(self) -> set[str]:
-        """The system prompts of the agents."""
-        return {system_prompt(context.agent) for context in self.contexts}
 
     def begin_call(self, call: ModelCall) -> ModelCall:
         """Note a call, and return it for its usage."""

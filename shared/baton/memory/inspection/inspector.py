@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from pydantic_core import to_json
 
 from baton.concurrency.tasks import LARGE, off_loop
-from baton.domain.memory.context_item import InspectionPolicy, InspectorMode
+from baton.domain.memory.context_item import InspectionPolicy
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback
@@ -22,6 +22,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.times import iso
 from baton.memory.inspection.compact_record import compact, expand, referred_ordinals
 from baton.memory.inspection.inspection import Inspection, context_record
+from baton.memory.prompt.context import system_prompt
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.tenants.privacy import PiiDetector
@@ -91,7 +92,7 @@ class Inspector:
         if text_size(record) > MAX_RECORD_BYTES:
             record = json.loads(limit_size(record))
         stored_messages = (*inspection.messages_of(thread_id), *messages)
-        return compact(record, stored_messages, inspection.system_prompts)
+        return compact(record, stored_messages, {system_prompt(context.agent) for context in inspection.contexts})
 
     async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
         """Return a whole record, redacted and cut to its greatest size."""
@@ -131,11 +132,6 @@ class Inspector:
                 }
             )
         return {**record, "feedback": entries}
-
-    @property
-    def mode(self) -> InspectorMode:
-        """The mode, which decides which turns are recorded."""
-        return self.policy.mode
 
 
 async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:

@@ -112,9 +112,7 @@ class ProcedureAdministration:
                 raise UnknownProcedure
             procedure = _for_reader(scope, approved)
             return ProcedureVersions(procedure, [procedure], None)
-        stored_version = await self.store.get(scope, agent_id, procedure_id, version=version)
-        if stored_version is None:
-            raise UnknownProcedure
+        stored_version = await self._get(scope, agent_id, procedure_id, version)
         versions = await self.store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
         more = versions[limit - 1].version if len(versions) > limit else None
         return ProcedureVersions(stored_version, versions[:limit], more)
@@ -138,9 +136,7 @@ class ProcedureAdministration:
         ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
-        procedure = await self.store.get(scope, agent_id, procedure_id)
-        if procedure is None:
-            raise UnknownProcedure
+        procedure = await self._get(scope, agent_id, procedure_id)
         if draft.slug != procedure.slug:
             raise InvalidRequest(
                 f"name: it must keep the id {procedure.id}; create another procedure for another name."
@@ -172,7 +168,8 @@ class ProcedureAdministration:
         version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id, action)
         replaced = None
         if action is ProcedureAction.APPROVE:
-            await self._check_room(scope, agent_id, procedure_id)
+            newest = await self._get(scope, agent_id, procedure_id)
+            await check_room(self.store, scope, agent_id, procedure_id, newest.scope)
             replaced = await self.store.get_approved(scope, agent_id, procedure_id)
         decision = ProcedureDecision(action, scope.user_id, self.clock.now(), reason)
         try:
@@ -199,9 +196,7 @@ class ProcedureAdministration:
 
         Raises ``InvalidRequest`` if it is to be approved and others are pending too: one of them may have come since.
         """
-        newest = await self.store.get(scope, agent_id, procedure_id)
-        if newest is None:
-            raise UnknownProcedure
+        newest = await self._get(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE and newest.version > 1:
             before = await self.store.get(scope, agent_id, procedure_id, version=newest.version - 1)
             if before is not None and before.status is ProcedureStatus.PENDING:
@@ -228,11 +223,12 @@ class ProcedureAdministration:
     def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
         return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
 
-    async def _check_room(self, scope: Scope, agent_id: str, procedure_id: str) -> None:
-        procedure = await self.store.get(scope, agent_id, procedure_id)
+    async def _get(self, scope: Scope, agent_id: str, procedure_id: str, version: int | None = None) -> Procedure:
+        """Return a version, or the newest. Raises ``UnknownProcedure``."""
+        procedure = await self.store.get(scope, agent_id, procedure_id, version=version)
         if procedure is None:
             raise UnknownProcedure
-        await check_room(self.store, scope, agent_id, procedure_id, procedure.scope)
+        return procedure
 
     async def _record(
         self,

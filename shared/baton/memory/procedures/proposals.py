@@ -61,12 +61,11 @@ class Proposals:
         with it. Likeness begins at ``floor``.
         """
         procedures = await self._all(scope, agent_id)
-        for likeness in await most_alike(draft, procedures, self.embedder):
-            other = likeness.procedure
-            if likeness.score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
+        for score, other in await most_alike(draft, procedures, self.embedder):
+            if score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
                 continue
             refusal = _refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
-            return Proposal(_named(draft, other.draft.name), other.scope, other.id, refusal)
+            return Proposal(replace(draft, name=other.draft.name), other.scope, other.id, refusal)
         return Proposal(draft)
 
     async def store(self, scope: Scope, capture: Capture, source: ProcedureSource) -> Procedure:
@@ -99,33 +98,20 @@ class Proposals:
 
 def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
     """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
-    if any(is_same(_named(draft, version.draft.name), version.draft) for version in versions):
+    if any(is_same(replace(draft, name=version.draft.name), version.draft) for version in versions):
         return "there is the same procedure already"
-    if other.status is ProcedureStatus.REJECTED or _newest(versions).status is ProcedureStatus.REJECTED:
+    newest = max(versions, key=lambda version: version.version)
+    if ProcedureStatus.REJECTED in (other.status, newest.status):
         return "a procedure like it was rejected"
     if any(version.status is ProcedureStatus.PENDING for version in versions):
         return "a procedure like it waits for approval"
     return None
 
 
-def _newest(versions: Sequence[Procedure]) -> Procedure:
-    return max(versions, key=lambda version: version.version)
-
-
-def _named(draft: ProcedureDraft, name: str) -> ProcedureDraft:
-    return replace(draft, name=name)
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """A procedure and how alike a draft is, from 0 to 1."""
-
-    procedure: Procedure
-    score: float
-
-
-async def most_alike(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[Likeness]:
-    """Return the procedures that a draft is like, the most alike first.
+async def most_alike(
+    draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder
+) -> list[tuple[float, Procedure]]:
+    """Return the procedures that a draft is like, the most alike first, each after its likeness from 0 to 1.
 
     Alike are texts of the same meaning, and procedures whose triggers match the draft's: both would answer the same
     messages. Where embedding is switched off, words count instead of meaning. Raises ``EmbedderUnavailable``.
@@ -138,12 +124,10 @@ async def most_alike(draft: ProcedureDraft, procedures: Sequence[Procedure], emb
     meanings = await _meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
     scores = meanings or [_overlap(words, _words(procedure.draft)) for procedure in nearest]
     likenesses = [
-        Likeness(procedure, max(score, _triggered(draft, procedure.draft)))
+        (max(score, _triggered(draft, procedure.draft)), procedure)
         for procedure, score in zip(nearest, scores, strict=True)
     ]
-    return sorted(
-        likenesses, key=lambda likeness: (-likeness.score, likeness.procedure.slug, -likeness.procedure.version)
-    )
+    return sorted(likenesses, key=lambda likeness: (-likeness[0], likeness[1].slug, -likeness[1].version))
 
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:

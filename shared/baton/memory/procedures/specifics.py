@@ -8,7 +8,8 @@ personal data that the detector finds, and whatever looks like an id, a key or a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from baton.domain.text import normal_form
@@ -145,25 +146,15 @@ class Specifics:
             chosen = sorted(self._literals, key=lambda literal: (-len(literal), literal))
             either = "|".join(r"\s+".join(map(re.escape, literal.split())) for literal in chosen)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
-        pieces = []
-        end = 0
         # Text in braces is a placeholder already, and an argument may be called like a value.
-        for match in _PLACEHOLDER.finditer(text):
-            pieces += [self._pattern.sub(self._name_placeholder, text[end : match.start()]), match[0]]
-            end = match.end()
-        return "".join((*pieces, self._pattern.sub(self._name_placeholder, text[end:])))
+        return _change_around_placeholders(text, partial(self._pattern.sub, self._name_placeholder))
 
     def _name_placeholder(self, match: re.Match[str]) -> str:
         name = self._literals.get(_plain(match[0]), VALUE)
         return "{" + _placeholder(name) + "}"
 
     def _replace_codes(self, text: str) -> str:
-        pieces = []
-        end = 0
-        for match in _PLACEHOLDER.finditer(text):
-            pieces += [self._replace_codes_in(text[end : match.start()]), match[0]]
-            end = match.end()
-        return "".join((*pieces, self._replace_codes_in(text[end:])))
+        return _change_around_placeholders(text, self._replace_codes_in)
 
     def _replace_codes_in(self, text: str) -> str:
         text = _URL.sub("{url}", text)
@@ -178,6 +169,15 @@ class Specifics:
         is_code = has_digits > 0 and len(token) >= MIN_LITERAL
         is_key = len(token) >= _LONG and "-" not in token and "/" not in token
         return "{id}" if is_code or is_key else token
+
+
+def _change_around_placeholders(text: str, change: Callable[[str], str]) -> str:
+    """Return a text with everything changed but its placeholders."""
+    pieces, end = [], 0
+    for match in _PLACEHOLDER.finditer(text):
+        pieces += [change(text[end : match.start()]), match[0]]
+        end = match.end()
+    return "".join((*pieces, change(text[end:])))
 
 
 def _literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tuple[str, str]]:

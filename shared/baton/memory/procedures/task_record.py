@@ -73,7 +73,9 @@ class TaskRecords:
         )
         refused = filtered_runs(read)
         messages = [message for message in read if message.run_id not in refused]
-        specifics = Specifics(_schemas(agent), self.detector)
+        # The schemas that the agent's file has of its tools. Those of other servers are not asked for.
+        declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
+        specifics = Specifics({tool.name: tool.parameters or {} for tool in declared}, self.detector)
         arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
         for message in messages:
             for call in message.tool_calls:
@@ -97,12 +99,6 @@ class TaskRecords:
         return TaskRecord(messages, _select_last(entries), tuple(called), specifics)
 
 
-def _schemas(agent: AgentDefinition) -> Mapping[str, Mapping[str, Any]]:
-    """Return the schemas that the agent's file has of its tools. Those of other servers are not asked for."""
-    declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
-    return {tool.name: tool.parameters or {} for tool in declared}
-
-
 async def _entries(
     message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[Mapping[str, Any]]:
@@ -120,12 +116,8 @@ async def _entries(
         text = await specifics.generalise(message.plain_text[:MAX_TEXT])
         yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
     for workflow in completed_workflows((message,)):
-        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _list_collected(workflow.data)}
-
-
-def _list_collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
-    """Return the names of the fields that a workflow has collected, by its states."""
-    return [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(data.items())[:30]]
+        collected = [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(workflow.data.items())[:30]]
+        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": collected}
 
 
 def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

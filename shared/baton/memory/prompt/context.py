@@ -216,8 +216,8 @@ class Assembly:
             tail[:0] = recalled.prompts
         else:
             head += recalled.prompts  # they change with every message, so the history behind them repeats nothing
-        if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not recalled.prompts:
-            prompts = _mark_prefix(prompts)
+        if prompts and (agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not recalled.prompts):
+            prompts[-1] = replace(prompts[-1], ends_prefix=True)  # the next prompts are likely to repeat all up to it
         return AssembledContext(
             prompts=(*head, *prompts, *tail),
             tokens=self._fixed + tokens + windowed.tokens,
@@ -263,13 +263,6 @@ def _stored_summary(history: Sequence[StoredMessage], window: HistoryWindow) -> 
     """Return the summary of a window whose message is in the history."""
     stored_message = next((message for message in history if message.ordinal == window.summary_at), None)
     return stored_message.summaries.get(window.agent_id) if stored_message is not None else None
-
-
-def _mark_prefix(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Return the prompts, the last of which ends a prefix that the next prompts are likely to repeat."""
-    if not prompts:
-        return []
-    return [*prompts[:-1], replace(prompts[-1], ends_prefix=True)]
 
 
 def summary_text(summary: str) -> str:

@@ -51,20 +51,17 @@ class Exchange:
         return (replace(first, content=FILTERED_NOTE), *messages) if messages else ()
 
     @property
-    def tokens(self) -> int:
-        if self.is_left_out:
-            return 0
-        return sum(message.tokens for message in self.messages)
-
-    @property
     def first_ordinal(self) -> int:
         return self.messages[0].ordinal
 
-    def shown_tokens(self, masked_below: int) -> int:
-        """Return the tokens in a prompt that masks the results of tools below an ordinal."""
+    def tokens(self, masked_below: int = 0) -> int:
+        """Return the tokens in a prompt that masks the results of tools below an ordinal, by default of none."""
         if self.is_left_out:
             return 0
-        return sum(_shown_tokens(message, masked_below) for message in self.messages)
+        return sum(
+            min(message.tokens, MASK_TOKENS) if is_masked(message, masked_below) else message.tokens
+            for message in self.messages
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ class WindowedHistory:
             window=window,
             included=newer,
             pruned=(*self.pruned, *exchanges),
-            tokens=_count_shown_tokens(newer, window.masked_below),
+            tokens=_count_tokens(newer, window.masked_below),
         )
 
 
@@ -137,7 +134,7 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
     inside = [exchange for exchange in history if exchange.first_ordinal >= window.first_ordinal]
     pruned = list(history[: len(history) - len(inside)])
     moved = window
-    used = _count_shown_tokens(inside, window.masked_below)
+    used = _count_tokens(inside, window.masked_below)
     is_incomplete = rules.is_cut and bool(inside) and inside[0].first_ordinal > window.first_ordinal
     is_full = used > rules.room or _count_tokens(inside) > RAW_FACTOR * rules.room or is_incomplete
     if is_full or used > DUE_SHARE * rules.room:
@@ -145,10 +142,10 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
         moved = prepared or (_find_forced_window(inside, window, rules) if is_full else window)
         while inside and inside[0].first_ordinal < moved.first_ordinal:
             pruned.append(inside.pop(0))
-        if is_full and _count_shown_tokens(inside, moved.masked_below) > rules.room:
+        if is_full and _count_tokens(inside, moved.masked_below) > rules.room:
             pruned, inside = [*pruned, *inside], []  # the newest exchange alone is too long
     if moved is not window or not inside:
-        used = _count_shown_tokens(inside, moved.masked_below)
+        used = _count_tokens(inside, moved.masked_below)
     if not inside:
         moved = replace(moved, first_ordinal=max(moved.first_ordinal, end))
     elif _is_summarised(inside[0], window, rules):
@@ -163,7 +160,7 @@ def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     """
     window, rules = windowed.window, windowed.rules
     inside = [*windowed.included, current]
-    used = windowed.tokens + current.shown_tokens(window.masked_below)
+    used = windowed.tokens + current.tokens(window.masked_below)
     if used <= DUE_SHARE * rules.room or _find_prepared_window(inside, window, rules) is not None:
         return None
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
@@ -202,8 +199,8 @@ def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> 
     """Return the number of newest exchanges that a stride keeps."""
     count, tokens, raw = 0, 0, 0
     for exchange in reversed(inside):
-        tokens += exchange.shown_tokens(masked_below)
-        raw += exchange.tokens
+        tokens += exchange.tokens(masked_below)
+        raw += exchange.tokens()
         share = KEPT_SHARE if count else 1.0
         if tokens > share * room or raw > share * RAW_FACTOR * room:
             break
@@ -212,7 +209,7 @@ def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> 
 
 
 def _fits(inside: Sequence[Exchange], masked_below: int, room: float, rules: WindowRules) -> bool:
-    return _count_shown_tokens(inside, masked_below) <= room and _count_tokens(inside) <= RAW_FACTOR * rules.room
+    return _count_tokens(inside, masked_below) <= room and _count_tokens(inside) <= RAW_FACTOR * rules.room
 
 
 def _find_mask_limit(inside: Sequence[Exchange], window: HistoryWindow, whole: int | None) -> int:
@@ -231,13 +228,5 @@ def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules
     return rules.summarises and is_own and window.agent_id in exchange.messages[0].summaries
 
 
-def _count_shown_tokens(inside: Sequence[Exchange], masked_below: int) -> int:
-    return sum(exchange.shown_tokens(masked_below) for exchange in inside)
-
-
-def _count_tokens(inside: Sequence[Exchange]) -> int:
-    return sum(exchange.tokens for exchange in inside)
-
-
-def _shown_tokens(message: StoredMessage, masked_below: int) -> int:
-    return min(message.tokens, MASK_TOKENS) if is_masked(message, masked_below) else message.tokens
+def _count_tokens(inside: Sequence[Exchange], masked_below: int = 0) -> int:
+    return sum(exchange.tokens(masked_below) for exchange in inside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from baton.domain.agents.verdict import Origin
-from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.runs.provider_parts import Replay
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage
 from baton.memory.prompt.quoting import quote
@@ -62,7 +62,9 @@ def to_prompts(
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
-        parts = _parts(message, is_current=is_current) if message.agent_id == agent_id else None
+        parts = message.provider_parts if message.agent_id == agent_id else None
+        if parts is not None and not is_current and parts.replay is not Replay.ALWAYS:
+            parts = None
         content = _to_content(message, is_current=is_current)
         prompts.append(Prompt(message.role, content, tool_calls=calls, provider_parts=parts, origin=origin))
         for call in calls:
@@ -88,11 +90,6 @@ def find_unjudged(messages: Sequence[StoredMessage], agent_id: str) -> frozenset
             else message.agent_id != agent_id or message.is_imported
         )
     )
-
-
-def _parts(message: StoredMessage, *, is_current: bool) -> ProviderParts | None:
-    parts = message.provider_parts
-    return parts if parts is not None and (is_current or parts.replay is Replay.ALWAYS) else None
 
 
 def is_masked(message: StoredMessage, masked_below: int) -> bool:

@@ -35,6 +35,9 @@ DEADLINE = timedelta(milliseconds=800)
 EMBEDDED_SHARE = 0.9
 """The share of the deadline after which procedures that are not embedded yet are left for later messages."""
 
+_Procedures = asyncio.Future[tuple[ProcedureSet, tuple[ProcedureMatch, ...]]]
+"""The reading of an agent's procedures, and of those that a trigger matches."""
+
 
 class Recall:
     """Retrieval from memory. One that fails or is late finds nothing and gives a reason; it raises nothing."""
@@ -71,7 +74,7 @@ class Recall:
             findings = await work.find(earlier.episodes if is_same else Retrieval(), reading)
             if reading is None:
                 return findings
-            triggered = (await reading).triggered
+            _, triggered = await reading
         finally:
             if reading is not None:
                 await cancel_all([reading])
@@ -116,24 +119,11 @@ class Recall:
         return MessageEmbedding(self.embedder, query, tenant_id=scope.tenant_id, deadline=self.deadline, vector=vector)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadProcedures:
-    """The procedures that an agent may follow, and those of them that the message asks for by a trigger."""
-
-    procedures: ProcedureSet
-    triggered: tuple[ProcedureMatch, ...]
-
-
-async def _read_procedures(read: ReadProcedures, text: str) -> _ReadProcedures:
+async def _read_procedures(read: ReadProcedures, text: str) -> tuple[ProcedureSet, tuple[ProcedureMatch, ...]]:
+    """Return the procedures that an agent may follow, and those of them that the message asks for by a trigger."""
     procedures = await read()
-    triggered_procedures = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
-    return _ReadProcedures(
-        procedures,
-        tuple(
-            ProcedureMatch(triggered_procedure.procedure, triggered_procedure.trigger)
-            for triggered_procedure in triggered_procedures
-        ),
-    )
+    triggered = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
+    return procedures, tuple(ProcedureMatch(match.procedure, match.trigger) for match in triggered)
 
 
 @dataclass(slots=True)
@@ -151,15 +141,20 @@ class _Work:
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""
 
-    async def find(self, earlier: Retrieval, procedures: asyncio.Future[_ReadProcedures] | None) -> Found:
+    async def find(self, earlier: Retrieval, procedures: _Procedures | None) -> Found:
         """Run the retrievals, and return their findings before the deadline; ``earlier`` is of episodes."""
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
         knowledge = episodes = procedure = None
+        early, recall = self.early, self.recall
         if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
-            knowledge = self._search_knowledge()
+            find = partial(recall.find_knowledge, search.scope, self.agent.id, self.query)
+            step = early.knowledge_of(self.agent.id) if early is not None else None
+            knowledge = step or RetrievalStep(self.embedding.find(find))
         if wants_episodes and not earlier.is_asked:
-            episodes = self._search_episodes()
+            find = partial(recall.find_episodes, search.scope, self.query)
+            step = early.episodes if early is not None else None
+            episodes = step or RetrievalStep(self.embedding.find(find))
         if procedures is not None:
             procedure = RetrievalStep(self._nearest_procedures(procedures))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
@@ -178,20 +173,10 @@ class _Work:
             else (earlier if wants_episodes else Retrieval()),
         )
 
-    def _search_episodes(self) -> RetrievalStep[FoundItem]:
-        step = self.early.episodes if self.early is not None else None
-        find = partial(self.recall.find_episodes, self.search.scope, self.query)
-        return step or RetrievalStep(self.embedding.find(find))
-
-    def _search_knowledge(self) -> RetrievalStep[FoundItem]:
-        step = self.early.knowledge_of(self.agent.id) if self.early is not None else None
-        find = partial(self.recall.find_knowledge, self.search.scope, self.agent.id, self.query)
-        return step or RetrievalStep(self.embedding.find(find))
-
-    async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
+    async def _nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
-        read = await asyncio.shield(reading)
-        if not read.procedures.procedures or read.triggered:
+        procedures, triggered = await asyncio.shield(reading)
+        if not procedures.procedures or triggered:
             return ()
         vector = await self.embedding.get()
         if vector is None:
@@ -201,9 +186,7 @@ class _Work:
             self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
         )
         with _trace_retrieval("procedures") as span:
-            matches = await self.recall.procedure_vectors.nearest(
-                read.procedures, vector, seconds=max(0.0, seconds_left)
-            )
+            matches = await self.recall.procedure_vectors.nearest(procedures, vector, seconds=max(0.0, seconds_left))
             span.set({Attribute.FOUND: len(matches)})
         return matches
 

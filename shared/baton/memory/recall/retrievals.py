@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.search import IndexDocument, Ranked, Signal, Vector
@@ -57,11 +55,14 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
     compared = _select_compared(ranked) if document.embedder == embedder else []
+    is_users = fields.get("role") == Role.USER
+    speaker = f"the {'user' if is_users else 'assistant'} said" if document.kind == MESSAGE else None
+    day, superseded_at = fields.get("day") or fields.get("on"), fields.get("superseded_at")
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
         id=fields.get("fact_id") or fields.get("message_id") or document.id,
         kind=document.kind,
-        title=_name_speaker(document.kind, fields),
+        title=speaker or {FACT: "noted", SUMMARY: "summary of a conversation"}.get(document.kind, document.kind),
         text=_text(document),
         at=document.at,
         score=ranked.score,
@@ -69,10 +70,10 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         cosine=max((ranked.signals[name] for name in compared), default=None),
         by_words=ranked.added.issuperset(compared),
         source=ItemSource(document.thread_id, document.source_id, tuple(ids), agent_id=document.agent_id),
-        superseded_at=_time(fields.get("superseded_at")),
+        superseded_at=datetime.fromisoformat(superseded_at) if superseded_at else None,
         superseded_by=fields.get("superseded_by"),
         role=fields.get("role"),
-        day=_day(fields),
+        day=date.fromisoformat(day) if day else None,
     )
 
 
@@ -85,21 +86,11 @@ def _select_compared(ranked: Ranked) -> list[str]:
     """
     document = ranked.document
     is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
-    views = [PAIR] if is_users and _is_short(_text(document)) else []
+    text = _text(document)
+    is_short = len(text) <= MAX_SHORT_CHARS and len(text.split()) <= MAX_SHORT_WORDS
+    views = [PAIR] if is_users and is_short else []
     names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *views)]
     return [name for name in names if name in ranked.signals]
-
-
-def _is_short(text: str) -> bool:
-    """Return whether a message says too little to be understood without the one before it."""
-    return len(text) <= MAX_SHORT_CHARS and len(text.split()) <= MAX_SHORT_WORDS
-
-
-def _name_speaker(kind: str, fields: Mapping[str, Any]) -> str:
-    """Return the speaker, or the kind of the item."""
-    if kind == MESSAGE:
-        return "the user said" if fields.get("role") == Role.USER else "the assistant said"
-    return {FACT: "noted", SUMMARY: "summary of a conversation"}.get(kind, kind)
 
 
 def _text(document: IndexDocument) -> str:
@@ -108,13 +99,3 @@ def _text(document: IndexDocument) -> str:
     if isinstance(text, str) and text:
         return text
     return next((view.text for view in document.views.values()), "")
-
-
-def _day(fields: Mapping[str, Any]) -> date | None:
-    """Return the user's day of a message or a summary, or the day of a fact; None if the index does not have it."""
-    value = fields.get("day") or fields.get("on")
-    return date.fromisoformat(value) if isinstance(value, str) else None
-
-
-def _time(value: Any) -> datetime | None:
-    return datetime.fromisoformat(value) if isinstance(value, str) and value else None
