@@ -127,14 +127,9 @@ async def _rankings(
     scored = score_messages(result.candidates, every, USUAL_WEIGHTS)
     by_session = sorted(scored.sessions, key=lambda id_: (-scored.sessions[id_], id_))
     rankings["with sessions"] = by_session, _message_ids(result, every, scored.messages)
-    search_result = await search.search(scope, text, limit=20, vector=vector)
-    matches = sorted(
-        (match for episode in search_result.episodes for match in episode.matches), key=lambda match: -match.score
-    )
-    rankings["the search"] = (
-        [episode.episode_id for episode in search_result.episodes],
-        [match.message_id for match in matches],
-    )
+    episodes = await search.search(scope, text, limit=20, vector=vector)
+    matches = sorted((match for episode in episodes for match in episode.matches), key=lambda match: -match.score)
+    rankings["the search"] = ([episode.episode_id for episode in episodes], [match.message_id for match in matches])
     return rankings
 
 
@@ -217,7 +212,7 @@ async def _searched(index: SearchIndex, scopes: Sequence[Scope], chance: np.rand
         result = await search.search(scope, text, limit=10, vector=vector)
         taken = 1_000 * (time.perf_counter() - began)
         cpu.append(1_000 * (time.process_time() - cpu_began))
-        if not result.episodes:
+        if not result:
             raise RuntimeError("a search found nothing")
         (others if scope.tenant_id in seen else firsts).append(taken)
         seen.add(scope.tenant_id)

@@ -93,7 +93,7 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) 
         oldest_lost = history[len(history) - len(kept) - 1]
         assert oldest_lost.tokens() + sum(exchange.tokens() for exchange in kept) > KEPT_SHARE * room
     elif history and not kept:
-        assert history[-1].tokens > room
+        assert history[-1].tokens() > room
 
 
 @given(run_sizes, st.integers(500, 2_000), st.integers(1, 3_000))

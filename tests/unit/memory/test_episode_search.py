@@ -24,6 +24,9 @@ BIKE = ["My bicycle is green", "Nice colour", "I bought it in Ghent", "A fine to
 BOAT = ["The boat needs paint", "Which paint", "Blue paint for the boat", "Good choice"]
 
 
+BY_WORDS = {"turn.words", "pair.words", "window.words"}
+
+
 @pytest.fixture
 def index() -> FakeSearchIndex:
     return FakeSearchIndex()
@@ -45,7 +48,7 @@ async def test_an_episode_is_found_with_its_dates_and_its_messages(
     bike = episode("bike")
     await store(index, bike, BIKE)
     await store(index, episode("boat"), BOAT)
-    best, *_ = (await search.search(ADA, "what colour was the green bicycle", limit=5)).episodes
+    best, *_ = await search.search(ADA, "what colour was the green bicycle", limit=5)
     assert (best.episode_id, best.thread_id) == (bike.ref.id, bike.ref.thread_id)
     assert (best.started_at, best.ended_at) == (MARCH, MARCH + timedelta(hours=1))
     first = best.matches[0]
@@ -60,7 +63,7 @@ async def test_matches_are_ordered_by_scores_that_are_comparable_between_episode
 ) -> None:
     for name, texts in (("bike", BIKE), ("boat", BOAT)):
         await store(index, episode(name), texts)
-    points = (await search.search(ADA, "blue paint", limit=5)).episodes
+    points = await search.search(ADA, "blue paint", limit=5)
     for point in points:
         scores = [match.score for match in point.matches]
         assert scores == sorted(scores, reverse=True)
@@ -73,7 +76,7 @@ async def test_a_session_that_talks_about_it_more_than_once_ranks_higher(
     await store(index, episode("once"), ["paint", "yes", "milk", "bread", "eggs", "tea", "salt", "rice", "nuts"])
     often = episode("often")
     await store(index, often, ["paint", "yes", "milk", "bread", "paint", "tea", "salt", "rice", "paint"])
-    first, second = (await search.search(ADA, "paint", limit=2)).episodes
+    first, second = await search.search(ADA, "paint", limit=2)
     assert first.episode_id == often.ref.id
     assert first.score > second.score
 
@@ -95,7 +98,7 @@ async def test_a_long_session_that_matches_throughout_hides_no_other(
     painter, boat = episode("painter"), episode("boat")
     await store(index, painter, [f"paint {number}" for number in range(USUAL_WEIGHTS.messages_shown + 10)])
     await store(index, boat, ["Once there was a long tale about an old boat that wanted some paint"])
-    found = (await search.search(ADA, "paint", limit=5)).episodes
+    found = await search.search(ADA, "paint", limit=5)
     assert {each.episode_id for each in found} == {painter.ref.id, boat.ref.id}
 
 
@@ -120,7 +123,7 @@ async def test_at_most_the_limit_is_found(index: FakeSearchIndex, search: Episod
     for number in range(5):
         await store(index, episode(f"{number}"), ["bicycle"] * 50)
     for limit in (0, 1, 3, 10):
-        found = (await search.search(ADA, "bicycle", limit=limit)).episodes
+        found = await search.search(ADA, "bicycle", limit=limit)
         assert len(found) == min(limit, 5)
         assert all(len(each.matches) <= MAX_MATCHES for each in found)
 
@@ -135,7 +138,7 @@ async def test_a_fact_lifts_its_episode_and_is_shown(index: FakeSearchIndex, sea
         summary="Ada talked about her velocipede",
         facts=[fact("f1", "The velocipede of Ada is green", date(2026, 3, 1)), fact("f2", "Ada likes tea")],
     )
-    best, *_ = (await search.search(ADA, "velocipede green", limit=5)).episodes
+    best, *_ = await search.search(ADA, "velocipede green", limit=5)
     assert best.episode_id == with_fact.ref.id
     assert best.summary == "Ada talked about her velocipede"
     assert (best.facts[0].id, best.facts[0].text, best.facts[0].on) == (
@@ -153,7 +156,7 @@ async def test_a_superseded_fact_ranks_below_the_one_that_superseded_it_and_is_m
     await store(index, episode("old"), ["hello"], facts=[old])
     await store(index, episode("new"), ["hello"], facts=[new])
     await store(index, episode("other"), ["hello"], facts=[fact("other", "The cat is black")])
-    found = (await search.search(ADA, "Ada works in", limit=5)).episodes
+    found = await search.search(ADA, "Ada works in", limit=5)
     facts = sorted((each for of in found for each in of.facts), key=lambda each: -each.score)
     assert [each.id for each in facts if each.id != "other"] == ["new", "old"]
     superseded = next(each for each in facts if each.id == "old")
@@ -164,7 +167,7 @@ async def test_a_superseded_fact_ranks_below_the_one_that_superseded_it_and_is_m
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 async def test_an_empty_query_finds_nothing(index: FakeSearchIndex, search: EpisodeSearch, text: str) -> None:
     await store(index, episode(), BIKE)
-    assert (await search.search(ADA, text, limit=5)).episodes == ()
+    assert (await search.search(ADA, text, limit=5)) == []
     assert index.searches == []
 
 
@@ -174,23 +177,23 @@ async def test_without_an_embedding_words_decide_alone(
 ) -> None:
     await store(index, episode(), BIKE)
     found = await searching(index, embedder).search(ADA, "bicycle", limit=5)
-    assert found.by_words_only
-    assert found.episodes[0].matches[0].text == "My bicycle is green"
+    assert found[0].signals.keys() == BY_WORDS
+    assert found[0].matches[0].text == "My bicycle is green"
 
 
 async def test_an_embedding_that_takes_too_long_is_given_up(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     await store(index, episode(), BIKE)
     hasty = replace(search, embedder=FakeEmbedder(seconds=60), embedding_deadline=timedelta(milliseconds=10))
     found = await hasty.search(ADA, "bicycle", limit=5)
-    assert found.by_words_only
-    assert found.episodes[0].matches[0].text == "My bicycle is green"
+    assert found[0].signals.keys() == BY_WORDS
+    assert found[0].matches[0].text == "My bicycle is green"
 
 
 async def test_an_index_of_another_embedding_model_is_searched_by_words(index: FakeSearchIndex) -> None:
     await store(index, episode(), BIKE)
     found = await searching(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
-    assert found.by_words_only
-    assert len(found.episodes) == 1
+    [best] = found
+    assert best.signals.keys() == BY_WORDS
 
 
 async def test_what_is_searched_for_is_embedded_as_a_query(index: FakeSearchIndex) -> None:
@@ -203,7 +206,8 @@ async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchInd
     await store(index, episode(), BIKE)
     embedder = FakeEmbedder()
     vector = embedder.vector("bicycle")
-    assert not (await searching(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)).by_words_only
+    [best] = await searching(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)
+    assert "turn.meaning" in best.signals
     assert embedder.embedded == []
 
 
@@ -216,7 +220,7 @@ async def test_a_search_that_fails_is_reported(index: FakeSearchIndex, search: E
 async def test_nobody_finds_anothers_episodes(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     await store(index, episode(), BIKE)
     for stranger in (Scope("acme", "bob"), Scope("other", "ada")):
-        assert (await search.search(stranger, "bicycle", limit=5)).episodes == []
+        assert (await search.search(stranger, "bicycle", limit=5)) == []
 
 
 @pytest.mark.parametrize("asked", ["What did I do in June?", "What did I do on Sunday?"])

@@ -112,9 +112,7 @@ async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) ->
         raise errors.InvalidRequest("from must be before to.")
     check_query(body.query)
     episodes = await app.memory.episode_search.search(caller, body.query, limit=body.limit, since=since, until=until)
-    return Listing[ServedFoundEpisode](
-        items=[ServedFoundEpisode.of(episode) for episode in episodes.episodes], next_cursor=None
-    )
+    return Listing[ServedFoundEpisode](items=[ServedFoundEpisode.of(episode) for episode in episodes], next_cursor=None)
 
 
 @router.post(

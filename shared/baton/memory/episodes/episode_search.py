@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -14,7 +15,7 @@ from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_index import FACT
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, EpisodeWeights, rank_episodes
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeRanking, rank_episodes
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 
 MAX_MATCHES = 20
@@ -74,21 +75,11 @@ class FoundEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEpisodes:
-    """The answer to a search, best first."""
-
-    episodes: Sequence[FoundEpisode] = ()
-    by_words_only: bool = False
-    """True if the query could not be compared by meaning."""
-
-
-@dataclass(frozen=True, slots=True)
 class EpisodeSearch:
     """A search in the episodes of one user at a time, by one request to the search engine."""
 
     index: SearchIndex
     embedder: Embedder
-    weights: EpisodeWeights = USUAL_WEIGHTS
     embedding_deadline: timedelta = EMBEDDING_DEADLINE
 
     async def search(
@@ -100,27 +91,26 @@ class EpisodeSearch:
         since: datetime | None = None,
         until: datetime | None = None,
         vector: Vector | None = None,
-    ) -> FoundEpisodes:
+    ) -> Sequence[FoundEpisode]:
         """Return at most ``limit`` episodes with messages, facts or a summary from ``since`` until before ``until``.
 
-        ``vector`` is the query's embedding, if it is known already. If it cannot be embedded in time, or if the index
-        was made for another embedding model, words decide alone. Raises ``SearchUnavailable``.
+        The best comes first. ``vector`` is the query's embedding, if it is known already. If it cannot be embedded in
+        time, or if the index was made for another embedding model, words decide alone. Raises ``SearchUnavailable``.
         """
         if not query.strip() or limit < 1:
-            return FoundEpisodes()
+            return []
         if vector is None:
             vector = await self._embed(scope, query)
         chosen = SearchFilter(since=since, until=until)
         try:
-            ranking = await rank_episodes(self.index, scope, query, vector, chosen, self.weights)
+            ranking = await rank_episodes(self.index, scope, query, vector, chosen)
         except WrongDimension:
             if vector is None:
                 raise
             count(Metric.RECALLS_INCOMPLETE)
             logger.warning("The search index was made for another embedding model; words decide alone")
-            vector = None
-            ranking = await rank_episodes(self.index, scope, query, None, chosen, self.weights)
-        return FoundEpisodes(group_by_episode(ranking, self.weights)[:limit], by_words_only=vector is None)
+            ranking = await rank_episodes(self.index, scope, query, None, chosen)
+        return group_by_episode(ranking, USUAL_WEIGHTS.digest)[:limit]
 
     async def _embed(self, scope: Scope, query: str) -> Vector | None:
         if not self.embedder.dimensions:
@@ -141,19 +131,18 @@ class EpisodeSearch:
         return vector
 
 
-def group_by_episode(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[FoundEpisode]:
-    """Return the ranked documents by episode, the best episode first."""
-    messages: dict[str, list[Ranked]] = {}
-    digests: dict[str, list[Ranked]] = {}
+def group_by_episode(ranking: EpisodeRanking, share: float) -> list[FoundEpisode]:
+    """Return the ranked documents by episode, the best first. ``share``: see ``EpisodeWeights.digest``."""
+    messages, digests = defaultdict[str, list[Ranked]](list), defaultdict[str, list[Ranked]](list)
     for ranked in ranking.messages:
-        messages.setdefault(ranked.document.source_id, []).append(ranked)
+        messages[ranked.document.source_id].append(ranked)
     for ranked in ranking.digests:
-        digests.setdefault(ranked.document.source_id, []).append(ranked)
-    # Without any digests, a session's score is its episode's.
-    share = weights.digest if digests else 0.0
-    ids = dict.fromkeys([*messages, *digests])
+        digests[ranked.document.source_id].append(ranked)
+    if not digests:
+        share = 0.0  # a session's score is its episode's
     episodes = [
-        _episode(id_, ranking.sessions.get(id_, 0.0), messages.get(id_, []), digests.get(id_, []), share) for id_ in ids
+        _episode(id_, ranking.sessions.get(id_, 0.0), messages[id_], digests[id_], share)
+        for id_ in dict.fromkeys([*messages, *digests])
     ]
     return sorted(episodes, key=lambda episode: (-episode.score, episode.episode_id))
 

@@ -12,6 +12,7 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.handoff_context import find_session_start
+from baton.memory.prompt.history_reading import summary_among
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
     Exchange,
@@ -173,7 +174,7 @@ class Assembly:
         self._notes = notes
         self._window = history.window or HistoryWindow(agent.id)
         self._budget = max(0, agent.memory.max_working_memory_tokens - reserved)
-        summary = _stored_summary(history.earlier, self._window) or history.summary
+        summary = summary_among(history.earlier, self._window) or history.summary
         self._summary = _summary(summary) if agent.memory.summary else []
         notes_tokens = total_tokens([*notes.steady, *self._summary, *notes.tail], counter)
         current = sum(message.tokens for message in history.current)
@@ -195,7 +196,7 @@ class Assembly:
         tokens = total_tokens(recalled.prompts, self._counter)
         windowed = self.windowed(max(room, tokens))
         if windowed.window.summary_at != self._window.summary_at:
-            summary = _summary(_stored_summary(history.earlier, windowed.window))
+            summary = _summary(summary_among(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
         is_forked = history.handoff is not None and history.handoff.context_mode is ContextMode.FORKED
         prompts = to_prompts(
@@ -248,21 +249,13 @@ def prompt_without_history(
 
 def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> WindowRules:
     """Return the rules by which the agent's window moves in ``room`` tokens."""
-    is_cut = handoff is None or handoff.context_mode is ContextMode.FULL
-    memory = agent.memory
     return WindowRules(
         room,
-        whole_results=memory.whole_tool_results,
-        summarises=memory.summary,
+        whole_results=agent.memory.whole_tool_results,
+        summarises=agent.memory.summary,
         since=find_session_start(handoff),
-        is_cut=is_cut,
+        is_cut=handoff is None or handoff.context_mode is ContextMode.FULL,
     )
-
-
-def _stored_summary(history: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
-    """Return the summary of a window whose message is in the history."""
-    stored_message = next((message for message in history if message.ordinal == window.summary_at), None)
-    return stored_message.summaries.get(window.agent_id) if stored_message is not None else None
 
 
 def summary_text(summary: str) -> str:

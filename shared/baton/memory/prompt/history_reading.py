@@ -63,8 +63,13 @@ async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, windo
     if window.summary_at is None:
         return None
     page = await store.read_messages(scope, thread, limit=1, before=window.summary_at + 1)
-    stored_message = next((message for message in page.messages if message.ordinal == window.summary_at), None)
-    return stored_message.summaries.get(window.agent_id) if stored_message is not None else None
+    return summary_among(page.messages, window)
+
+
+def summary_among(messages: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
+    """Return the summary of a window whose message is one of ``messages``."""
+    carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
+    return carrier.summaries.get(window.agent_id) if carrier is not None else None
 
 
 async def messages_between(
