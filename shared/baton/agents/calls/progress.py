@@ -1,24 +1,33 @@
-"""The indicator that users see while other agents are consulted."""
+"""What users see of work in progress: the indicator of consulted agents, and the reports of tools."""
 
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Sequence
+
+from ag_ui.core import ActivitySnapshotEvent, BaseEvent
 
 from baton.agents.attempt_context import EmitEvent
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import sentence
 from baton.domain.runs.task import TaskStatus
+from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.threads.run_events import activity, activity_change
 
-KIND = "research"
+RESEARCH = "research"
 BEAT_SECONDS = 8.0
 """The time between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
 """The time after which the user sees that it takes longer than expected."""
 MAX_LABELS = 20
-"""Labels of one agent's work that are shown at once. Later ones wait for the next update."""
+"""Labels of one agent's work, or of one call, that are shown at once. Later ones wait: for the next update, or for
+``PAUSE_SECONDS``."""
+PROGRESS = "progress"
+MAX_LABEL = 200
+"""Characters of a tool's label."""
+PAUSE_SECONDS = 2.0
 
 
 class ProgressIndicator:
@@ -41,7 +50,7 @@ class ProgressIndicator:
 
     async def __aenter__(self) -> ProgressIndicator:
         content = {"label": sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
-        self._emit(activity(self._message_id, KIND, content))
+        self._emit(activity(self._message_id, RESEARCH, content))
         self._beats = asyncio.ensure_future(self._beat())
         return self
 
@@ -54,7 +63,7 @@ class ProgressIndicator:
         for index, agent in enumerate(self._agents):
             if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
                 agent["status"] = status.value
-                self._emit(activity_change(self._message_id, KIND, {f"/agents/{index}/status": status.value}))
+                self._emit(activity_change(self._message_id, RESEARCH, {f"/agents/{index}/status": status.value}))
                 return
 
     def make_reporter(self, agent_id: str) -> Callable[[str], None]:
@@ -71,7 +80,7 @@ class ProgressIndicator:
                 return
             count, last = count + 1, label
             if count <= MAX_LABELS:
-                self._emit(activity_change(self._message_id, KIND, {f"/agents/{position}/label": label}))
+                self._emit(activity_change(self._message_id, RESEARCH, {f"/agents/{position}/label": label}))
             else:
                 self._labels[position] = label
 
@@ -90,4 +99,49 @@ class ProgressIndicator:
             if waited >= LONG_SECONDS and not is_notice_shown:
                 is_notice_shown = True
                 changes["/notice"] = sentence(self._asking, "still_waiting")
-            self._emit(activity_change(self._message_id, KIND, changes))
+            self._emit(activity_change(self._message_id, RESEARCH, changes))
+
+
+class ToolProgress:
+    """The progress that a call reports, as users see it. Nothing is shown of a call that reports nothing."""
+
+    def __init__(self, call: ToolCall, activity_id: str, emit: EmitEvent) -> None:
+        """``activity_id`` is the id for all calls of one answer; each call has a separate activity."""
+        self._call = call
+        self._id = str(uuid.uuid5(uuid.UUID(activity_id), call.id))
+        self._emit = emit
+        self._labels = 0
+        self._has_ended = False
+        self._last = self._waiting = ""
+        self._shown_at = 0.0
+
+    def report(self, label: str) -> None:
+        """Show a label in place of the previous one."""
+        label = " ".join(str(label).split())[:MAX_LABEL]
+        if not label or label == self._last or self._has_ended:  # what a call has begun may outlast it
+            return
+        now = asyncio.get_running_loop().time()
+        if self._labels >= MAX_LABELS and now - self._shown_at < PAUSE_SECONDS:
+            self._waiting = label
+            return
+        # Whole, and not as a change: bridges to A2A and MCP pass on what they need not patch.
+        content = {"toolCallId": self._call.id, "tool": self._call.name, "label": label, "status": "working"}
+        self._emit(activity(self._id, PROGRESS, content))
+        self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now
+
+    def end(self, end: CallEnd) -> None:
+        """Show how the call has ended, with the label that still waits. Later reports are not shown."""
+        self._has_ended = True
+        if self._labels:
+            changes = {"/label": self._waiting} if self._waiting else {}
+            self._emit(activity_change(self._id, PROGRESS, {**changes, "/status": end.value}))
+
+
+def progress_reporter(report: Callable[[str], None]) -> EmitEvent:
+    """Return a receiver of a consulted agent's events: ``report`` gets the labels of tools, the rest is dropped."""
+
+    def emit(event: BaseEvent) -> None:
+        if isinstance(event, ActivitySnapshotEvent) and event.activity_type == PROGRESS:
+            report(event.content["label"])
+
+    return emit

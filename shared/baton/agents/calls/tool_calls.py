@@ -19,10 +19,9 @@ from baton.agents.attached_files import AttachedFiles
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.calls.hooked_calls import Admitted, HookedCalls
 from baton.agents.calls.passed_citations import renumber
-from baton.agents.calls.progress import ProgressIndicator
+from baton.agents.calls.progress import ProgressIndicator, ToolProgress
 from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
-from baton.agents.tools.tool_progress import ToolProgress
 from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all
 from baton.domain.documents.citation import AGENT_SOURCE

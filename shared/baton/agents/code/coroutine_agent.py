@@ -50,10 +50,12 @@ class CoroutineAgent:
         """The coroutine's view of the conversation's data: the data at its beginning, with the changes of its steps."""
         self._begun_with = self._data.copy()
         self._state: dict[str, Any] = {}
-        self._steps = CoroutineSteps(context, work.caller, self)
         self._calls = CoroutineCalls(work)
         self._models = CoroutineModels(work, assemble)
         self._answer = CoroutineAnswer(work)
+        self._steps = CoroutineSteps(
+            work, self._calls, self._models, self._answer, on_call=self._take_call, repeat=self._repeat
+        )
 
     @property
     def result(self) -> AgentResult:
@@ -157,37 +159,13 @@ class CoroutineAgent:
         if futures:
             logger.error("run does not end", agent=self._agent.id, thread_id=self._context.thread_id)
 
-    # Steps
-
-    def may_wait(self, name: str) -> bool:
-        return self._calls.may_wait(name)
-
-    async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
-        run_step = await self._calls.make(step, name, arguments)
-        if run_step.waits:
+    async def _take_call(self, step: RunStep) -> None:
+        """Take the outcome of a call."""
+        if step.waits:
             await self._keep_input()
-        self._see(run_step)
-        return run_step
+        self._see(step)
 
-    async def control(self, name: str, arguments: str) -> str | None:
-        return await self._calls.control(name, arguments)
-
-    async def ask_model(
-        self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
-    ) -> RunStep:
-        run_step = await self._models.ask(step, instruction, schema, history=history)
-        self._work.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
-        return run_step
-
-    async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
-        run_step = await self._models.let_answer(step, instruction)
-        self._answer.note(run_step)
-        return run_step
-
-    async def show(self, step: RunStep, text: str) -> RunStep:
-        return await self._answer.say(step, text)
-
-    def repeat(self, step: RunStep) -> None:
+    def _repeat(self, step: RunStep) -> None:
         """Take the consequences of a recorded step. Those for the user were lost with the attempt that has made it.
 
         They were not lost if an earlier run of the exchange has made it, which was committed.

@@ -10,13 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from baton.agents.attempt_context import Attempt
+from baton.agents.agent_work import AgentWork
 from baton.agents.code.awaited_step import AwaitedStep, StepNotAwaited
+from baton.agents.code.coroutine_answer import CoroutineAnswer
+from baton.agents.code.coroutine_calls import CoroutineCalls
+from baton.agents.code.coroutine_models import CoroutineModels
 from baton.agents.code.step_places import FOREIGN, StepPlaces, StepPosition
 from baton.authoring.containment import Owner, current_owner
 from baton.authoring.run_context import Convert
@@ -38,40 +41,6 @@ ASKS_AT_ONCE = 8
 """Agents that one coroutine asks at the same time."""
 
 
-class CarriesOut(Protocol):
-    """The work behind a coroutine's steps. Only what it returns is recorded."""
-
-    async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
-        """Return the step of a call of a tool or an agent with its outcome."""
-        ...
-
-    async def control(self, name: str, arguments: str) -> str | None:
-        """Carry out a built-in tool that ends the coroutine, or return why it cannot be."""
-        ...
-
-    async def ask_model(
-        self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
-    ) -> RunStep:
-        """Return the step with the model's answer."""
-        ...
-
-    async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
-        """Return the step with the text that the model has shown to the user."""
-        ...
-
-    async def show(self, step: RunStep, text: str) -> RunStep:
-        """Return the step with the text that the user has seen."""
-        ...
-
-    def repeat(self, step: RunStep) -> None:
-        """Take the consequences of a recorded step."""
-        ...
-
-    def may_wait(self, name: str) -> bool:
-        """Return whether a call of the tool may wait for an approval."""
-        ...
-
-
 class CoroutineSteps:
     """The steps of one coroutine, as ``authoring.run_context.Steps``.
 
@@ -79,13 +48,26 @@ class CoroutineSteps:
     catch that, and so cannot go on without its journal.
     """
 
-    def __init__(self, context: Attempt, caller: str, work: CarriesOut) -> None:
-        """``caller`` is the agent's id, or that of its sub-task."""
-        self._context = context
+    def __init__(
+        self,
+        work: AgentWork,
+        calls: CoroutineCalls,
+        models: CoroutineModels,
+        answer: CoroutineAnswer,
+        *,
+        on_call: Callable[[RunStep], Awaitable[None]],
+        repeat: Callable[[RunStep], None],
+    ) -> None:
+        """``on_call`` takes the outcome of a call before it is recorded, ``repeat`` the consequences of a record."""
+        context = self._context = work.context
         self._journal = context.steps
-        self._caller = caller
         self._work = work
-        self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, caller)))
+        self._calls = calls
+        self._models = models
+        self._answer = answer
+        self._on_call = on_call
+        self._repeat = repeat
+        self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
         self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -109,25 +91,26 @@ class CoroutineSteps:
         self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
     ) -> Awaitable[Any]:
         async def work(step: RunStep) -> RunStep:
-            return await self._work.ask_model(step, instruction, schema, history=history)
+            run_step = await self._models.ask(step, instruction, schema, history=history)
+            self._work.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
+            return run_step
 
         about = [instruction, schema, history]
         return self._step("model", partial(self._value, self._places.next(), StepKind.MODEL, about, work, convert))
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
-            return await self._work.let_answer(step, instruction)
+            run_step = await self._models.let_answer(step, instruction)
+            self._answer.note(run_step)
+            return run_step
 
-        return self._step("answer", partial(self._nothing, self._places.next(), StepKind.ANSWER, instruction, work))
+        return self._step("answer", partial(self._value, self._places.next(), StepKind.ANSWER, instruction, work))
 
     def say(self, text: str) -> Awaitable[None]:
         if not isinstance(text, str):
             raise TypeError(f"say takes text, and not {type(text).__name__}")
-
-        async def work(step: RunStep) -> RunStep:
-            return await self._work.show(step, text)
-
-        return self._step("say", partial(self._nothing, self._places.next(), StepKind.SAY, text, work))
+        work = partial(self._answer.say, text=text)
+        return self._step("say", partial(self._value, self._places.next(), StepKind.SAY, text, work))
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         arguments = {"reason": reason, "context_summary": summary}
@@ -210,21 +193,26 @@ class CoroutineSteps:
             raise TypeError(f"The arguments of {name} are no JSON: {problem}") from problem
 
         async def work(step: RunStep) -> RunStep:
-            return await self._work.call(step, name, arguments)
+            run_step = await self._calls.make(step, name, arguments)
+            await self._on_call(run_step)
+            return run_step
 
         at_once = self._asks if kind is StepKind.ASK else None
-        step = await self._take(position, kind, [name, arguments], work, at_once, may_wait=self._work.may_wait(name))
+        step = await self._take(position, kind, [name, arguments], work, at_once, may_wait=self._calls.may_wait(name))
         if step.error is not None:
             raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
         return convert(step.value)
 
     async def _value(
-        self, position: StepPosition | None, kind: StepKind, about: object, work: StepWork, convert: Convert
+        self,
+        position: StepPosition | None,
+        kind: StepKind,
+        about: object,
+        work: StepWork,
+        convert: Convert = lambda _: None,
     ) -> Any:
+        """Return the value of a step, by default none: the text of an answer is for the user only."""
         return convert((await self._take(position, kind, about, work)).value)
-
-    async def _nothing(self, position: StepPosition | None, kind: StepKind, about: object, work: StepWork) -> None:
-        await self._take(position, kind, about, work)
 
     async def _control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
@@ -234,7 +222,7 @@ class CoroutineSteps:
 
     async def _begin_control(self, name: str, arguments: str) -> str:
         await self._may_go_on()
-        problem = await self._work.control(name, arguments)
+        problem = await self._calls.control(name, arguments)
         if problem is None:
             self.end()
             await self.never()
@@ -308,7 +296,7 @@ class CoroutineSteps:
         await self._may_go_on()
         run_step = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
         if run_step is not None and not run_step.waits:
-            self._work.repeat(run_step)
+            self._repeat(run_step)
             return run_step
         if self._is_waiting and not may_wait:
             await self.never()
@@ -356,7 +344,7 @@ class CoroutineSteps:
         )
 
     def _id(self, path: str) -> str:
-        return step_id(self._context.thread_id, self._journal.message_id, self._caller, path)
+        return step_id(self._context.thread_id, self._journal.message_id, self._work.caller, path)
 
 
 def _size(about: object) -> int:

@@ -18,12 +18,12 @@ from baton.agents.answer_sources import bound_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
+from baton.agents.calls.progress import progress_reporter
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.consulting.consulted_work import ConsultedWork
 from baton.agents.guardrails.judged_texts import judge_context
 from baton.agents.prompts.prompt_notes import compute_prompt, make_today_note
-from baton.agents.tools.tool_progress import progress_reporter
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.agents.transcript import Transcript
 from baton.concurrency.tasks import gather_all
