@@ -116,7 +116,7 @@ async def test_times_limit_what_is_found(index: FakeSearchIndex, search: Episode
     found = await search.search(
         ADA, "bicycle", limit=5, since=MARCH + timedelta(days=1), until=MARCH + timedelta(days=2)
     )
-    assert [each.started_at for each in found.episodes] == [MARCH + timedelta(days=1)]
+    assert [each.started_at for each in found] == [MARCH + timedelta(days=1)]
 
 
 async def test_at_most_the_limit_is_found(index: FakeSearchIndex, search: EpisodeSearch) -> None:

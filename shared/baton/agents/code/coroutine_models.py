@@ -46,10 +46,7 @@ class CoroutineModels:
         self._is_noted = False
 
     async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
-        """Return the step with the model's answer, which the user does not see.
-
-        Raises ``HookRefusal``, ``RunLimitReached`` and the errors of the model.
-        """
+        """Return the step with an unseen answer. Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``."""
         services, run = self._context.services, self._context.run
         unseen = Transcript(
             self._context.thread_id,

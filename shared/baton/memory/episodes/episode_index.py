@@ -27,8 +27,7 @@ AROUND = 3
 MAX_INDEXED = 20_000
 """Characters of a message that are searched."""
 MAX_NEIGHBOUR = 300
-"""Characters of a message in the views of its neighbours: what it is about, and not all of a long answer, which would
-drown the message itself."""
+"""Characters of a message in the views of its neighbours. More of a long answer would drown the message itself."""
 MAX_SHOWN = 8_000
 """Characters of a text that a search returns."""
 # Not by ``strftime``, whose names depend on the machine's locale.
@@ -58,10 +57,7 @@ def episode_documents(
 async def embed_documents(
     documents: Sequence[IndexDocument], embedder: Embedder, *, tenant_id: str | None = None
 ) -> list[IndexDocument]:
-    """Return the documents with vectors of all their views; without, if embedding is switched off.
-
-    Raises ``EmbedderUnavailable``.
-    """
+    """Return the documents with vectors, unless embedding is switched off. Raises ``EmbedderUnavailable``."""
     if not embedder.dimensions:
         return list(documents)
     # A first message is alone in two views.
@@ -164,8 +160,7 @@ def _add_date(at: date, text: str) -> IndexedText:
 
 
 BATCH = 20
-"""Messages whose documents are made, embedded and written at once: their texts fit into one request to the embedder.
-Vectors take up to 200 kilobytes a message."""
+"""Messages whose documents are made, embedded by one request and written at once. Vectors take up to 200 KB each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,7 @@ class Inspector:
     async def keep(
         self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection, messages: Sequence[StoredMessage]
     ) -> None:
-        """Keep the record of an ended run with these messages, if the policy asks for it.
-
-        A failure is logged and counted, not raised.
-        """
+        """Keep the record of an ended run if the policy asks for it. A failure is logged and counted, not raised."""
         if not self.policy.records(run_id):
             return
         try:

@@ -42,10 +42,7 @@ SUMMARISE = (
 
 @dataclass(frozen=True, slots=True)
 class HistorySummaries:
-    """Summaries of histories.
-
-    Writing one needs no lease: it is stored with a message that no turn changes any more.
-    """
+    """Summaries of histories. Writing one needs no lease: it is stored with a message that no turn changes any more."""
 
     store: ThreadStore
     model: ChatModel
