@@ -84,7 +84,7 @@ class AgentLoop:
         ``is_noted``: the inspector's record gets the prompt, as that with which the agent began.
         """
         self._recalled = context.recalled
-        self._work.followed = tuple(
+        self._work.result.followed = tuple(
             FollowedProcedure(procedure.agent_id, procedure.id, procedure.version)
             for procedure in context.recalled.procedures
         )
@@ -105,7 +105,7 @@ class AgentLoop:
 
     async def answer(self) -> None:
         """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""
-        work = self._work
+        work, result = self._work, self._work.result
         while True:
             is_last = work.budget.is_spent
             if is_last and self._unused_id is None:
@@ -122,13 +122,13 @@ class AgentLoop:
             if not answer.calls or not await self._context.may_act():
                 return
             await self._carry_out(answer)
-            if is_last or work.waiting or self._context.stop.is_set():
+            if is_last or result.waiting or self._context.stop.is_set():
                 return
-            if work.transfer is not None or work.returns is not None:
-                if work.transfer is not None and work.transfer.refusal is None and len(answer.calls) == 1:
+            if result.transfer is not None or result.returns is not None:
+                if result.transfer is not None and result.transfer.refusal is None and len(answer.calls) == 1:
                     self._take_back_transfer()
                 return
-            if work.ends_conversation and work.has_answered:
+            if result.ends_conversation and result.has_answered:
                 return  # it has said goodbye
 
     async def _ask_model(self, *, is_last: bool) -> None:
@@ -138,7 +138,7 @@ class AgentLoop:
         try:
             await answer.read(self._open_stream(answer.prompts, is_last=is_last), self._ids)
         finally:
-            work.model = answer.model
+            work.result.model = answer.model
         screening = self._screening
         answer.close(
             is_spent=self._limit.is_spent or (screening is not None and screening.is_cut),
@@ -148,7 +148,7 @@ class AgentLoop:
         await answer.show_rest(self._structured, self._prefix)
         await answer.record(work.transcript, work.sources, self._calls.judge)
         await self._count(answer)
-        work.has_answered = answer.is_usable
+        work.result.has_answered = answer.is_usable
         again = self._list_corrections(answer)
         if again:
             self._prompt.add(*again)
@@ -213,7 +213,7 @@ class AgentLoop:
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
-            if call not in self._work.waiting
+            if call not in self._work.result.waiting
         ]
         *others, last = [answer.prompt, *results]
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
@@ -240,7 +240,7 @@ class AgentLoop:
 
     def _prefix(self) -> str:
         """Return the sentence about a limitation, once, to show in front of the words that follow it."""
-        if not self._work.is_limited or self._is_limit_shown or self._work.task_id is not None:
+        if not self._work.result.is_limited or self._is_limit_shown or self._work.task_id is not None:
             return ""
         self._is_limit_shown = True
         return sentence(self._agent, "limited_resources") + "\n\n"
@@ -250,10 +250,10 @@ class AgentLoop:
         work, text, calls, finished = self._work, answer.events.model_text, answer.written_calls, answer.finished
         usage = finished.usage if finished is not None else None
         if finished is not None:
-            work.model = finished.model
+            work.result.model = finished.model
         if usage is None and (text or calls):
             usage = await estimate_usage(answer.prompts, text, calls, self._tools, self._context.services.counter)
-        work.usage += usage or Usage()
+        work.result.usage += usage or Usage()
         if usage is not None:
-            self._context.spent.append(ModelUsage(work.model or OTHER_MODELS, usage))
+            self._context.spent.append(ModelUsage(work.result.model or OTHER_MODELS, usage))
         work.budget.count_model_call(usage or Usage())

@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.agents.answer_sources import GivenSources
 from baton.agents.attempt_context import Attempt, Budget, EmitEvent
-from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
+from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.guardrails.hooks import Hooks
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.tool_set import ToolSet
@@ -16,9 +16,6 @@ from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import FollowedProcedure
-from baton.memory.prompt.history_window import WindowedHistory
-from baton.ports.agents.agent_client import AgentReport
 
 Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
 """Returns an outcome as hooks leave it."""
@@ -75,42 +72,18 @@ class AgentWork:
         self.hooks = Hooks.of(context, agent, task_id)
         self.sources = GivenSources()
         """The passages, files and other sources that the agent was given, whether or not its answer cites them."""
-        self.model: str | None = context.model_of(agent)
-        self.usage = Usage()
-        self.waiting: list[ToolCall] = []
-        self.transfer: Transfer | None = None
-        self.returns: AgentReport | None = None
-        self.has_answered = False
-        self.is_limited = bool(tools.missing)
-        self.ends_conversation = False
-        self.followed: tuple[FollowedProcedure, ...] = ()
-        self.history: WindowedHistory | None = None
-
-    @property
-    def result(self) -> AgentResult:
+        self.result = AgentResult(agent, context.model_of(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
-        return AgentResult(
-            agent=self.agent,
-            model=self.model,
-            usage=self.usage,
-            has_answered=self.has_answered,
-            is_limited=self.is_limited,
-            waiting=tuple(self.waiting),
-            transfer=self.transfer,
-            returns=self.returns,
-            ends_conversation=self.ends_conversation,
-            followed=self.followed,
-            history=self.history,
-        )
 
     def take(self, call: ToolCall, outcome: CallOutcome) -> None:
         """Take the consequences of a call's outcome."""
+        result = self.result
         if outcome.waits:
-            self.waiting.append(call)
+            result.waiting.append(call)
             return
-        if self.transfer is None or self.transfer.refusal is not None:
-            self.transfer = outcome.transfer or self.transfer
-        self.returns = self.returns or outcome.returns
-        self.is_limited |= outcome.is_outage
-        self.ends_conversation |= outcome.ends_conversation
+        if result.transfer is None or result.transfer.refusal is not None:
+            result.transfer = outcome.transfer or result.transfer
+        result.returns = result.returns or outcome.returns
+        result.is_limited |= outcome.is_outage
+        result.ends_conversation |= outcome.ends_conversation
         self.sources.add(outcome.sources)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
@@ -82,9 +82,9 @@ class CallOutcome:
         return cls(message, error=message.removeprefix("Error: "), **fields)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AgentResult:
-    """The result of one agent's answer, however it ended."""
+    """The result of one agent's answer, so far or however it ended."""
 
     agent: AgentDefinition
     model: str | None
@@ -94,7 +94,7 @@ class AgentResult:
     """True if its last words are an answer, and not only calls."""
     is_limited: bool = False
     """True if something that it needed was unavailable. Baton says so to the user."""
-    waiting: tuple[ToolCall, ...] = ()
+    waiting: list[ToolCall] = field(default_factory=list)
     """Calls that a person has to approve or that the user's application carries out; they interrupt the run."""
     transfer: Transfer | None = None
     """The handoff that it asks for, or the reason why that is refused, in words for the user."""

@@ -78,10 +78,10 @@ class CoroutineAgent:
             if returned is not None:
                 await self._answer.finish(returned)
         except RefusedInSight:
-            self._work.has_answered = True
+            self._work.result.has_answered = True
         except HookRefusal as refusal:
             self._answer.refuse(refusal)
-        if self._work.waiting and not self._context.stop.is_set():
+        if self._work.result.waiting and not self._context.stop.is_set():
             self._calls.show_waiting()
 
     async def _begin(self) -> None:
@@ -144,7 +144,7 @@ class CoroutineAgent:
             raise RuntimeError(f"run of {agent.id} has cancelled itself")
         returned = running.result()
         self._steps.check_awaited(returned)
-        return returned if returned is not None or self._work.has_answered else ""
+        return returned if returned is not None or self._work.result.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
         """Cancel what still works and wait for its end. Code that catches its cancellation is left behind."""

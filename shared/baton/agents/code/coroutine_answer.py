@@ -46,7 +46,7 @@ class CoroutineAnswer:
         """Note a text that the user has seen."""
         if step.kind in (StepKind.SAY, StepKind.ANSWER) and step.value:
             self._before += step.value
-            self._work.has_answered = True
+            self._work.result.has_answered = True
 
     def show_again(self, step: RunStep) -> None:
         """Show a recorded text: clients have discarded the events of the attempt that has shown it."""
@@ -55,7 +55,7 @@ class CoroutineAnswer:
 
     async def finish(self, returned: Any) -> None:
         """Show what the coroutine has returned. Raises ``HookRefusal``, ``AnswerInvalid`` and ``TypeError``."""
-        if returned == "" and self._work.has_answered:
+        if returned == "" and self._work.result.has_answered:
             return
         if self._agent.answer_schema is not None:
             text = await off_loop(LARGE, self._structured, returned, self._agent.answer_schema)
@@ -74,7 +74,7 @@ class CoroutineAnswer:
         self._context.emit_all(answer.refuse(refusal.sentence, refusal.by))
         self._context.emit_all(answer.end((), is_cut=False))
         self._transcript.add_answer(answer.message_id, self._agent, answer.text, refused_by=refusal.by)
-        self._work.has_answered = True
+        self._work.result.has_answered = True
 
     def _structured(self, returned: Any, schema: dict[str, Any]) -> str:
         try:
@@ -109,7 +109,7 @@ class CoroutineAnswer:
             answer.message_id, self._agent, text, is_structured=is_structured, is_cut=is_cut, sources=sources
         )
         self._before += text
-        self._work.has_answered = True
+        self._work.result.has_answered = True
 
     def _events(self) -> AnswerEvents:
         return AnswerEvents(self._agent, self._transcript, lambda: "")

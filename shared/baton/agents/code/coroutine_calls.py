@@ -87,7 +87,7 @@ class CoroutineCalls:
         outcome = calls.outcomes[call.id]
         if outcome.error is not None:
             return outcome.error
-        self._work.transfer, self._work.returns = outcome.transfer, outcome.returns
+        self._work.result.transfer, self._work.result.returns = outcome.transfer, outcome.returns
         if outcome.returns is not None:
             self._add(call, self._transcript.new_id(), self._transcript.new_id(), outcome.output, outcome.end)
         return None
@@ -96,7 +96,7 @@ class CoroutineCalls:
         """Take what a recorded step has used of the limits of calls, and its sources."""
         if step.kind in (StepKind.CALL, StepKind.ASK):
             self._work.budget.take_call()
-            self._work.is_limited |= step.is_outage
+            self._work.result.is_limited |= step.is_outage
         self._work.sources.add(step.sources)
 
     def is_settled(self, step: RunStep) -> bool:
@@ -119,8 +119,8 @@ class CoroutineCalls:
     def show_waiting(self) -> None:
         """Show the calls that wait for an approval, as one message at the end."""
         message_id = self._transcript.new_id()
-        self._context.emit_all(make_call_events(self._work.waiting, message_id))
-        self._transcript.add_answer(message_id, self._agent, "", calls=self._work.waiting)
+        self._context.emit_all(make_call_events(self._work.result.waiting, message_id))
+        self._transcript.add_answer(message_id, self._agent, "", calls=self._work.result.waiting)
 
     async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
         """Make a call, and return it with the arguments that hooks have left."""
@@ -169,7 +169,7 @@ class CoroutineCalls:
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         # Together, because other calls may have ended in between, and a result stands right behind its call.
-        is_report = self._work.returns is not None
+        is_report = self._work.result.returns is not None
         self._transcript.add_answer(message_id, self._agent, "", calls=[call])
         self._transcript.add_result(
             result_id, self._agent, call, output, end=end, is_handoff_summary=is_report, sources=sources

@@ -85,7 +85,7 @@ class CoroutineModels:
             return
         self._work.budget.count_model_call(step.usage)
         if is_paid:
-            self._work.usage += step.usage
+            self._work.result.usage += step.usage
             self._context.spent.append(ModelUsage(step.model or OTHER_MODELS, step.usage))
 
     async def _run_loop(
@@ -111,11 +111,11 @@ class CoroutineModels:
             await loop.answer()
         finally:
             result = loop.result
-            self._work.usage += result.usage
-            self._work.model = result.model
+            self._work.result.usage += result.usage
+            self._work.result.model = result.model
             self._work.budget.count_model_call(result.usage)
             if notes_history:
-                self._work.history, self._work.followed = result.history, result.followed
+                self._work.result.history, self._work.result.followed = result.history, result.followed
         last = transcript.messages[-1] if transcript.messages else None
         if last is None or last.role is not Role.ASSISTANT or not last.text or not result.has_answered:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")

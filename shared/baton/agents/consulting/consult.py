@@ -191,16 +191,16 @@ class Consultations:
         try:
             await loop.answer()
         finally:
-            work.usage, work.question = agent_work.usage + asked_below.usage, screened.text
+            work.usage, work.question = agent_work.result.usage + asked_below.usage, screened.text
             self.usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
                 for message in transcript.messages
             ]
-        work.is_limited = agent_work.is_limited
+        work.is_limited = agent_work.result.is_limited
         work.documents, work.files = agent_work.sources.documents, agent_work.sources.files
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
-        if answers and agent_work.has_answered:
+        if answers and agent_work.result.has_answered:
             messages = answers if is_coroutine else answers[-1:]
             work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 

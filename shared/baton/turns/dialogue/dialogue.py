@@ -115,7 +115,7 @@ class Dialogue:
             usage=sum((agent.usage for agent in agents), self._runner.consulted_usage) + self._router.usage,
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,
-            waiting=last.waiting if last is not None else (),
+            waiting=tuple(last.waiting) if last is not None else (),
             is_cancelled=self._is_cancelled,
             error=self._error,
             forked=self._runner.forked,
