@@ -20,15 +20,7 @@ from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.text import encodable, slices
-from baton.domain.threads.events import (
-    MAX_DELTA_CHARS,
-    reasoning_content,
-    reasoning_end,
-    reasoning_start,
-    text_content,
-    text_end,
-    text_start,
-)
+from baton.domain.threads import events as message_events
 from baton.domain.threads.message import Role
 from baton.domain.tracing import error_code
 from baton.memory.inspection.inspection import ModelCall
@@ -77,13 +69,13 @@ class AnswerEvents:
         if isinstance(chunk, ReasoningDelta):
             if self._thinking_id is None:
                 self._thinking_id = self._transcript.new_reasoning_id()
-                yield from reasoning_start(self._thinking_id, self._agent)
-            yield from reasoning_content(self._thinking_id, chunk.text)
+                yield from message_events.reasoning_start(self._thinking_id, self._agent)
+            yield from message_events.reasoning_content(self._thinking_id, chunk.text)
             return
         yield from self._thinking_ends()
         if isinstance(chunk, TextTakenBack):
             if self._is_open:
-                yield text_end(self.message_id, is_taken_back=True)
+                yield message_events.text_end(self.message_id, is_taken_back=True)
                 self._is_open, self.message_id = False, self._transcript.new_id()
             self.text = self.model_text = ""
             return
@@ -92,10 +84,10 @@ class AnswerEvents:
             return
         if not self._is_open:
             self._is_open = True
-            yield text_start(self.message_id, self._agent)
+            yield message_events.text_start(self.message_id, self._agent)
         text = self._prefix() + chunk.text
         self.text += text
-        yield text_content(self.message_id, text)
+        yield message_events.text_content(self.message_id, text)
 
     def show(self, text: str, *, is_structured: bool) -> Iterable[BaseEvent]:
         """Yield the events of a text that was held back, without its end."""
@@ -103,29 +95,29 @@ class AnswerEvents:
             return
         yield from self._thinking_ends()
         self._is_open, self.text = True, text
-        yield text_start(self.message_id, self._agent, is_structured=is_structured)
-        for start, end in slices(text, MAX_DELTA_CHARS):
-            yield text_content(self.message_id, text[start:end])
+        yield message_events.text_start(self.message_id, self._agent, is_structured=is_structured)
+        for start, end in slices(text, message_events.MAX_DELTA_CHARS):
+            yield message_events.text_content(self.message_id, text[start:end])
 
     def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
         """Yield the events of a ``sentence`` in place of the answer, without its end. ``by`` has refused the answer."""
         yield from self._thinking_ends()
         if self._is_open:
-            yield text_end(self.message_id, is_taken_back=True)
+            yield message_events.text_end(self.message_id, is_taken_back=True)
             self.message_id = self._transcript.new_id()
         self._is_open, self.text = True, sentence
-        yield text_start(self.message_id, self._agent, refused_by=by)
-        yield text_content(self.message_id, sentence)
+        yield message_events.text_start(self.message_id, self._agent, refused_by=by)
+        yield message_events.text_content(self.message_id, sentence)
 
     def end(self, sources: Iterable[Mapping[str, object]], *, is_cut: bool) -> Iterable[BaseEvent]:
         """Yield the events that end the answer."""
         yield from self._thinking_ends()
         if self._is_open:
-            yield text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
+            yield message_events.text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
 
     def _thinking_ends(self) -> Iterable[BaseEvent]:
         if self._thinking_id is not None:
-            yield from reasoning_end(self._thinking_id)
+            yield from message_events.reasoning_end(self._thinking_id)
             self._thinking_id = None
 
 

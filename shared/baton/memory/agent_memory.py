@@ -9,14 +9,7 @@ from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import UNKNOWN
 from baton.memory.early_recall import EarlyRecall
-from baton.memory.prompt.context import (
-    NO_NOTES,
-    AgentHistory,
-    AssembledContext,
-    Assembly,
-    Notes,
-    prompt_without_history,
-)
+from baton.memory.prompt import context
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import prompt_tokens, total_tokens
 from baton.memory.recall.recall import Recall
@@ -55,13 +48,13 @@ class AgentMemory:
         self,
         agent: AgentDefinition,
         search: MemorySearch,
-        history: AgentHistory | None = None,
+        history: context.AgentHistory | None = None,
         *,
-        notes: Notes = NO_NOTES,
+        notes: context.Notes = context.NO_NOTES,
         reserved: int = 0,
         zone: str = UNKNOWN,
         numbers: PassageNumbers | None = None,
-    ) -> AssembledContext:
+    ) -> context.AssembledContext:
         """Return the agent's prompt for the message of ``search``, with the recalled items, kept and left out.
 
         An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
@@ -71,8 +64,8 @@ class AgentMemory:
         findings, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
         if history is None:
             recalled = number_knowledge(select(findings, agent.memory, self.counter, zone=zone), numbers)
-            return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
-        assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
+            return context.prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
+        assembly = context.Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
         prompt = self._add_recalled(assembly, agent, findings, history, zone, numbers)
         if history.asked is None:
             return prompt
@@ -90,13 +83,13 @@ class AgentMemory:
 
     def _add_recalled(
         self,
-        assembly: Assembly,
+        assembly: context.Assembly,
         agent: AgentDefinition,
         findings: Found,
-        history: AgentHistory,
+        history: context.AgentHistory,
         zone: str,
         numbers: PassageNumbers,
-    ) -> AssembledContext:
+    ) -> context.AssembledContext:
         """Return the prompt with the findings that are not in its history.
 
         Everything that was left out because the history has it does stand there: if the blocks leave less room for the

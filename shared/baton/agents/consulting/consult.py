@@ -41,17 +41,7 @@ from baton.domain.threads.run_events import subagent_error, subagent_finished, s
 from baton.failures.background import in_background
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
-from baton.ports.agents.agent_client import (
-    AgentData,
-    AgentDone,
-    AgentFailed,
-    AgentFile,
-    AgentProgress,
-    AgentStarted,
-    AgentTask,
-    NotSent,
-    TaskLost,
-)
+from baton.ports.agents import agent_client
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import AnswerLimit
 
@@ -146,7 +136,7 @@ class Consultations:
             return TaskStatus.TIMED_OUT, "it took too long."
         except (LeaseLost, StoreUnavailable, Unauthorized):
             raise
-        except AgentFailed as failure:
+        except agent_client.AgentFailed as failure:
             return TaskStatus.FAILED, failure.reason
         except BatonError as failure:
             return TaskStatus.FAILED, failure.detail
@@ -231,7 +221,7 @@ class Consultations:
         context, agent = self._context, question.agent
         sent, missing = await read_attachments(context, self._content)
         follows = context.remote_tasks.take(task.id)
-        agent_task = AgentTask(
+        agent_task = agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=task.id,
@@ -245,7 +235,7 @@ class Consultations:
         )
         try:
             await self._hear(question, agent_task, work)
-        except TaskLost:
+        except agent_client.TaskLost:
             # The agent has ended its task since, and has not received the message: it is a new one's.
             await self._hear(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
@@ -270,7 +260,7 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, question: AgentQuestion, agent_task: AgentTask, work: ConsultedWork) -> None:
+    async def _hear(self, question: AgentQuestion, agent_task: agent_client.AgentTask, work: ConsultedWork) -> None:
         """Read the stream of an answer to its end."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
@@ -284,19 +274,19 @@ class Consultations:
                         texts.append(text)
                     case TextTakenBack():
                         texts.clear()
-                    case AgentStarted():
+                    case agent_client.AgentStarted():
                         remote_task = RemoteTask(agent_task.task_id, agent.id, chunk.remote_task_id, chunk.known)
                         await context.keep_remote_task(remote_task)
-                    case AgentProgress(label):
+                    case agent_client.AgentProgress(label):
                         question.report(label)
-                    case NotSent(attachment):
+                    case agent_client.NotSent(attachment):
                         work.not_passed_on.append(attachment)
-                    case AgentData(value):
+                    case agent_client.AgentData(value):
                         has_data = True
                         extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
-                    case AgentFile(file):
+                    case agent_client.AgentFile(file):
                         extras.append(await files.take(file))
-                    case AgentDone():
+                    case agent_client.AgentDone():
                         work.documents = bound_sources(
                             [{**document, "agentId": agent.id} for document in chunk.documents]
                         )

@@ -15,29 +15,9 @@ from baton.domain.memory.procedure import Procedure, ProcedureStatus
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import UNKNOWN
 from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
-from baton.memory.prompt.quoting import (
-    EPISODES_HEAD,
-    KNOWLEDGE_HEAD,
-    MAX_EXCERPT_CHARS,
-    MAX_KNOWLEDGE_CHARS,
-    MAX_SNIPPET_CHARS,
-    episode_line,
-    excerpt,
-    knowledge_line,
-    number_line,
-    private_skill_steps,
-    procedure_steps,
-)
+from baton.memory.prompt import quoting
 from baton.memory.prompt.token_estimates import CONTEXT_FRAME_TOKENS, prompt_tokens
-from baton.memory.recall.relevance import (
-    MAX_QUERY_WORDS,
-    content_words,
-    irrelevance,
-    is_echo,
-    quoted_key,
-    quotes,
-    same_text_key,
-)
+from baton.memory.recall import relevance
 from baton.memory.recalled import (
     BlockKind,
     Found,
@@ -53,7 +33,7 @@ from baton.ports.agents.chat_model import Prompt, TokenCounter
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
 
-MAX_CHARS = {BlockKind.KNOWLEDGE: MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: MAX_SNIPPET_CHARS}
+MAX_CHARS = {BlockKind.KNOWLEDGE: quoting.MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: quoting.MAX_SNIPPET_CHARS}
 
 _Line = Callable[[FoundItem, str], str]
 
@@ -102,16 +82,16 @@ def select(
     tokens, and would be listed as a source of an answer that owes it nothing. A block lists its items by date, so that
     the later word stands last; an empty block has no prompt.
     """
-    words = frozenset(content_words(findings.query)[:MAX_QUERY_WORDS])
+    words = frozenset(relevance.content_words(findings.query)[: relevance.MAX_QUERY_WORDS])
     judge = partial(_judge, memory=memory, words=words, query=findings.query, sent=sent)
     judged = {
         BlockKind.KNOWLEDGE: judge(findings.knowledge.items, memory.semantic_top_k, least_share=least_share),
         BlockKind.EPISODES: judge(findings.episodes.items, memory.episodic_top_k),
     }
-    heads = {BlockKind.KNOWLEDGE: KNOWLEDGE_HEAD, BlockKind.EPISODES: EPISODES_HEAD}
+    heads = {BlockKind.KNOWLEDGE: quoting.KNOWLEDGE_HEAD, BlockKind.EPISODES: quoting.EPISODES_HEAD}
     lines: dict[BlockKind, _Line] = {
-        BlockKind.KNOWLEDGE: knowledge_line,
-        BlockKind.EPISODES: partial(episode_line, zone=zone),
+        BlockKind.KNOWLEDGE: quoting.knowledge_line,
+        BlockKind.EPISODES: partial(quoting.episode_line, zone=zone),
     }
     fitting = _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
     procedure, procedures = _procedure(findings.procedure, memory, counter, follows_procedures=follows_procedures)
@@ -135,12 +115,12 @@ def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
     for item in found_items:
         citation = item.source.citation
         number = numbers.number(citation.as_source(None)) if citation is not None else None
-        line = number_line(item.line, number) if number is not None else item.line
+        line = quoting.number_line(item.line, number) if number is not None else item.line
         numbered[item.id] = replace(item, number=number, line=line)
     if not numbered:
         return recalled
     items = tuple(numbered.get(item.id, item) if item.included else item for item in block.items)
-    text = "\n".join([KNOWLEDGE_HEAD, *(numbered[item.id].line for item in found_items)])
+    text = "\n".join([quoting.KNOWLEDGE_HEAD, *(numbered[item.id].line for item in found_items)])
     return replace(recalled, knowledge=replace(block, items=items, prompts=(Prompt(Role.CONTEXT, text),)))
 
 
@@ -157,11 +137,11 @@ def _judge(
     """Return all items, best first, with the reasons of those that are left out regardless of tokens."""
 
     def reason(item: FoundItem) -> str | None:
-        if irrelevant := irrelevance(item, words, memory.relevance_floor):
+        if irrelevant := relevance.irrelevance(item, words, memory.relevance_floor):
             return irrelevant
         if sent.covers(item):
             return "already in the message history"
-        return "repeats the message" if same_text_key(item.shown) == same_text_key(query) else None
+        return "repeats the message" if relevance.same_text_key(item.shown) == relevance.same_text_key(query) else None
 
     items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _best_first(found_items)])
     relevant = {found_item.id for found_item in items if found_item.included}
@@ -194,7 +174,7 @@ def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
     for index, found_item in enumerate(items):
         if found_item.included:
-            alike.setdefault(same_text_key(found_item.shown), []).append(index)
+            alike.setdefault(relevance.same_text_key(found_item.shown), []).append(index)
     for places in alike.values():
         best = max(places, key=lambda index: (items[index].superseded_at is None, items[index].at, items[index].id))
         for index in places:
@@ -210,14 +190,16 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
     does not hold any more stays, because its line says so.
     """
     found_items = list(items)
-    keys = {index: quoted_key(found_item.shown) for index, found_item in enumerate(items) if found_item.included}
+    keys = {
+        index: relevance.quoted_key(found_item.shown) for index, found_item in enumerate(items) if found_item.included
+    }
     originals: list[int] = []
     # The shortest first: nothing quotes a longer text than itself.
     for position in sorted(keys, key=lambda key: (len(keys[key]), _may_echo(items[key]), items[key].id)):
         found_item, key = items[position], keys[position]
-        quoted = [other for other in originals if _may_echo(found_item) and quotes(key, keys[other])]
+        quoted = [other for other in originals if _may_echo(found_item) and relevance.quotes(key, keys[other])]
         may_add = found_item.kind != FACT  # facts are short, so every word counts
-        if not quoted or not is_echo(key, [keys[other] for other in quoted], may_add=may_add):
+        if not quoted or not relevance.is_echo(key, [keys[other] for other in quoted], may_add=may_add):
             originals.append(position)
             continue
         found_items[position] = _leave_out(found_item, f"duplicate of {items[quoted[-1]].id}")
@@ -265,14 +247,18 @@ def _fit(
     ]
     used, opened = 0, set[BlockKind]()
     for kind, position, found_item in sorted(candidates, key=lambda candidate: -candidate[2].score):
-        quoted = excerpt(found_item.shown, words, MAX_CHARS[kind])
+        quoted = quoting.excerpt(found_item.shown, words, MAX_CHARS[kind])
         line = lines[kind](found_item, quoted)
         tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + tokens > cap:
             fitting[kind][position] = _leave_out(found_item, f"over the cap of {cap} tokens")
             continue
-        brief = " ".join(excerpt(quoted, words, MAX_EXCERPT_CHARS).split()) if kind is BlockKind.KNOWLEDGE else ""
+        brief = (
+            " ".join(quoting.excerpt(quoted, words, quoting.MAX_EXCERPT_CHARS).split())
+            if kind is BlockKind.KNOWLEDGE
+            else ""
+        )
         fitting[kind][position] = replace(found_item, line=line, tokens=tokens, excerpt=brief)
         used += head + tokens
         opened.add(kind)
@@ -343,8 +329,8 @@ def _procedure(
 def _steps(match: ProcedureMatch) -> Prompt:
     """Return the message with the steps: an instruction if they were approved, otherwise a quotation."""
     if match.procedure.status is ProcedureStatus.APPROVED:
-        return Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
-    return Prompt(Role.CONTEXT, private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
+        return Prompt(Role.SYSTEM, quoting.procedure_steps(match.procedure, match.trigger))
+    return Prompt(Role.CONTEXT, quoting.private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
 
 
 def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
