@@ -13,7 +13,7 @@ from baton.agents.calls.tool_calls import ToolCalls, make_call_events
 from baton.agents.guardrails.screening import Screening
 from baton.agents.model_answer import AnswerEvents, ModelAnswer
 from baton.agents.prompts.call_metadata import make_call_metadata
-from baton.agents.prompts.turn_prompt import PromptShortening, TurnPrompt, estimate_usage
+from baton.agents.prompts.turn_prompt import TurnPrompt, ask_shortened, estimate_usage
 from baton.agents.structured_answer import StructuredAnswer
 from baton.agents.tools.tool_set import CallIds
 from baton.domain.agents.sentences import sentence
@@ -50,7 +50,6 @@ class AgentLoop:
         self._prompt = TurnPrompt(context.services.counter)
         self._recalled = NOTHING_RECALLED
         self._settings = context.model_settings(agent, is_consulted=work.task_id is not None)
-        self._shortening = PromptShortening(self._prompt, tools, context, self._settings.model)
         self._structured = StructuredAnswer.of(agent, work.budget)
         self._screening = Screening(work.hooks, context, agent, self._prompt) if work.hooks else None
         self._calls = ToolCalls(work)
@@ -111,7 +110,11 @@ class AgentLoop:
             if is_last and self._unused_id is None:
                 # At the end: the model's thinking and its prompt cache are bound to the prompts before it.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
-            await self._shortening.ask(
+            await ask_shortened(
+                self._context,
+                self._prompt,
+                self._tools,
+                self._settings.model,
                 partial(self._ask_model, is_last=is_last),
                 is_shown=lambda: self._answer is not None and bool(self._answer.events.model_text),
             )

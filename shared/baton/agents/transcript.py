@@ -55,19 +55,21 @@ class Transcript:
             first, self._first_id = self._first_id, None
             return first
         self._ids += 1
-        return derive_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
+        return self._derive_id("", self._ids)
 
     def new_activity_id(self) -> str:
         """Return the id of the next activity, which is shown among the messages."""
         self._activities += 1
-        about = f"{self._run.message_id}{self._key}\0activity"
-        return derive_message_id(self._thread_id, about, self._run.attempt, self._activities)
+        return self._derive_id("\0activity", self._activities)
 
     def new_reasoning_id(self) -> str:
         """Return the id of the next block of visible thinking, which is shown before an answer and never stored."""
         self._reasonings += 1
-        about = f"{self._run.message_id}{self._key}\0reasoning"
-        return derive_message_id(self._thread_id, about, self._run.attempt, self._reasonings)
+        return self._derive_id("\0reasoning", self._reasonings)
+
+    def _derive_id(self, kind: str, number: int) -> str:
+        about = f"{self._run.message_id}{self._key}{kind}"
+        return derive_message_id(self._thread_id, about, self._run.attempt, number)
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients have not seen."""

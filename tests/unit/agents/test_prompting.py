@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.agents.tools.workflow_notes import MAX_COLLECTED
+from baton.agents.tools.builtin_tools import MAX_COLLECTED
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.threads.interrupt import InterruptDecision
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS

@@ -125,17 +125,17 @@ class CoroutineAgent:
         )
         work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
         running = asyncio.ensure_future(self._steps.begin(work))
-        task = asyncio.ensure_future(self._steps.until_ended())
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
             async with asyncio.timeout_at(context.deadline):
-                await asyncio.wait({running, task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                waiting = {running, self._steps.ended, stopped}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             raise TurnTimeout from None
         finally:
             is_done = running.done()
             self._steps.end()
-            await self._give_up(running, task, stopped, *self._steps.unfinished)
+            await self._give_up(running, stopped, *self._steps.unfinished)
         if self._steps.failure is not None:
             raise self._steps.failure
         if not is_done or context.stop.is_set():

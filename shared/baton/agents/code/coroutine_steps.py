@@ -16,11 +16,10 @@ from uuid import UUID
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.agent_work import AgentWork
-from baton.agents.code.awaited_step import AwaitedStep, StepNotAwaited
 from baton.agents.code.coroutine_answer import CoroutineAnswer
 from baton.agents.code.coroutine_calls import CoroutineCalls
 from baton.agents.code.coroutine_models import CoroutineModels
-from baton.agents.code.step_places import FOREIGN, StepPlaces, StepPosition
+from baton.agents.code.step_places import FOREIGN, AwaitedStep, StepNotAwaited, StepPlaces, StepPosition
 from baton.authoring.containment import Owner, current_owner
 from baton.authoring.run_context import Convert
 from baton.concurrency.tasks import gather_all
@@ -70,7 +69,8 @@ class CoroutineSteps:
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
         self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        """Done once the coroutine cannot go on, because of ``failure`` or because it waits."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._active = 0
         self._is_waiting = False
@@ -151,15 +151,11 @@ class CoroutineSteps:
         if self._not_awaited:
             raise self._not_awaited[0]
 
-    async def until_ended(self) -> None:
-        """Wait until the coroutine cannot go on, because of ``failure`` or because it waits."""
-        await asyncio.shield(self._ended)
-
     def end(self, failure: Exception | None = None) -> None:
         """End the coroutine at its next await. The first reason counts."""
-        if not self._ended.done():
+        if not self.ended.done():
             self.failure = failure
-            self._ended.set_result(None)
+            self.ended.set_result(None)
 
     @property
     def unfinished(self) -> list[asyncio.Task[Any]]:
@@ -269,7 +265,7 @@ class CoroutineSteps:
     async def _numbered(self, position: StepPosition | None) -> StepPosition:
         """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
         if position is None:
-            if self._ended.done():
+            if self.ended.done():
                 await self.never()
             await asyncio.sleep(0)
             raise RuntimeError(FOREIGN)
@@ -324,7 +320,7 @@ class CoroutineSteps:
     async def _may_go_on(self) -> None:
         """Let others work, because recorded steps wait for nothing, and wait for ever if the coroutine has ended."""
         await asyncio.sleep(0)
-        if self._ended.done() or self._context.stop.is_set():
+        if self.ended.done() or self._context.stop.is_set():
             await self.never()
         self.check_awaited(None)
         self._journal.take()

@@ -1,17 +1,18 @@
-"""The numbers of steps: each step of a coroutine has a place that is the same whenever the coroutine begins again."""
+"""Steps as the code of a coroutine takes them: each has the same number every time, and is noticed if not awaited."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
-from baton.authoring.containment import Owner, contained
+from baton.authoring.containment import BATON, BatonCode, Owner, contained
 
 FOREIGN = (
     "A step was taken in a task that run has begun itself. Give coroutines with several steps to context.gather, which "
@@ -105,3 +106,60 @@ class StepPlaces:
         branch = self.branch
         branch.ids += 1
         return uuid.uuid5(uuid.UUID(self._thread_id), f"{self._seed}\0{branch.path}\0id\0{branch.ids}")
+
+
+T = TypeVar("T")
+
+
+class StepNotAwaited(RuntimeError):
+    """A step was called without ``await``, and so was not taken. The message names the step and the line."""
+
+
+class AwaitedStep(BatonCode[T]):
+    """A step that its caller has to await. Its coroutine is made when it is."""
+
+    __slots__ = ("_is_begun", "_make", "_name", "_not_awaited", "_place")
+
+    def __init__(
+        self, make: Callable[[], Coroutine[Any, Any, T]], name: str, not_awaited: list[StepNotAwaited]
+    ) -> None:
+        """``name`` is the method's name. ``not_awaited`` gets the error if the step is dropped."""
+        self._make = make
+        self._name = name
+        self._not_awaited = not_awaited
+        self._is_begun = False
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(BATON):
+            frame = frame.f_back
+        self._place = frame.f_code.co_filename, frame.f_lineno
+
+    @property
+    def error(self) -> StepNotAwaited:
+        """The error of a step that nobody awaits."""
+        file, line = self._place
+        return StepNotAwaited(
+            f"{file}:{line}: context.{self._name} was not awaited, so this step was not taken. Write: "
+            f"await context.{self._name}(...)"
+        )
+
+    def send(self, value: Any, /) -> Any:
+        self._begin()
+        return super().send(value)
+
+    def throw(self, *error: Any) -> Any:
+        self._begin()
+        return super().throw(*error)
+
+    def close(self) -> None:
+        if self._is_begun:
+            super().close()
+        self._is_begun = True
+
+    def _begin(self) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            super().__init__(self._make())
+
+    def __del__(self) -> None:
+        if not self._is_begun:
+            self._not_awaited.append(self.error)

@@ -83,7 +83,11 @@ class Screening:
         chunks: AsyncGenerator[ModelChunk, None] | None = None
         self._shown, self.has_changed, self._is_observed = "", False, not self._hooks.has(HookPoint.AFTER_MODEL)
         try:
-            self._begin_to_judge()
+            if self._question is not None:
+                self._question = self._prompt.question  # it may have been shortened
+            if self._question is not None:
+                work = judge_question(self._hooks, self._context, self._question.content)
+                self._judging = asyncio.ensure_future(work)
             await self._add_instructions(prompts)
             chunks = open_stream(prompts)
             first = await self._first(chunks)
@@ -113,13 +117,6 @@ class Screening:
                 await stop_all(judging)
             if chunks is not None:
                 await chunks.aclose()
-
-    def _begin_to_judge(self) -> None:
-        if self._question is not None:
-            self._question = self._prompt.question  # it may have been shortened
-        if self._question is not None:
-            work = judge_question(self._hooks, self._context, self._question.content)
-            self._judging = asyncio.ensure_future(work)
 
     async def _verdict(self) -> str | None:
         """Return the text in place of the question; None if it stays. Raises ``HookRefusal``."""

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from baton.agents.attempt_context import Attempt
+from baton.agents.tools.builtin_tools import make_collected_note, make_workflow_note
 from baton.agents.tools.tool_set import ToolSet
-from baton.agents.tools.workflow_notes import make_collected_note, make_workflow_note
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.verdict import Origin

@@ -93,10 +93,10 @@ class ApprovedProcedures:
         if cached is not None and cached.is_fresh(now, since):
             return cached
         procedures = await self._store.approved(scope, agent_id, of=of)
-        # Equal ones keep the index that was made of them.
-        read = _Read(now, cached.procedures if cached is not None and cached.procedures == procedures else procedures)
-        self._known[key] = read
-        return read
+        if cached is not None and cached.procedures == procedures:
+            procedures = cached.procedures  # equal ones keep the index that was made of them
+        self._known[key] = _Read(now, procedures)
+        return self._known[key]
 
     async def _read_skills(self, scope: Scope, agent_id: str, since: datetime | None) -> Sequence[Procedure]:
         key, now = (scope.tenant_id, scope.user_id, agent_id), self._clock.now()

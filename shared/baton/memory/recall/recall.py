@@ -167,10 +167,8 @@ class _Work:
             query=self.query,
             vector=self.embedding.vector,
             procedure=self._procedure_retrieval(procedure) if procedure is not None else ProcedureRetrieval(),
-            knowledge=self._retrieval(knowledge) if knowledge is not None else Retrieval(),
-            episodes=self._retrieval(episodes)
-            if episodes is not None
-            else (earlier if wants_episodes else Retrieval()),
+            knowledge=self._retrieval(knowledge, Retrieval()),
+            episodes=self._retrieval(episodes, earlier if wants_episodes else Retrieval()),
         )
 
     async def _nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
@@ -182,15 +180,16 @@ class _Work:
         if vector is None:
             self.is_meaning_missed = True
             return ()
-        seconds_left = (
-            self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
-        )
+        until = self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds()
+        seconds = max(0.0, until - asyncio.get_running_loop().time())
         with _trace_retrieval("procedures") as span:
-            matches = await self.recall.procedure_vectors.nearest(procedures, vector, seconds=max(0.0, seconds_left))
+            matches = await self.recall.procedure_vectors.nearest(procedures, vector, seconds=seconds)
             span.set({Attribute.FOUND: len(matches)})
         return matches
 
-    def _retrieval(self, step: RetrievalStep[FoundItem]) -> Retrieval:
+    def _retrieval(self, step: RetrievalStep[FoundItem] | None, otherwise: Retrieval) -> Retrieval:
+        if step is None:
+            return otherwise
         items, error = step.outcome(self.recall.deadline)
         return Retrieval(items, step.duration, error or self.embedding.words_only, is_asked=True)
 

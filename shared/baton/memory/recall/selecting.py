@@ -95,16 +95,11 @@ def select(
     }
     fitting = _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
     procedure, procedures = _procedure(findings.procedure, memory, counter, follows_procedures=follows_procedures)
-
-    def block(kind: BlockKind, retrieval: Retrieval) -> RecalledBlock:
-        return _block(kind, retrieval, fitting[kind], heads[kind], counter)
-
-    return Recalled(
-        procedure=procedure,
-        knowledge=block(BlockKind.KNOWLEDGE, findings.knowledge),
-        episodes=block(BlockKind.EPISODES, findings.episodes),
-        procedures=procedures,
+    retrievals = {BlockKind.KNOWLEDGE: findings.knowledge, BlockKind.EPISODES: findings.episodes}
+    knowledge, episodes = (
+        _block(kind, retrieval, fitting[kind], heads[kind], counter) for kind, retrieval in retrievals.items()
     )
+    return Recalled(procedure, knowledge, episodes, procedures)
 
 
 def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
@@ -145,16 +140,10 @@ def _judge(
 
     items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _best_first(found_items)])
     relevant = {found_item.id for found_item in items if found_item.included}
-    items = _leave_out_echoes(
-        [
-            _leave_out(
-                found_item,
-                f"superseded by {found_item.superseded_by}" if found_item.superseded_by in relevant else None,
-            )
-            for found_item in items
-        ]
-    )
-    items = _leave_out_far_below(items, least_share)
+    for position, found_item in enumerate(items):
+        if found_item.superseded_by in relevant:
+            items[position] = _leave_out(found_item, f"superseded by {found_item.superseded_by}")
+    items = _leave_out_far_below(_leave_out_echoes(items), least_share)
     for position in [index for index, found_item in enumerate(items) if found_item.included][top_k:]:
         items[position] = _leave_out(items[position], f"beyond the best {top_k}")
     return items
@@ -269,22 +258,14 @@ def _block(
     kind: BlockKind, retrieval: Retrieval, items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
     found_items = sorted((found_item for found_item in items if found_item.included), key=_by_date)
-    prompts: tuple[Prompt, ...] = ()
+    prompts, tokens = tuple[Prompt, ...](), 0
     if found_items:
         origin = Origin.MEMORY if kind is BlockKind.EPISODES else None
-        prompts = (
-            Prompt(Role.CONTEXT, "\n".join([head, *(found_item.line for found_item in found_items)]), origin=origin),
-        )
-    return RecalledBlock(
-        kind,
-        tuple(items),
-        prompts,
-        tokens=counter.count(head) + CONTEXT_FRAME_TOKENS + sum(found_item.tokens for found_item in found_items)
-        if found_items
-        else 0,
-        duration=retrieval.duration if retrieval.is_asked else None,
-        error=retrieval.error,
-    )
+        text = "\n".join([head, *(found_item.line for found_item in found_items)])
+        prompts = (Prompt(Role.CONTEXT, text, origin=origin),)
+        tokens = counter.count(head) + CONTEXT_FRAME_TOKENS + sum(found_item.tokens for found_item in found_items)
+    duration = retrieval.duration if retrieval.is_asked else None
+    return RecalledBlock(kind, tuple(items), prompts, tokens, duration, retrieval.error)
 
 
 def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
@@ -315,14 +296,8 @@ def _procedure(
                 procedures.append(match.procedure)
         is_rival = any(match is rival for rival in rivals)
         items.append(_procedure_item(match, tokens, reason, ambiguous=is_rival and len(rivals) > 1))
-    block = RecalledBlock(
-        BlockKind.PROCEDURE,
-        tuple(items),
-        tuple(prompts),
-        tokens=used,
-        duration=retrieval.duration,
-        error=retrieval.error,
-    )
+    duration, error = retrieval.duration, retrieval.error
+    block = RecalledBlock(BlockKind.PROCEDURE, tuple(items), tuple(prompts), used, duration, error)
     return block, tuple(procedures)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.agents.tools.workflow_notes import make_workflow_note
+from baton.agents.tools.builtin_tools import make_workflow_note
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress, title
