@@ -128,7 +128,7 @@ class CoroutineAgent:
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
             async with asyncio.timeout_at(context.deadline):
-                waiting = {running, self._steps.ended, stopped}
+                waiting = {running, self._steps.ending, stopped}
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             raise TurnTimeout from None

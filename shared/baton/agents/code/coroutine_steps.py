@@ -69,7 +69,7 @@ class CoroutineSteps:
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
         self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
         self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self.ending: asyncio.Future[None] = self._loop.create_future()
         """Done once the coroutine cannot go on, because of ``failure`` or because it waits."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._active = 0
@@ -153,9 +153,9 @@ class CoroutineSteps:
 
     def end(self, failure: Exception | None = None) -> None:
         """End the coroutine at its next await. The first reason counts."""
-        if not self.ended.done():
+        if not self.ending.done():
             self.failure = failure
-            self.ended.set_result(None)
+            self.ending.set_result(None)
 
     @property
     def unfinished(self) -> list[asyncio.Task[Any]]:
@@ -265,7 +265,7 @@ class CoroutineSteps:
     async def _numbered(self, position: StepPosition | None) -> StepPosition:
         """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
         if position is None:
-            if self.ended.done():
+            if self.ending.done():
                 await self.never()
             await asyncio.sleep(0)
             raise RuntimeError(FOREIGN)
@@ -320,7 +320,7 @@ class CoroutineSteps:
     async def _may_go_on(self) -> None:
         """Let others work, because recorded steps wait for nothing, and wait for ever if the coroutine has ended."""
         await asyncio.sleep(0)
-        if self.ended.done() or self._context.stop.is_set():
+        if self.ending.done() or self._context.stop.is_set():
             await self.never()
         self.check_awaited(None)
         self._journal.take()
