@@ -1,4 +1,4 @@
-"""What users see of work in progress: the indicator of consulted agents, and the reports of tools."""
+"""Indicators of work in progress for users: the consulted agents, and the reports of tools."""
 
 from __future__ import annotations
 
