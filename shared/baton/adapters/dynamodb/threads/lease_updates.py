@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id
 from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
+from baton.adapters.dynamodb.table import IS_NEW
 from baton.adapters.dynamodb.threads.thread_item import (
     listed_at,
     segments_as_item,
@@ -42,23 +42,11 @@ _BEGIN_RUN = (
     ", run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
     "run_attempt = if_not_exists(run_attempt, :zero) + :one"
 )
-_CREATE = (
-    ", user_id = if_not_exists(user_id, :user), agent_id = if_not_exists(agent_id, :agent), "
-    "active_agent_id = if_not_exists(active_agent_id, :agent), thread_status = if_not_exists(thread_status, :active), "
-    "episode = if_not_exists(episode, :one), next_ordinal = if_not_exists(next_ordinal, :zero), "
-    "last_seq = if_not_exists(last_seq, :zero), input_tokens = if_not_exists(input_tokens, :zero), "
-    "output_tokens = if_not_exists(output_tokens, :zero), stored_tokens = if_not_exists(stored_tokens, :zero), "
-    "created_at = if_not_exists(created_at, :now), last_activity_at = if_not_exists(last_activity_at, :now), "
-    "idle_ms = if_not_exists(idle_ms, :idle), idle_shard = if_not_exists(idle_shard, :shard), "
-    "idle_check_at = if_not_exists(idle_check_at, :check), "
-    "listing = if_not_exists(listing, :listing), listed_at = if_not_exists(listed_at, :listed)"
-)
 _HAS_TASKS = ", has_tasks = :true"
 _NOTIFIES = ", notifies = :true"
 _FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
 FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
 END_RUN = f"{FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
-_END_SESSION = ", episode = :episode, episode_first_ordinal = {first}, idle_shard = :shard, idle_check_at = :check"
 MINE = "fence = :fence AND lease_owner = :owner"
 
 
@@ -105,159 +93,133 @@ def acquisition_update(
         expression += _NOTIFIES
         values[":true"] = True
     if request.may_create:
-        expression += _CREATE
-        condition = f"attribute_not_exists(PK) OR ({free_and_mine})"
+        condition = f"{IS_NEW} OR ({free_and_mine})"
         if request.parent_thread_id is not None:
             expression += ", parent_thread_id = :parent"
-            condition = f"attribute_not_exists(PK) OR ({free_and_mine} AND parent_thread_id = :parent)"
-        values |= _creation_values(scope, request, now)
+            condition = f"{IS_NEW} OR ({free_and_mine} AND parent_thread_id = :parent)"
+            values[":parent"] = request.parent_thread_id
+        created = _new_thread(scope, request, now)
+        expression += "".join(f", {name} = if_not_exists({name}, :{name})" for name in created)
+        values |= {f":{name}": value for name, value in created.items()}
     return ThreadUpdate(expression + end, values, condition)
 
 
 def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     """Return the update that makes a run's messages visible and releases the lease."""
     values: Item = {
-        **_ending_values(lease, commit.last_seq),
         ":ordinal": commit.next_ordinal,
         ":input": commit.usage.input_tokens,
         ":output": commit.usage.output_tokens,
         ":stored": commit.tokens,
         ":now": to_millis(now),
-        ":status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
         ":true": True,
-        ":written": commit.messages_fence if commit.messages_fence is not None else lease.fence,
     }
     expression = (
-        "SET next_ordinal = :ordinal, next_seq = :next, last_seq = :last, last_activity_at = :now, "
+        "SET next_ordinal = :ordinal, last_activity_at = :now, owner_claimed = :true, "
         "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
-        "stored_tokens = stored_tokens + :stored, thread_status = :status, owner_claimed = :true, "
-        "committed_fence = :fence, messages_fence = :written"
+        "stored_tokens = stored_tokens + :stored"
     )
-    if listed_at(now) != listed_at(lease.thread.last_activity_at):
-        # The time is coarse, because every change of the index costs two write units.
-        expression += ", listed_at = :listed"
-        values[":listed"] = listed_at(now)
-    if commit.ended is not None:
-        expression += _END_SESSION.format(first=":ordinal")
-        values |= _session_values(lease, commit.ended, now)
-    elif lease.thread.status is ThreadStatus.CLOSED:
-        expression += ", idle_shard = :shard, idle_check_at = :now + idle_ms"
-        values[":shard"] = keys.idle_shards.of(lease.thread_id)
-    end = END_RUN
-    if commit.conversation is not None:
-        assigned, removed, packed = _of_conversation(commit.conversation)
-        expression, end, values = expression + assigned, end + removed, values | packed
     spent = by_model(lease.thread.spent, commit.spent)
-    if spent != lease.thread.spent:
-        expression += ", spent = :spent"
-        values[":spent"] = spent_as_item(spent)
-    if commit.error_code is not None:
-        expression += ", last_error = :error"
-        values[":error"] = commit.error_code
-    if commit.time_zone is not None:
-        expression += ", time_zone = :zone"
-        values[":zone"] = commit.time_zone
-    if commit.windows is not None:
-        expression += ", windows = :windows"
-        values[":windows"] = windows_as_item(commit.windows)
-    if lease.thread.is_branching:
-        expression += ", branch_segments = :segments"
-        values[":segments"] = segments_as_item(lease.thread.segments)
-    if commit.may_change:
+    attributes: Item = {
+        "thread_status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
+        "messages_fence": commit.messages_fence if commit.messages_fence is not None else lease.fence,
+        # The time is coarse, because every change of the index costs two write units.
+        "listed_at": listed_at(now) if listed_at(now) != listed_at(lease.thread.last_activity_at) else None,
+        "spent": spent_as_item(spent) if spent != lease.thread.spent else None,
+        "last_error": commit.error_code,
+        "time_zone": commit.time_zone,
+        "windows": windows_as_item(commit.windows) if commit.windows is not None else None,
+        "branch_segments": segments_as_item(lease.thread.segments) if lease.thread.is_branching else None,
+    }
+    attributes = {name: value for name, value in attributes.items() if value is not None}
+    if commit.ended is not None:
+        expression += ", episode_first_ordinal = :ordinal"
+        attributes |= _end_of_session(lease, commit.ended, now)
+    elif lease.thread.status is ThreadStatus.CLOSED:
+        expression += ", idle_check_at = :now + idle_ms"
+        attributes["idle_shard"] = keys.idle_shards.of(lease.thread_id)
+    if commit.conversation is not None:
+        attributes |= _conversation(commit.conversation)
+    attributes |= {
         # One attribute for both, because an earlier release asks only whether it is there.
-        expression += ", messages_may_change = :change"
-        values[":change"] = True if commit.messages_may_change else commit.summary_at
-    else:
-        end += ", messages_may_change"
-    watchers = watchers_as_item(commit.watchers) if commit.watchers is not None else None
-    if watchers is not None:
-        expression += ", watchers = :watchers"
-        values[":watchers"] = watchers
-    else:
-        end += ", watchers"
-    if commit.pending is not None:
-        expression += ", pending = :pending"
-        values[":pending"] = PENDING.pack(commit.pending)
-    else:
-        end += ", pending"
-    if commit.usage.cached_input_tokens:
-        end += " ADD cached_input_tokens :cached"
-        values[":cached"] = commit.usage.cached_input_tokens
-    return ThreadUpdate(expression + end, values)
+        "messages_may_change": True if commit.messages_may_change else commit.summary_at,
+        "watchers": watchers_as_item(commit.watchers) if commit.watchers is not None else None,
+        "pending": PENDING.pack(commit.pending) if commit.pending is not None else None,
+    }
+    update = _final_update(lease, commit.last_seq, expression, values, attributes)
+    if not commit.usage.cached_input_tokens:
+        return update
+    cached = {":cached": commit.usage.cached_input_tokens}
+    return ThreadUpdate(f"{update.expression} ADD cached_input_tokens :cached", {**update.values, **cached})
 
 
 def closing_update(
     lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow], now: datetime
 ) -> ThreadUpdate:
     """Return the update that closes the thread and releases the lease."""
-    values: Item = {**_ending_values(lease, last_seq), ":closed": ThreadStatus.CLOSED.value}
-    expression = (
-        "SET thread_status = :closed, next_seq = :next, last_seq = :last, committed_fence = :fence, "
-        "active_agent_id = agent_id"
-    )
+    expression = "SET active_agent_id = agent_id"
+    attributes: Item = {"thread_status": ThreadStatus.CLOSED.value}
     if ended is not None:
-        expression += _END_SESSION.format(first="next_ordinal")
-        values |= _session_values(lease, ended, now)
-    end = END_RUN
-    data = lease.thread.conversation.data
-    packed = pack_conversation(ConversationState(lease.thread.agent_id, resumable=tuple(resumable), data=data))
-    if packed is not None:
-        expression += ", conversation = :conversation"
-        values[":conversation"] = packed
-    elif lease.thread.conversation != ConversationState(lease.thread.agent_id):
-        end += ", conversation"
-    return ThreadUpdate(expression + end, values)
+        expression += ", episode_first_ordinal = next_ordinal"
+        attributes |= _end_of_session(lease, ended, now)
+    new = ConversationState(lease.thread.agent_id)
+    packed = pack_conversation(replace(new, resumable=tuple(resumable), data=lease.thread.conversation.data))
+    if packed is not None or lease.thread.conversation != new:
+        attributes["conversation"] = packed
+    return _final_update(lease, last_seq, expression, {}, attributes)
 
 
 def selection_update(
     lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
 ) -> ThreadUpdate:
     """Return the update that selects the lease's branch and releases the lease."""
-    values: Item = {
-        **_ending_values(lease, last_seq),
-        ":segments": segments_as_item(lease.thread.segments),
-        ":windows": windows_as_item(windows),
-    }
-    expression = (
-        "SET branch_segments = :segments, next_seq = :next, last_seq = :last, committed_fence = :fence, "
-        "windows = :windows"
+    expression = "SET branch_segments = :segments"
+    values: Item = {":segments": segments_as_item(lease.thread.segments)}
+    attributes: Item = {"windows": windows_as_item(windows), **_conversation(conversation)}
+    return _final_update(lease, last_seq, expression, values, attributes)
+
+
+def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, attributes: Item) -> ThreadUpdate:
+    """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one."""
+    attributes = {**attributes, "next_seq": last_seq + 1, "last_seq": last_seq}
+    assigned = {name: value for name, value in attributes.items() if value is not None}
+    expression += ", committed_fence = :fence" + "".join(f", {name} = :{name}" for name in assigned)
+    removed = "".join(f", {name}" for name in attributes if name not in assigned)
+    values |= {":fence": lease.fence, ":owner": pack_id(lease.owner)}
+    return ThreadUpdate(
+        f"{expression}{END_RUN}{removed}", values | {f":{name}": value for name, value in assigned.items()}
     )
-    assigned, removed, packed = _of_conversation(conversation)
-    return ThreadUpdate(expression + assigned + END_RUN + removed, values | packed)
 
 
-def _ending_values(lease: Lease, last_seq: int) -> Item:
-    """Return the values of ``MINE``, and of the sequence numbers that an update which ends the lease assigns."""
-    return {":fence": lease.fence, ":owner": pack_id(lease.owner), ":next": last_seq + 1, ":last": last_seq}
-
-
-def _session_values(lease: Lease, episode: EpisodeRef, now: datetime) -> dict[str, Any]:
+def _end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:
     return {
-        ":episode": episode.number + 1,
-        ":shard": keys.idle_shards.of(lease.thread_id),
-        ":check": to_millis(now) + CLOSING_MS,
+        "episode": episode.number + 1,
+        "idle_shard": keys.idle_shards.of(lease.thread_id),
+        "idle_check_at": to_millis(now) + CLOSING_MS,
     }
 
 
-def _creation_values(scope: Scope, request: LeaseRequest, now: datetime) -> dict[str, Any]:
+def _conversation(conversation: ConversationState) -> Item:
+    return {"active_agent_id": conversation.agent_id, "conversation": pack_conversation(conversation)}
+
+
+def _new_thread(scope: Scope, request: LeaseRequest, now: datetime) -> Item:
+    """Return the attributes of a thread that a request creates."""
     idle_ms = round(request.idle_seconds * 1000)
     parent = request.parent_thread_id
+    counts = ("next_ordinal", "last_seq", "input_tokens", "output_tokens", "stored_tokens")
     return {
-        ":agent": request.agent_id,
-        ":active": ThreadStatus.ACTIVE.value,
-        ":idle": idle_ms,
-        ":shard": keys.idle_shards.of(request.thread_id),
-        ":check": to_millis(now) + idle_ms,
-        ":listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
-        ":listed": listed_at(now),
-        **({":parent": parent} if parent is not None else {}),
+        "user_id": scope.user_id,
+        "agent_id": request.agent_id,
+        "active_agent_id": request.agent_id,
+        "thread_status": ThreadStatus.ACTIVE.value,
+        "episode": 1,
+        **dict.fromkeys(counts, 0),
+        "created_at": to_millis(now),
+        "last_activity_at": to_millis(now),
+        "idle_ms": idle_ms,
+        "idle_shard": keys.idle_shards.of(request.thread_id),
+        "idle_check_at": to_millis(now) + idle_ms,
+        "listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
+        "listed_at": listed_at(now),
     }
-
-
-def _of_conversation(conversation: ConversationState) -> tuple[str, str, Item]:
-    """Return what an update assigns and removes to keep the conversation state, and the values that it assigns."""
-    packed = pack_conversation(conversation)
-    if packed is None:
-        return ", active_agent_id = :active", ", conversation", {":active": conversation.agent_id}
-    values: Item = {":active": conversation.agent_id, ":conversation": packed}
-    return ", active_agent_id = :active, conversation = :conversation", "", values

@@ -118,7 +118,7 @@ class DynamoLeases(TimedTableStore):
         now = self._clock.now()
         update = commit_update(lease, commit, now)
         commits = self._carry_out(lease, update)
-        if ":listed" not in update.values or lease.thread.parent_thread_id is not None:
+        if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
         else:
             item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
