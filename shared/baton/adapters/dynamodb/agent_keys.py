@@ -127,8 +127,3 @@ def source_page(scope: Scope, agent_id: str, source_id: str, document_id: str) -
 def capture_allowance(scope: Scope, agent_id: str, day: str) -> Key:
     """Return the key of the count of an agent's captures on a day."""
     return {"PK": f"{scope.tenant_id}#~LEARNING", "SK": f"DAY#{day}#{agent_id}"}
-
-
-def evaluation_id_of(sort: str) -> str:
-    """Return the id in a sort key of ``evaluation``."""
-    return sort.removeprefix(EVALUATION)

@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
-from baton.adapters.dynamodb.shards import LISTING, due_entries, read_page
+from baton.adapters.dynamodb.shards import LISTING, due_entries, page_of, read_page
 from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, key_of
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
@@ -53,11 +53,11 @@ class DynamoSources(TableStore):
         )
         async with aclosing(pages):
             async for page in pages:
-                listed = [source for source in map(_source, page) if source.id != after]
-                sources += [source for source in listed if source.deleted_at is None]
+                listed = map(_source, page)
+                sources += [source for source in listed if source.id != after and source.deleted_at is None]
                 if len(sources) > limit:
                     break
-        return sources[:limit], encode_text(sources[limit - 1].id) if len(sources) > limit else None
+        return page_of(sources, limit, lambda source: encode_text(source.id))
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         changed = replace(source, revision=source.revision + 1)

@@ -1,12 +1,13 @@
-"""Merge several partitions of an index into one list."""
+"""Pages of lists, and several partitions of an index merged into one list."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
@@ -21,6 +22,14 @@ IDLE = ("idle", "idle_shard", "idle_check_at")
 """The index of records that are due for a check: its name, its hash and its range key."""
 DUE_PAGE = 25
 """Entries of a page of one partition that are due."""
+
+
+T = TypeVar("T")
+
+
+def page_of(items: list[T], limit: int, cursor_of: Callable[[T], str]) -> tuple[list[T], str | None]:
+    """Return the first ``limit`` items, and the cursor of the last of them if there are more."""
+    return items[:limit], cursor_of(items[limit - 1]) if len(items) > limit else None
 
 
 @dataclass(slots=True)
@@ -58,7 +67,7 @@ async def newest_first(
                 shards = [shard for shard in shards if shard.read]
                 if not shards:
                     return
-            newest = max(shards, key=_newest)
+            newest = max(shards, key=lambda shard: str(shard.read[0]["listed_at"]))
             entry = newest.read.popleft()
             if entry["listed_at"] != before:
                 yield entry
@@ -76,7 +85,7 @@ async def read_page(
                 entries.append(entry)
                 if len(entries) > limit:
                     break
-    return entries[:limit], encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
+    return page_of(entries, limit, lambda entry: encode_text(entry["listed_at"]))
 
 
 async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
@@ -109,8 +118,3 @@ async def due_entries(
             read = await gather_all(*(anext(shard, None) for shard in shards))
             shards = [shard for shard, page in zip(shards, read, strict=True) if page is not None]
             yield [entry for page in read if page for entry in page]
-
-
-def _newest(shard: _Shard) -> str:
-    listed_at: str = shard.read[0]["listed_at"]
-    return listed_at

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import batches, newest_first
+from baton.adapters.dynamodb.shards import batches, newest_first, page_of
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
@@ -75,7 +75,7 @@ class DynamoAuditLog(TimedTableStore):
             audit_records += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
             if len(audit_records) > limit:
                 break
-        return _page(audit_records, limit)
+        return page_of(audit_records, limit, lambda record: encode_text(record.id))
 
     async def of_tenant(
         self,
@@ -105,7 +105,7 @@ class DynamoAuditLog(TimedTableStore):
                     break
                 if pages == MAX_PAGES:
                     return audit_records, encode_text(page[-1]["listed_at"])
-        return _page(audit_records, limit)
+        return page_of(audit_records, limit, lambda record: encode_text(record.id))
 
 
 def _record(item: Item) -> AuditRecord:
@@ -121,8 +121,3 @@ def _record(item: Item) -> AuditRecord:
         outcome=item["outcome"],
         detail=json.loads(item["detail"]),
     )
-
-
-def _page(items: list[AuditRecord], limit: int) -> tuple[Sequence[AuditRecord], str | None]:
-    page = items[:limit]
-    return page, encode_text(page[-1].id) if len(items) > limit else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
+from baton.adapters.dynamodb.shards import page_of
 from baton.adapters.dynamodb.table import TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import InvalidRequest
@@ -49,22 +49,15 @@ class DynamoEvaluations(TimedTableStore):
         before = decode_text(cursor) if cursor else None
         if before is not None and not EVALUATION_ID.fullmatch(before):
             raise InvalidRequest("cursor was not handed out by this list.")
-        bounds: dict[str, Any] = {"prefix": agent_keys.EVALUATION}
-        if before is not None:
-            bounds = {"first": agent_keys.EVALUATION, "last": agent_keys.evaluation(scope, before)["SK"]}
-        evaluation_entries: list[EvaluationEntry] = []
-        partition = agent_keys.evaluations(scope)
-        async for items in self._table.query(partition, newest_first=True, limit=limit + 2, **bounds):
-            entries = map(_entry, items)
-            evaluation_entries += [
-                evaluation_entry
-                for evaluation_entry in entries
-                if evaluation_entry.id != before and self._is_kept(evaluation_entry)
-            ]
-            if len(evaluation_entries) > limit:
+        last = f"{agent_keys.EVALUATION}{before or '~'}"
+        entries: list[EvaluationEntry] = []
+        async for items in self._table.query(
+            agent_keys.evaluations(scope), first=agent_keys.EVALUATION, last=last, newest_first=True, limit=limit + 2
+        ):
+            entries += [entry for entry in map(_entry, items) if entry.id != before and self._is_kept(entry)]
+            if len(entries) > limit:
                 break
-        more = encode_text(evaluation_entries[limit - 1].id) if len(evaluation_entries) > limit else None
-        return evaluation_entries[:limit], more
+        return page_of(entries, limit, lambda entry: encode_text(entry.id))
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         # The details first: without them the entry is still listed, so that a repetition finds it.
@@ -78,4 +71,4 @@ class DynamoEvaluations(TimedTableStore):
 def _entry(item: Item) -> EvaluationEntry:
     values = unpack(item["body"])
     times = {name: from_millis(values[name]) for name in _TIMES}
-    return EvaluationEntry(id=agent_keys.evaluation_id_of(item["SK"]), **{**values, **times})
+    return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **{**values, **times})

@@ -12,6 +12,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
+from baton.adapters.dynamodb.shards import page_of
 from baton.adapters.dynamodb.table import ConditionFailed, Table, TableStore, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
@@ -125,10 +126,8 @@ class DynamoHandoffs(TableStore):
             items += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
             if len(items) > limit:
                 break
-        page_items = items[:limit]
-        requests = await gather_all(*(self._request(scope, thread_id, item) for item in page_items))
-        more = encode_text(page_items[-1]["SK"].removeprefix(keys.AUDIT)) if len(items) > limit else None
-        return requests, more
+        page_items, more = page_of(items, limit, lambda item: encode_text(item["SK"].removeprefix(keys.AUDIT)))
+        return await gather_all(*(self._request(scope, thread_id, item) for item in page_items)), more
 
     async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
         started = int(item["SK"].removeprefix(keys.AUDIT).partition("#")[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
@@ -12,6 +13,7 @@ from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import BelowNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
+from baton.adapters.dynamodb.shards import page_of
 from baton.adapters.dynamodb.table import Table, TableStore, TimedTableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
@@ -23,6 +25,8 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
+
+T = TypeVar("T")
 
 KEPT_SECONDS = 3600
 """Seconds until a call of an MCP client expires: longer than any run."""
@@ -81,26 +85,25 @@ class DynamoRunRecords(TableStore):
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        items = await self._between(scope, thread_id, first_ordinal, first_ordinal + 1)
-        return await self._calls(scope, thread_id, [item for item in items if item["run_id"] == run_id])
+        items = await self._below(scope, thread_id, keys.call, first_ordinal)
+        own = sorted((item for item in items if item["run_id"] == run_id), key=_place)
+        return await self._unpack(scope, thread_id, own, _call, _call_size)
 
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
         if first_ordinal >= end_ordinal:
             return []
-        items, _ = await self._newest(
-            scope, thread_id, keys.call.sort, MAX_BETWEEN, _cursor_below(end_ordinal), first_ordinal=first_ordinal
-        )
-        calls, _ = await self._until_full(scope, thread_id, items)
-        return calls[::-1]
+        end = encode({"run": end_ordinal, "at": -1, "id": ""})
+        items, _ = await self._newest(scope, thread_id, keys.call, MAX_BETWEEN, end, first_ordinal=first_ordinal)
+        return (await self._until_full(scope, thread_id, items, _call, _call_size))[::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.call.sort, limit, cursor)
-        calls, is_whole = await self._until_full(scope, thread_id, items)
-        return calls, next_cursor if is_whole else _cursor(items[len(calls) - 1])
+        items, next_cursor = await self._newest(scope, thread_id, keys.call, limit, cursor)
+        calls = await self._until_full(scope, thread_id, items, _call, _call_size)
+        return calls, next_cursor if len(calls) == len(items) else _cursor(items[len(calls) - 1])
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -121,16 +124,10 @@ class DynamoRunRecords(TableStore):
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.task.sort, limit, cursor)
-        tasks: list[Task] = []
-        size = 0
-        for item in items:
-            body = await self._bodies.read(scope, thread_id, item)
-            started_at = from_millis(item["began_at"])
-            tasks.append(TASK.unpack(body, id=_id(item), run_id=item["run_id"], started_at=started_at))
-            size += len(tasks[-1].message) + len(tasks[-1].result or "")
-            if size >= PAGE_SIZE:
-                break
+        items, next_cursor = await self._newest(scope, thread_id, keys.task, limit, cursor)
+        tasks = await self._until_full(
+            scope, thread_id, items, _task, lambda task: len(task.message) + len(task.result or "")
+        )
         return tasks, next_cursor if len(tasks) == len(items) else _cursor(items[len(tasks) - 1])
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
@@ -143,9 +140,7 @@ class DynamoRunRecords(TableStore):
         body, messages = await gather_all(
             self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
         )
-        return TASK.unpack(
-            body, id=task_id, run_id=item["run_id"], started_at=from_millis(item["began_at"]), messages=unpack(messages)
-        )
+        return _task(item, body, messages=unpack(messages))
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         key = keys.remote_task(lease.scope, lease.thread_id, lease.thread.next_ordinal, task.id)
@@ -170,50 +165,50 @@ class DynamoRunRecords(TableStore):
         items = await self._below(scope, thread_id, keys.step, first_ordinal)
         # A run that came to nothing may have left steps at the ordinal that another one has used since.
         items = [item for item in items if item["message_id"] == message_id]
-        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
-        steps: list[RunStep] = []
-        for item, body in zip(items, bodies, strict=True):
-            step_id = item["SK"].rpartition("#")[2]
-            steps.append(RUN_STEP.unpack(body, id=step_id, message_id=message_id, run_id=item["run_id"]))
-            if steps[-1].size >= LARGE:
-                await asyncio.sleep(0)
-        return steps
+        return await self._unpack(scope, thread_id, items, _step, lambda step: step.size)
 
-    async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
-        """Return the items of calls of runs that begin in the range, in order."""
-        if first_ordinal >= end_ordinal:
-            return []
-        return sorted(await self._below(scope, thread_id, keys.call, first_ordinal, end_ordinal), key=_place)
-
-    async def _below(
-        self, scope: Scope, thread_id: str, form: BelowNumber, first: int, end: int | None = None
-    ) -> list[Item]:
-        """Return the items below the ordinals from ``first`` to ``end``, which is excluded; None for one ordinal."""
-        last = form.sort(first + 1 if end is None else end)  # a prefix of keys, and not a key itself
-        return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(first), last=last)
+    async def _below(self, scope: Scope, thread_id: str, form: BelowNumber, ordinal: int) -> list[Item]:
+        """Return the items below an ordinal."""
+        last = form.sort(ordinal + 1)  # a prefix of keys, and not a key itself
+        return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(ordinal), last=last)
 
     async def _until_full(
-        self, scope: Scope, thread_id: str, items: Sequence[Item]
-    ) -> tuple[list[ToolCallRecord], bool]:
-        """Return the calls of the first items, until they fill a page, and whether they are all."""
-        calls: list[ToolCallRecord] = []
-        size = 0
-        for item in items:
-            calls += await self._calls(scope, thread_id, [item])
-            size += _call_size(calls[-1])
-            if size >= PAGE_SIZE:
-                break
-        return calls, len(calls) == len(items)
-
-    async def _newest(
         self,
         scope: Scope,
         thread_id: str,
-        sort: Callable[[int], str],
-        limit: int,
-        cursor: str | None,
-        *,
-        first_ordinal: int = 0,
+        items: Sequence[Item],
+        convert: Callable[[Item, bytes], T],
+        size_of: Callable[[T], int],
+    ) -> list[T]:
+        """Return the records of the first items, until they fill a page."""
+        records: list[T] = []
+        size = 0
+        for item in items:
+            records += await self._unpack(scope, thread_id, [item], convert, size_of)
+            size += size_of(records[-1])
+            if size >= PAGE_SIZE:
+                break
+        return records
+
+    async def _unpack(
+        self,
+        scope: Scope,
+        thread_id: str,
+        items: Sequence[Item],
+        convert: Callable[[Item, bytes], T],
+        size_of: Callable[[T], int],
+    ) -> list[T]:
+        """Return the records of items, converted from an item and its body. ``size_of`` one is in characters."""
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
+        records: list[T] = []
+        for item, body in zip(items, bodies, strict=True):
+            records.append(convert(item, body))
+            if size_of(records[-1]) >= LARGE:
+                await asyncio.sleep(0)
+        return records
+
+    async def _newest(
+        self, scope: Scope, thread_id: str, form: BelowNumber, limit: int, cursor: str | None, *, first_ordinal: int = 0
     ) -> tuple[list[Item], str | None]:
         """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
 
@@ -224,8 +219,8 @@ class DynamoRunRecords(TableStore):
         run: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=sort(first_ordinal),
-            last=sort(below[0] + 1 if below else _BEYOND),
+            first=form.sort(first_ordinal),
+            last=form.sort(below[0] + 1 if below else _BEYOND),
             newest_first=True,
             limit=limit + 1,
         ):
@@ -234,21 +229,12 @@ class DynamoRunRecords(TableStore):
                     items += _newest_below(run, below)
                     run = []
                     if len(items) > limit:
-                        return _page(items, limit)
-                    if items and sum(map(_stored_size, items)) >= PAGE_SIZE:
+                        return page_of(items, limit, _cursor)
+                    stored = (len(value) for item in items for value in item.values() if isinstance(value, bytes))
+                    if items and sum(stored) >= PAGE_SIZE:
                         return items, _cursor(items[-1])
                 run.append(item)
-        return _page([*items, *_newest_below(run, below)], limit)
-
-    async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
-        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
-        calls: list[ToolCallRecord] = []
-        for item, body in zip(items, bodies, strict=True):
-            called_at = from_millis(item["began_at"])
-            calls.append(TOOL_CALL.unpack(body, id=_id(item), run_id=item["run_id"], called_at=called_at))
-            if _call_size(calls[-1]) >= LARGE:
-                await asyncio.sleep(0)
-        return calls
+        return page_of([*items, *_newest_below(run, below)], limit, _cursor)
 
 
 def _place(item: Item) -> _Place:
@@ -256,8 +242,19 @@ def _place(item: Item) -> _Place:
     return int(first_ordinal), item["began_at"], record_id
 
 
-def _id(item: Item) -> str:
-    return _place(item)[2]
+def _call(item: Item, body: bytes) -> ToolCallRecord:
+    _, began_at, call_id = _place(item)
+    return TOOL_CALL.unpack(body, id=call_id, run_id=item["run_id"], called_at=from_millis(began_at))
+
+
+def _task(item: Item, body: bytes, **messages: Any) -> Task:
+    _, began_at, task_id = _place(item)
+    return TASK.unpack(body, id=task_id, run_id=item["run_id"], started_at=from_millis(began_at), **messages)
+
+
+def _step(item: Item, body: bytes) -> RunStep:
+    step_id = item["SK"].rpartition("#")[2]
+    return RUN_STEP.unpack(body, id=step_id, message_id=item["message_id"], run_id=item["run_id"])
 
 
 def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
@@ -265,27 +262,10 @@ def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
     return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
 
 
-def _page(items: list[Item], limit: int) -> tuple[list[Item], str | None]:
-    page = items[:limit]
-    if len(items) <= limit:
-        return page, None
-    return page, _cursor(page[-1])
-
-
-def _stored_size(item: Item) -> int:
-    """Return the size of the bodies in the item, in bytes."""
-    return sum(len(value) for value in item.values() if isinstance(value, bytes))
-
-
 def _cursor(last: Item) -> str:
     """Return the cursor of the page after the one that ends with ``last``."""
     first_ordinal, at, record_id = _place(last)
     return encode({"run": first_ordinal, "at": at, "id": record_id})
-
-
-def _cursor_below(ordinal: int) -> str:
-    """Return the cursor of the page of runs that begin before ``ordinal``."""
-    return encode({"run": ordinal, "at": -1, "id": ""})
 
 
 def _call_size(call: ToolCallRecord) -> int:

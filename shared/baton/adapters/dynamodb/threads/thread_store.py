@@ -9,7 +9,7 @@ from datetime import UTC
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import LISTING, batches, newest_first
+from baton.adapters.dynamodb.shards import LISTING, batches, newest_first, page_of
 from baton.adapters.dynamodb.threads.messages import DynamoMessages
 from baton.adapters.dynamodb.threads.thread_item import listed_at, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -97,14 +97,14 @@ class DynamoThreadStore(DynamoMessages):
                     looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
                     batch = []
                     if len(threads) > limit:
-                        return _user_page(threads, limit)
+                        return page_of(threads, limit, _user_cursor)
                     if query is not None and last is not None and looked_at >= MAX_SEARCHED:
                         return threads, _user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
         loaded = await self._load(scope, batch, below)
         threads += [thread for thread in loaded if query is None or query.matches(thread)]
-        return _user_page(threads, limit)
+        return page_of(threads, limit, _user_cursor)
 
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
@@ -168,13 +168,6 @@ def _tenant_page(listed: list[tuple[str, Thread]], cursor: str | None) -> tuple[
 
 def _age(thread: Thread) -> tuple[int, str]:
     return to_millis(thread.last_activity_at), thread.id
-
-
-def _user_page(threads: list[Thread], limit: int) -> tuple[Sequence[Thread], str | None]:
-    page = threads[:limit]
-    if len(threads) <= limit:
-        return page, None
-    return page, _user_cursor(page[-1])
 
 
 def _user_cursor(last: Thread) -> str:
