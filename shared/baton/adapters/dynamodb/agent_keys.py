@@ -95,25 +95,6 @@ def private_skills(agent_id: str) -> str:
     return f"{PRIVATE_SKILL}{agent_id}#"
 
 
-def documents_place(partition: str) -> tuple[str, str] | None:
-    """Return tenant and agent of a partition of ``documents``, None for another partition."""
-    tenant_id, _, rest = partition.partition("#")
-    kind, _, agent_id = rest.partition("#")
-    return (tenant_id, agent_id) if kind == "~DOCUMENTS" else None
-
-
-def document_place(key: Key) -> tuple[str, str, str]:
-    """Return tenant, agent and id of a document's key."""
-    tenant_id, _, agent_id = key["PK"].split("#")
-    return tenant_id, agent_id, key["SK"].removeprefix(DOCUMENT)
-
-
-def source_place(key: Key) -> tuple[str, str, str]:
-    """Return tenant, agent and id of a source's key."""
-    tenant_id, _, agent_id = key["PK"].split("#")
-    return tenant_id, agent_id, key["SK"].removeprefix(SOURCE)
-
-
 def source_pages(scope: Scope, agent_id: str, source_id: str) -> str:
     """Return the partition of the pages of a source."""
     return f"{scope.tenant_id}#~PAGES#{agent_id}#{source_id}"

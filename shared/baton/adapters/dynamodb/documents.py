@@ -69,7 +69,7 @@ class DynamoSources(TableStore):
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
         entries = await self._due_entries(before)
-        order = in_turns(entries, lambda entry: agent_keys.source_place(entry)[0])
+        order = in_turns(entries, lambda entry: agent_keys.source.place(entry)[0])
         while batch := list(islice(order, LOADED_AT_ONCE)):
             for due in await self._load(batch, before):
                 yield due
@@ -109,7 +109,7 @@ class DynamoSources(TableStore):
         """Return the sources in the order of their entries, read consistently, for the index may be behind."""
         items = await self._table.items_of(entries, consistent=True)
         by_key = {
-            (item["PK"], item["SK"]): DueSource(agent_keys.source_place(item)[0], _source(item)) for item in items
+            (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _source(item)) for item in items
         }
         ordered = (by_key.get((entry["PK"], entry["SK"])) for entry in entries)
         return [source for source in ordered if source is not None and source.source.check_at <= before]
@@ -126,7 +126,7 @@ def _source_item(scope: Scope, source: Source, *, revision: int) -> Item:
 
 
 def _source(item: Item) -> Source:
-    _, agent_id, source_id = agent_keys.source_place(item)
+    _, agent_id, source_id = agent_keys.source.place(item)
     return SOURCE.unpack(item["body"], id=source_id, agent_id=agent_id, revision=item["revision"])
 
 
@@ -169,7 +169,7 @@ class DynamoDocuments(TableStore):
         entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
         loaded = await self._load([key_of(entry) for entry in entries])
         by_id = {document.id: document for document in loaded if document.deleted_at is None}
-        ids = [agent_keys.document_place(entry)[2] for entry in entries]
+        ids = [agent_keys.document.place(entry)[2] for entry in entries]
         return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
@@ -196,7 +196,7 @@ class DynamoDocuments(TableStore):
                 for item in await self._table.items_of(entries, consistent=True):
                     document = _document(item)
                     if document.check_at is not None and document.check_at <= before:
-                        tenant_id, agent_id, document_id = agent_keys.document_place(item)
+                        tenant_id, agent_id, document_id = agent_keys.document.place(item)
                         yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
     async def _load(self, item_keys: Sequence[keys.Key]) -> list[Document]:
@@ -224,7 +224,7 @@ def _item(scope: Scope, document: Document, *, revision: int) -> Item:
 
 
 def _document(item: Item) -> Document:
-    _, agent_id, document_id = agent_keys.document_place(item)
+    _, agent_id, document_id = agent_keys.document.place(item)
     document = DOCUMENT.unpack(item["body"], id=document_id, agent_id=agent_id, revision=item["revision"])
     if "progress_at" not in item or document.next is None:
         return document

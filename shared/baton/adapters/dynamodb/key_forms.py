@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from baton.domain.tenants.identity import Scope
 
@@ -84,6 +85,11 @@ class MemberKey:
     def __call__(self, scope: Scope, of: str, member: str) -> Key:
         return {"PK": self.partition(scope, of), "SK": f"{self.prefix}{member}"}
 
+    def place(self, key: Key) -> tuple[str, str, str]:
+        """Return tenant, agent and id of the key of what an agent has."""
+        tenant_id, _, agent_id = key["PK"].split("#")
+        return tenant_id, agent_id, key["SK"].removeprefix(self.prefix)
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedKey:
@@ -99,6 +105,10 @@ class NumberedKey:
     def sort(self, number: int) -> str:
         """Return the sort key."""
         return f"{self.prefix}{number:0{self.digits}d}"
+
+    def number(self, key: Mapping[str, Any]) -> int:
+        """Return the number in a key."""
+        return int(key["SK"].removeprefix(self.prefix))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from urllib.parse import quote
 
 from baton.adapters.dynamodb.key_forms import (
@@ -60,9 +59,11 @@ forgetting = TenantPartition("FORGET")
 """The partition of requests to forget."""
 episode_places = Partition("EPISODE")
 """The partition of the item that leads from an episode's id to its record."""
-_activity = Partition("ACTIVITY")
 _prompts = TenantPartition("PROMPTS")
 _settings = TenantPartition("SETTINGS")
+
+activity = MemberKey(Partition("ACTIVITY"), "")
+"""The counts of the user with a tag, or of the tenant, by their kind."""
 
 # Lists that many items join at a time: one partition of an index takes 1,000 writes a second.
 tenant_listings = TenantShards("THREADS")
@@ -143,22 +144,6 @@ def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) ->
     return {"PK": episode_places(scope, episode_id), "SK": f"AT#{thread_id}#{number:06d}"}
 
 
-def tenant_of_episodes(listing: str) -> str | None:
-    """Return the tenant of a partition of ``tenant_episodes``, None for another partition."""
-    tenant_id, _, rest = listing.partition("#")
-    return tenant_id if rest.startswith("~ALLEPISODES#") else None
-
-
-def redacted_ordinal(sort: str) -> int:
-    """Return the ordinal in a sort key of ``redaction``."""
-    return int(sort.removeprefix(redaction.prefix))
-
-
-def is_fact_id(fact_id: str) -> bool:
-    """Return whether ``fact_id`` can be a name in an expression."""
-    return re.fullmatch(r"fact_[0-9a-f]{32}", fact_id) is not None
-
-
 def user_time_zone(scope: Scope) -> Key:
     """Return the key of the time zone that a user was in last."""
     return {"PK": user_listing(scope), "SK": "ZONE"}
@@ -204,11 +189,6 @@ def retention(scope: Scope) -> Key:
 def tenant_limits(scope: Scope) -> Key:
     """Return the key of a tenant's limits."""
     return {"PK": _settings(scope), "SK": "LIMITS"}
-
-
-def activity(scope: Scope, kind: str, user: str) -> Key:
-    """Return the key of the counts of a tenant, or of the user with this tag."""
-    return {"PK": _activity(scope, user), "SK": kind}
 
 
 RETENTIONS = "~RETENTION"

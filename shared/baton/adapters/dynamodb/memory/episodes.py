@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -101,7 +102,7 @@ class DynamoEpisodes(TableStore):
             ):
                 for item in page:
                     body = await self._bodies.read(scope, thread_id, item)
-                    texts[keys.redacted_ordinal(item["SK"])] = await off_loop(len(body) * 4, unpack, body)
+                    texts[keys.redaction.number(item)] = await off_loop(len(body) * 4, unpack, body)
         return texts
 
     async def store(self, scope: Scope, episode: Episode) -> Episode | None:
@@ -152,7 +153,7 @@ class DynamoEpisodes(TableStore):
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
     ) -> None:
-        if not keys.is_fact_id(fact_id):
+        if re.fullmatch(r"fact_[0-9a-f]{32}", fact_id) is None:  # it is a name in the expression
             return
         await self._table.change(
             keys.episode(scope, thread_id, number),
@@ -259,7 +260,7 @@ def _facts(item: Item) -> tuple[Fact, ...]:
 
 
 def _episode(item: Item) -> Episode:
-    thread_id, number = item["PK"].partition("#")[2], int(item["SK"].removeprefix("EPISODE#"))
+    thread_id, number = item["PK"].partition("#")[2], keys.episode.number(item)
     return Episode(
         ref=_ref(thread_id, number, item),
         user_id=item["user_id"],

@@ -217,7 +217,7 @@ class DynamoErasure(TimedTableStore):
                 procedures = DynamoProcedures(self._table, self._clock)
                 await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
             if item["SK"].startswith("EPISODE#"):
-                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [int(item["SK"].split("#")[1])])
+                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [keys.episode.number(item)])
             await self._table.delete(key_of(item))
         counts[kind_of(item)] += 1
 

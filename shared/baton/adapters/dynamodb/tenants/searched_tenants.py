@@ -23,8 +23,10 @@ class DynamoSearchedTenants(TableStore):
         async with aclosing(self._table.scan(name, partition_key)) as pages:
             async for entries in pages:
                 for listing in {entry[partition_key] for entry in entries}:
-                    owner = agent_keys.documents_place(listing)
-                    tenant_id = owner[0] if owner is not None else keys.tenant_of_episodes(listing)
-                    if tenant_id is not None:
-                        agents_of.setdefault(tenant_id, set()).update(owner[1:] if owner is not None else ())
+                    tenant_id, _, rest = listing.partition("#")
+                    kind, _, agent_id = rest.partition("#")
+                    if kind == f"~{agent_keys.documents.name}":
+                        agents_of.setdefault(tenant_id, set()).add(agent_id)
+                    elif kind == f"~{keys.tenant_episodes.name}":
+                        agents_of.setdefault(tenant_id, set())
         return {tenant_id: sorted(agents_of[tenant_id]) for tenant_id in sorted(agents_of)}

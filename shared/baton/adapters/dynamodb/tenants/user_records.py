@@ -66,7 +66,7 @@ class DynamoFeedback(TableStore):
 def _feedback(item: Item) -> Feedback:
     return Feedback(
         message_id=item["message_id"],
-        ordinal=int(item["SK"].rpartition("#")[2]),
+        ordinal=keys.feedback.number(item),
         run_id=item["run_id"],
         rating=Rating(item["rating"]),
         comment=item.get("comment"),

@@ -23,10 +23,10 @@ class DynamoActivityCounts(TimedTableStore):
     """``ActivityCounts`` on the conversation table."""
 
     async def get(self, scope: Scope, counter: Counter) -> Activity:
-        return _activity(await self._table.get(keys.activity(scope, counter.kind, counter.user), consistent=False))
+        return _activity(await self._table.get(keys.activity(scope, counter.user, counter.kind), consistent=False))
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
-        key = keys.activity(scope, counter.kind, counter.user)
+        key = keys.activity(scope, counter.user, counter.kind)
         activity = known if known is not None else await self.get(scope, counter)
         async for attempt in self._table.attempts():
             if attempt:  # others have changed them again during the pause

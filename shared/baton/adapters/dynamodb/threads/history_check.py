@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.threads.message_items import SUMMARY, ordinal_of
+from baton.adapters.dynamodb.threads.message_items import SUMMARY
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.ports.threads.leases import Lease
@@ -38,7 +39,7 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
     """Return whether the items, in order, are the newest committed ones, and none between them is missing."""
     ordinal, fence = thread.next_ordinal - 1, thread.messages_fence
     for item in reversed(items):
-        if (ordinal_of(item), item["fence"]) != (ordinal, fence):
+        if (keys.message.number(item), item["fence"]) != (ordinal, fence):
             return False
         ordinal, fence = ordinal - 1, item.get(BEFORE, fence)
     return bool(items)
@@ -46,7 +47,7 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
 
 def has_summary(items: Sequence[Item], thread: Thread) -> bool:
     """Return whether the message among the items that waits for a summary has one, if any of them does."""
-    waiting = [item for item in items if ordinal_of(item) == thread.summary_at]
+    waiting = [item for item in items if keys.message.number(item) == thread.summary_at]
     return all(any(name.startswith(SUMMARY) for name in item) for item in waiting)
 
 
@@ -56,6 +57,5 @@ def ends_plainly(messages: Sequence[StoredMessage], items: Sequence[Item]) -> bo
     In other runs the first message is written twice under one fence: a placeholder is replaced, or a question gets the
     end of a run without an answer. ``items`` are those of the messages.
     """
-    places = range(len(items) - 1, -1, -1)
-    opening = next((index for index in places if BEFORE in items[index] or ordinal_of(items[index]) == 0), None)
-    return opening is not None and opening < len(items) - 1 and messages[opening].role is Role.USER
+    openings = [index for index, item in enumerate(items) if BEFORE in item or keys.message.number(item) == 0]
+    return bool(openings) and openings[-1] < len(items) - 1 and messages[openings[-1]].role is Role.USER

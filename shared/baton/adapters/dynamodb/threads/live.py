@@ -60,9 +60,7 @@ class DynamoStreamLog(TimedTableStore):
                         return LogRead(tuple(pieces), is_whole=False)
                     events, weight = unpack_sized(item["body"])
                     size += weight
-                    pieces.appendleft(
-                        LogPiece(run_id, item["attempt"], int(item["SK"].removeprefix("LOG#")), tuple(events))
-                    )
+                    pieces.appendleft(LogPiece(run_id, item["attempt"], keys.log.number(item), tuple(events)))
                     await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
         return LogRead(tuple(pieces))
 

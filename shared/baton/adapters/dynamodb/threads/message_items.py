@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.shapes import MESSAGE
@@ -20,11 +21,6 @@ _OWN = 0
 """An event's stand-in for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
 
 Event = dict[str, Any]
-
-
-def ordinal_of(item: Item) -> int:
-    """Return the ordinal in the key of a message's item."""
-    return int(item["SK"].removeprefix("MSG#"))
 
 
 def pack_message(message: StoredMessage, thread_id: str) -> bytes:
@@ -45,7 +41,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     return MESSAGE.of_json(
         body,
         id=message_id,
-        ordinal=ordinal_of(item),
+        ordinal=keys.message.number(item),
         run_id=run_id,
         tokens=item["tokens"],
         fence=item["fence"],

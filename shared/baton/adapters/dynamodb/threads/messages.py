@@ -21,7 +21,7 @@ from baton.adapters.dynamodb.threads.history_check import (
     may_be_checked,
 )
 from baton.adapters.dynamodb.threads.leases import DynamoLeases
-from baton.adapters.dynamodb.threads.message_items import SUMMARY, ordinal_of, pack_message, unpack_message
+from baton.adapters.dynamodb.threads.message_items import SUMMARY, pack_message, unpack_message
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import MessagePath
@@ -109,7 +109,7 @@ class DynamoMessages(DynamoLeases):
         if not may_be_checked(thread):
             return None
         items = await self._newest_items(scope, thread, path, token_budget, consistent=False)
-        is_whole = bool(items) and ordinal_of(items[0]) == path.ranges[0][0]
+        is_whole = bool(items) and keys.message.number(items[0]) == path.ranges[0][0]
         is_whole = is_whole or sum(item["tokens"] for item in items) > token_budget
         if not (is_whole and is_current(items, thread) and has_summary(items, thread)):
             return None
@@ -186,7 +186,7 @@ class DynamoMessages(DynamoLeases):
             limit=8,
         ):
             for item in page:
-                is_next = not items or ordinal_of(item) == ordinal_of(items[-1]) + 1
+                is_next = not items or keys.message.number(item) == keys.message.number(items[-1]) + 1
                 if not is_next or (items and unpack_id(item["run_id"]) != unpack_id(items[0]["run_id"])):
                     return _one_run(await self._messages(scope, thread_id, items))
                 items.append(item)
@@ -216,7 +216,7 @@ class DynamoMessages(DynamoLeases):
                 limit=min(limit, end - first),
                 consistent=consistent,
             ):
-                yield page if len(span.ranges) == 1 else [item for item in page if ordinal_of(item) in span]
+                yield page if len(span.ranges) == 1 else [item for item in page if keys.message.number(item) in span]
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
