@@ -50,11 +50,10 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
     from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
     from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
-    from baton.adapters.dynamodb.threads.context_records import DynamoContextRecords
     from baton.adapters.dynamodb.threads.handoffs import DynamoHandoffs, DynamoWorkflows
     from baton.adapters.dynamodb.threads.idle_threads import DynamoIdleThreads
     from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
-    from baton.adapters.dynamodb.threads.run_records import DynamoMcpCalls, DynamoRunRecords
+    from baton.adapters.dynamodb.threads.run_records import DynamoContextRecords, DynamoMcpCalls, DynamoRunRecords
     from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
     from baton.adapters.egress import http2_client, http_client
     from baton.adapters.egress.circuit_breaker import CircuitBreakers

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 from baton.adapters.a2a import cards
 from baton.adapters.aws import secrets
-from baton.adapters.dynamodb.threads import context_records
+from baton.adapters.dynamodb.threads import run_records
 from baton.adapters.egress import circuit_breaker, web_pages
 from baton.adapters.models import model_calls
 from baton.adapters.models.openai import OpenAIChatModel
@@ -185,7 +185,7 @@ def stored_prompts() -> tuple[object, Use]:
         async def put(self, item: Any) -> None:
             pass
 
-    made = context_records.DynamoContextRecords(IgnoringTable(), None)  # type: ignore[arg-type]
+    made = run_records.DynamoContextRecords(IgnoringTable(), None)  # type: ignore[arg-type]
     return made, lambda number: made.put(tenant(0), "t", "r", ContextRecord({}, {f"digest-{number}": "Be kind."}))
 
 
@@ -207,7 +207,7 @@ CACHES = [
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
     Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), known_profiles),
     Cached(model_calls, ("MAX_PROFILES",), insisting),
-    Cached(context_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
+    Cached(run_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
     Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
     Cached(tool_listings, ("MAX_KNOWN",), listings),
     Cached(python_tools, ("MAX_KNOWN",), functions),

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.dictionaries import STRUCTURE, TEXTS
+from baton.adapters.dynamodb.table import Table, TableStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
@@ -105,3 +106,11 @@ class ItemBodies:
             packed: bytes = item[name]
             return packed
         return await self.s3.get(scope, thread_id, item[f"{name}_sha256"])
+
+
+class BodyStore(TableStore):
+    """Records on a table whose bodies may be large."""
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        super().__init__(table)
+        self._bodies = ItemBodies(bodies)

@@ -289,32 +289,26 @@ class Table:
         Unprocessed keys (the table throttles, or the answer would exceed 16 MB) are requested again with back-off.
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
-        complete_items: list[Item] = []
+        items: list[Item] = []
         for start in range(0, len(keys), AT_ONCE):
-            complete_items += await self._get_batch(keys[start : start + AT_ONCE], consistent=consistent)
-        return complete_items
+            batch = [serialize(key) for key in keys[start : start + AT_ONCE]]
+            unprocessed: dict[str, Any] = {self.name: {"Keys": batch, "ConsistentRead": consistent}}
+            in_vain = 0
+            while unprocessed:
+                answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
+                received = answer["Responses"].get(self.name, [])
+                items += map(deserialize, received)
+                unprocessed = answer["UnprocessedKeys"]
+                if unprocessed:
+                    in_vain = 0 if received else in_vain + 1
+                    if in_vain == MAX_IN_VAIN:
+                        raise StoreUnavailable
+                    await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
+        return items
 
     async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
         """Return the items of an index's entries as ``get_many`` does. The index may be behind them."""
         return await self.get_many([key_of(entry) for entry in entries], consistent=consistent)
-
-    async def _get_batch(self, keys: Sequence[dict[str, str]], *, consistent: bool) -> list[Item]:
-        batch: list[Item] = []
-        unprocessed: dict[str, Any] = {
-            self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}
-        }
-        in_vain = 0
-        while True:
-            answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
-            items = answer["Responses"].get(self.name, [])
-            batch += [deserialize(item) for item in items]
-            unprocessed = answer["UnprocessedKeys"]
-            if not unprocessed:
-                return batch
-            in_vain = 0 if items else in_vain + 1
-            if in_vain == MAX_IN_VAIN:
-                raise StoreUnavailable
-            await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
     async def _ask(self, operation: str, **request: Any) -> Any:
         """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""

@@ -9,14 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
+from baton.adapters.dynamodb.bodies import BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT
 from baton.adapters.dynamodb.shards import batches, newest_first, read_page
-from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, Table, TableStore, key_of
+from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, key_of
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.memory.episode import (
     MAX_ATTEMPTS,
@@ -36,16 +35,12 @@ from baton.ports.threads.leases import Lease
 _PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", EpisodePart.INDEX: "has_index"}
 
 
-class DynamoEpisodes(TableStore):
+class DynamoEpisodes(BodyStore):
     """``Episodes`` on the conversation table, with long redacted messages in S3.
 
     A session's record becomes its episode. A second item, in a separate partition, leads from the episode's id to the
     record and lists it for the tenant.
     """
-
-    def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        super().__init__(table)
-        self._bodies = ItemBodies(bodies)
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
         item: Item = {

@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 
-from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import ItemBodies
+from baton.adapters.dynamodb.bodies import BodyStore
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
 from baton.adapters.dynamodb.shards import page_of
-from baton.adapters.dynamodb.table import ConditionFailed, Table, TableStore, TimedTableStore
+from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
@@ -83,15 +82,11 @@ AUDITED = "handoff"
 """The action of its audit record."""
 
 
-class DynamoHandoffs(TableStore):
+class DynamoHandoffs(BodyStore):
     """``HandoffStore`` on the conversation table, with large bodies in S3.
 
     A separate record besides the audit record would cost every handoff a third write unit.
     """
-
-    def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        super().__init__(table)
-        self._bodies = ItemBodies(bodies)
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         scope, thread_id = lease.scope, lease.thread_id

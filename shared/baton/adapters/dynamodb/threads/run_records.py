@@ -1,4 +1,4 @@
-"""Records of runs: tool calls, sub-tasks and calls over MCP."""
+"""Records of runs: tool calls, sub-tasks, calls over MCP, and those of the Context Inspector."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from cachetools import LRUCache
+
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
+from baton.adapters.dynamodb.bodies import MAX_INLINE, BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import BelowNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.shards import page_of
-from baton.adapters.dynamodb.table import Table, TableStore, TimedTableStore
+from baton.adapters.dynamodb.table import Table, TimedTableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
@@ -24,9 +26,14 @@ from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.threads.leases import Lease
-from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
+from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, ContextRecord, McpCall
 
 T = TypeVar("T")
+
+MAX_INLINE_CONTEXT = 8 * 1024
+"""Bytes of a record in an item. A larger one costs more write units than an object in S3 does."""
+MAX_KNOWN_PROMPTS = 10_000
+"""Prompts that this process remembers as stored."""
 
 KEPT_SECONDS = 3600
 """Seconds until a call of an MCP client expires: longer than any run."""
@@ -61,16 +68,12 @@ _Place = tuple[int, int, str]
 """The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
 
 
-class DynamoRunRecords(TableStore):
+class DynamoRunRecords(BodyStore):
     """``RunRecords`` on the conversation table, with large bodies in S3.
 
     A record's key must be the same in every attempt, but attempts make calls at other times and in another order. So
     keys sort by run only, and readers sort the records of a run: a page reads whole runs.
     """
-
-    def __init__(self, table: Table, bodies: S3Bodies) -> None:
-        super().__init__(table)
-        self._bodies = ItemBodies(bodies)
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -281,3 +284,42 @@ def _decode(cursor: str) -> _Place:
         case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < _BEYOND:
             return first_ordinal, at, record_id
     raise InvalidRequest("cursor was not handed out by this list.")
+
+
+class DynamoContextRecords(BodyStore):
+    """``ContextRecords`` on the conversation table: an item a run, with a large body in S3.
+
+    The agents' system prompts are stored once for a tenant.
+    """
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        super().__init__(table, bodies)
+        self._known: LRUCache[tuple[str, str], bool] = LRUCache(MAX_KNOWN_PROMPTS)
+        """Tenants' prompts that are stored, by their digests."""
+
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
+        unknown = [digest for digest in record.prompts if not self._known.get((scope.tenant_id, digest))]
+        await gather_all(*(self._put_prompt(scope, digest, record.prompts[digest]) for digest in unknown))
+        packed = await off_loop(LARGE, pack, record.body)
+        body = await self._bodies.kept(scope, thread_id, packed, room=MAX_INLINE_CONTEXT)
+        prompts = sorted(record.prompts) or None
+        await self._table.put({**keys.context(scope, thread_id, run_id), **body, "prompts": prompts})
+
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> ContextRecord | None:
+        item = await self._table.get(keys.context(scope, thread_id, run_id))
+        if item is None:
+            return None
+        packed = await self._bodies.read(scope, thread_id, item)
+        body: dict[str, Any] = await off_loop(len(packed), unpack, packed)
+        digests = item.get("prompts", [])
+        prompt_items = await gather_all(*(self._table.get(keys.system_prompt(scope, digest)) for digest in digests))
+        prompts = {
+            digest: unpack(prompt_item["body"])
+            for digest, prompt_item in zip(digests, prompt_items, strict=True)
+            if prompt_item
+        }
+        return ContextRecord(body, prompts)
+
+    async def _put_prompt(self, scope: Scope, digest: str, prompt: str) -> None:
+        await self._table.put({**keys.system_prompt(scope, digest), "body": pack(prompt)})
+        self._known[scope.tenant_id, digest] = True
