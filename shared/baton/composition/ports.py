@@ -141,21 +141,20 @@ class Ports(SearchPorts):
     @cached_property
     def queue(self) -> parts.TurnQueue:
         """The queue of turns."""
-        client = parts.client("sqs", config=parts.QUICK)
-        return parts.SqsTurnQueue(client, parts.QueueSettings().turns_queue_url, parts.operations(client))
+        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        return parts.SqsTurnQueue(operations, parts.QueueSettings().turns_queue_url)
 
     @cached_property
     def queue_records(self) -> parts.QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
-        client = parts.client("sqs")
-        return parts.SqsRecords(
-            client, parts.QueueSettings().turns_queue_url, self.lease_times, parts.operations(client)
-        )
+        operations = parts.operations(parts.client("sqs"))
+        return parts.SqsRecords(operations, parts.QueueSettings().turns_queue_url, self.lease_times)
 
     @cached_property
     def push_queue(self) -> parts.PushQueue:
         """The queue of push notifications."""
-        return parts.SqsPushQueue(parts.client("sqs", config=parts.QUICK), parts.PushQueueSettings().push_queue_url)
+        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        return parts.SqsPushQueue(operations, parts.PushQueueSettings().push_queue_url)
 
     @cached_property
     def webhooks(self) -> parts.Webhooks:

@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.adapters.aws.api_gateway import ApiGatewayConnections
+from baton.adapters.aws.blocking_calls import ThreadedOperations
 from baton.adapters.aws.sqs import SqsRecords, SqsTurnQueue
 from baton.adapters.models.token_counter import TiktokenCounter
 from baton.composition.app import build
@@ -54,8 +55,8 @@ class Product:
             with_episode_facts=False,  # the model says what it was asked, which is not JSON
             idle=cast("Any", None),  # nobody sweeps
             audit=stores.audit,
-            queue=SqsTurnQueue(engines.sqs, QUEUE_URL),
-            queue_records=SqsRecords(engines.sqs, QUEUE_URL),
+            queue=SqsTurnQueue(ThreadedOperations(engines.sqs), QUEUE_URL),
+            queue_records=SqsRecords(ThreadedOperations(engines.sqs), QUEUE_URL),
             connections=ApiGatewayConnections(engines.gateway),
             shipped_agents=_agents(),
             model=model,

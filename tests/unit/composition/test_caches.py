@@ -156,13 +156,13 @@ def agent_cards() -> tuple[object, Use]:
     return made, use
 
 
-class NamedSecrets(secrets.CachedSecrets[None]):
+class NamedSecrets(secrets.CachedSecrets):
     """Secrets whose values are their names."""
 
     def __init__(self) -> None:
         super().__init__(lambda: None)
 
-    def _read(self, name: str) -> str:
+    def _ask(self, client: Any, name: str) -> str | None:
         return f"value of {name}"
 
 

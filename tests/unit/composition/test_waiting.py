@@ -20,7 +20,7 @@ SLEEPS = {
     "adapters/a2a/peer.py: answers": "a remote agent works at the answer, and does not stream",
     "adapters/aws/direct_calls.py: _send_until": AGAIN,
     "adapters/dynamodb/table.py: attempts": AGAIN,
-    "adapters/dynamodb/table.py: _get_batch": AGAIN,
+    "adapters/dynamodb/table.py: get_many": AGAIN,
     "adapters/dynamodb/table.py: transact": AGAIN,
     "adapters/egress/pool.py: sleep": "the sleep of the library that connects",
     "adapters/models/embedding_calls.py: _attempts": AGAIN,

@@ -17,6 +17,7 @@ from fastapi import Request
 
 from baton import Agent
 from baton.adapters.a2a import RemoteAgents
+from baton.adapters.aws.blocking_calls import ThreadedOperations
 from baton.adapters.aws.sqs import SqsRecords
 from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.table import Table
@@ -374,7 +375,7 @@ async def a_frame_that_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> N
 
 @failure(Metric.RECORDS_NOT_HIDDEN)
 async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = SqsRecords(cast("Any", Broken(denied())), "https://queue.test")
+    records = SqsRecords(ThreadedOperations(Broken(denied())), "https://queue.test")
     async with records.hide("receipt", RecordDelivery("record", 1)):
         await asyncio.sleep(0.1)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws.blocking_calls import call, error_code
-from baton.adapters.aws.operations import Operations, ThreadedOperations
+from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations, call, error_code
 from baton.domain.errors import StoreUnavailable
 from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, FrameRefused
 

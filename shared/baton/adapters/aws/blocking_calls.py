@@ -1,16 +1,18 @@
-"""Run blocking boto3 calls in threads, and turn AWS outages into ``StoreUnavailable``."""
+"""Blocking boto3 calls in threads, and AWS outages as ``StoreUnavailable``."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
-from typing import Any, ParamSpec, TypeVar
+from functools import cache, partial
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import botocore
+from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
@@ -70,6 +72,7 @@ _OUTAGE_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
+STEP_SECONDS = 1.0
 _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
@@ -85,14 +88,10 @@ def client(service: str, endpoint_url: str | None = None, config: Config | None 
 
 class _DeferredClient:
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+        self._client = cache(make)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
-
-    @cached_property
-    def _made(self) -> Any:
-        return self._make()
+        return getattr(self._client(), name)
 
 
 def deferred_client(service: str | Callable[[], Any]) -> Any:
@@ -141,3 +140,37 @@ def is_outage(error: ClientError) -> bool:
 def error_code(error: ClientError) -> str:
     """Return AWS's code of the error, for example ``"ConditionalCheckFailedException"``."""
     return error.response.get("Error", {}).get("Code", "")
+
+
+class Operations(Protocol):
+    """The operations of one AWS service."""
+
+    async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
+        """Send a request, such as ``"PutItem"``, and return the answer, both as boto3's client has them.
+
+        Raises ``StoreUnavailable`` for an outage after the client's retries, and when ``seconds`` have passed; the
+        request may still take effect then. Other refusals of the service raise botocore's ``ClientError``.
+        """
+        ...
+
+
+class ThreadedOperations:
+    """``Operations`` by a boto3 client, in a thread for each call."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
+        future = start(getattr(self._client, xform_name(operation)), **request)
+        try:
+            waited = 0.0
+            while waited < seconds:
+                # Wait in steps: a process that was paused then finds its answer after one step.
+                await asyncio.wait([future], timeout=STEP_SECONDS)
+                if future.done():
+                    with outages():
+                        return future.result()
+                waited += STEP_SECONDS
+            raise StoreUnavailable
+        finally:
+            future.cancel()

@@ -26,7 +26,6 @@ from botocore.utils import get_environ_proxies
 
 from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.connections import OriginConnections
-from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.adapters.aws.session import CredentialSource, own_session
 from baton.adapters.aws.signature import AwsSignature
 from baton.concurrency.tasks import LARGE, off_loop
@@ -44,7 +43,7 @@ Read = Callable[[str, bytes], dict[str, Any] | None]
 
 def operations(
     client: Any, session: CredentialSource | None = None, *, write: Write | None = None, read: Read | None = None
-) -> Operations:
+) -> aws.Operations:
     """Return the operations of a boto3 ``client``, sent by the event loop if it can.
 
     It cannot through a proxy, or with a certificate of the client's own.
@@ -55,7 +54,7 @@ def operations(
     config = client.meta.config
     has_detour = config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url)
     if has_detour or sys.platform == "win32":  # its event loop does not watch sockets
-        return ThreadedOperations(client)
+        return aws.ThreadedOperations(client)
     return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
 
 
@@ -83,7 +82,6 @@ class DirectOperations:
         )
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
-        """See ``Operations``."""
         with aws.outages():
             return await self._call(operation, dict(request), asyncio.get_running_loop().time() + seconds)
 
@@ -134,7 +132,16 @@ class DirectOperations:
                 failure = error
             pause = None
             if response is None or not _is_good(response[0]):
-                pause = self._pause(model, described, attempts, response, failure)
+                decisions = self._events.emit(
+                    f"needs-retry.{self._service}.{model.name}",
+                    response=response,
+                    endpoint=None,
+                    operation=model,
+                    attempts=attempts,
+                    caught_exception=failure,
+                    request_dict=described,
+                )
+                pause = first_non_none_response(decisions)  # seconds; None or False for no other attempt
             if pause is None or pause is False:
                 if failure is not None:
                     raise failure
@@ -145,26 +152,6 @@ class DirectOperations:
                 raise StoreUnavailable from failure
             if pause:
                 await asyncio.sleep(pause)
-
-    def _pause(
-        self,
-        model: OperationModel,
-        described: dict[str, Any],
-        attempts: int,
-        response: tuple[AWSResponse, dict[str, Any]] | None,
-        failure: Exception | None,
-    ) -> Any:
-        """Return the seconds before another attempt, as the client's retries decide; None or False for no other."""
-        decisions = self._events.emit(
-            f"needs-retry.{self._service}.{model.name}",
-            response=response,
-            endpoint=None,
-            operation=model,
-            attempts=attempts,
-            caught_exception=failure,
-            request_dict=described,
-        )
-        return first_non_none_response(decisions)
 
     async def _send(
         self, seconds: float, model: OperationModel, described: dict[str, Any]

@@ -36,11 +36,9 @@ class EventBridgeAnnouncements:
             "version": procedure.version,
             "threadId": procedure.thread_id,
         }
-        await self._put(PROCEDURE_PENDING, detail)
-        logger.info("procedure pending", extra=detail)
-
-    async def _put(self, kind: str, detail: dict[str, Any]) -> None:
-        entry = {"Source": SOURCE, "DetailType": kind, "Detail": json.dumps(detail), "EventBusName": self.bus}
+        detail_json = json.dumps(detail)
+        entry = {"Source": SOURCE, "DetailType": PROCEDURE_PENDING, "Detail": detail_json, "EventBusName": self.bus}
         answer = await call(self.client.put_events, Entries=[entry])
         if answer["FailedEntryCount"]:  # the request succeeds all the same
             raise StoreUnavailable
+        logger.info("procedure pending", extra=detail)

@@ -7,6 +7,7 @@ as metadata of the object.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -115,22 +116,22 @@ class S3Files:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class _S3ThreadFiles:
-    def __init__(self, client: S3Client, bucket: str, scope: Scope, thread_id: str) -> None:
-        self._client = client
-        self._bucket = bucket
-        self._scope = scope
-        self._thread_id = thread_id
+    client: S3Client
+    bucket: str
+    scope: Scope
+    thread_id: str
 
     async def read(self, file_id: str) -> bytes:
         """Return the bytes of an upload. Raises ``NotFound``, and ``MessageTooLarge`` over 20 MiB."""
         try:
-            return await aws.call(self._read, _known_key(self._scope, self._thread_id, file_id))
+            return await aws.call(self._read, _known_key(self.scope, self.thread_id, file_id))
         except ClientError as error:
             raise _map_error(error) from error
 
     def _read(self, key: str) -> bytes:
-        answer = self._client.get_object(Bucket=self._bucket, Key=key)
+        answer = self.client.get_object(Bucket=self.bucket, Key=key)
         with answer["Body"] as body:
             if answer["ContentLength"] > MAX_FILE_BYTES:
                 raise _too_large()

@@ -7,34 +7,36 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, ClassVar
 
 from cachetools import LRUCache
 
 from baton.adapters.cached_value import CachedValue
 from baton.domain.errors import InternalError, NotFound
 
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
-
-    SSMClient = Any
-
 MAX_SECRETS = 1_000
 """Secrets that are cached. The one used longest ago is read again first."""
 
-C = TypeVar("C")
 
-
-class CachedSecrets(ABC, Generic[C]):
+class CachedSecrets(ABC):
     """Secrets of one service, cached for all threads of this process (``adapters.cached_value``).
 
     ``connect`` creates the service's client for the first secret, so that a process without secrets never loads boto3.
     """
 
-    def __init__(self, connect: Callable[[], C], *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._connect = connect
+    _service: ClassVar[str]
+    _noun: ClassVar[str]
+    """The service's word for a secret."""
+    _missing: ClassVar[tuple[str, ...]]
+    """The errors for a secret that is not there."""
+    _missing_detail: ClassVar[str]
+
+    def __init__(
+        self, connect: Callable[[], Any] | None = None, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._connect = connect or partial(hasty_client, self._service)
         self._monotonic = monotonic
-        self._client: C | None = None
+        self._client: Any = None
         self._lock = threading.Lock()
         self._cached: LRUCache[str, CachedValue[str]] = LRUCache(MAX_SECRETS)
 
@@ -53,67 +55,55 @@ class CachedSecrets(ABC, Generic[C]):
                 cached = self._cached[name] = CachedValue(partial(self._read, name), monotonic=self._monotonic)
             return cached
 
-    @abstractmethod
     def _read(self, name: str) -> str:
         """Read the value from the service. Raises the errors of ``Secrets``."""
+        from botocore.exceptions import ClientError
 
-    def _connected(self) -> C:
+        from baton.adapters.aws import blocking_calls as aws
+
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
-            return self._client
+        try:
+            with aws.outages():
+                value = self._ask(self._client, name)
+        except ClientError as error:
+            code = aws.error_code(error)
+            if code in self._missing:
+                raise NotFound(f"The {self._noun} {name} {self._missing_detail}.") from error
+            raise InternalError(f"The {self._noun} {name} cannot be read: {code}.") from error
+        if value is None:
+            raise NotFound(f"The {self._noun} {name} holds no text.")
+        return value
+
+    @abstractmethod
+    def _ask(self, client: Any, name: str) -> str | None:
+        """Return the value, None if it is no text. Raises botocore's errors."""
 
 
-class SecretsManager(CachedSecrets["SecretsManagerClient"]):
+class SecretsManager(CachedSecrets):
     """Secrets of Secrets Manager."""
 
-    def __init__(
-        self,
-        connect: Callable[[], SecretsManagerClient] | None = None,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(connect or partial(hasty_client, "secretsmanager"), monotonic=monotonic)
+    _service = "secretsmanager"
+    _noun = "secret"
+    _missing = ("ResourceNotFoundException",)  # also for a secret without a value
+    _missing_detail = "has no value"
 
-    def _read(self, name: str) -> str:
-        from botocore.exceptions import ClientError
-
-        from baton.adapters.aws import blocking_calls as aws
-
-        try:
-            with aws.outages():
-                answer = self._connected().get_secret_value(SecretId=name)
-        except ClientError as error:
-            # Secrets Manager also reports "not found" for a secret without a value.
-            if aws.error_code(error) == "ResourceNotFoundException":
-                raise NotFound(f"The secret {name} has no value.") from error
-            raise InternalError(f"The secret {name} cannot be read: {aws.error_code(error)}.") from error
-        if "SecretString" not in answer:
-            raise NotFound(f"The secret {name} holds no text.")
-        return answer["SecretString"]
+    def _ask(self, client: Any, name: str) -> str | None:
+        value: str | None = client.get_secret_value(SecretId=name).get("SecretString")
+        return value
 
 
-class ParameterStore(CachedSecrets["SSMClient"]):
+class ParameterStore(CachedSecrets):
     """Parameters of the Systems Manager Parameter Store, decrypted, by their full names."""
 
-    def __init__(
-        self, connect: Callable[[], SSMClient] | None = None, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__(connect or partial(hasty_client, "ssm"), monotonic=monotonic)
+    _service = "ssm"
+    _noun = "parameter"
+    _missing = ("ParameterNotFound", "ParameterVersionNotFound")
+    _missing_detail = "does not exist"
 
-    def _read(self, name: str) -> str:
-        from botocore.exceptions import ClientError
-
-        from baton.adapters.aws import blocking_calls as aws
-
-        try:
-            with aws.outages():
-                answer = self._connected().get_parameter(Name=name, WithDecryption=True)
-        except ClientError as error:
-            if aws.error_code(error) in ("ParameterNotFound", "ParameterVersionNotFound"):
-                raise NotFound(f"The parameter {name} does not exist.") from error
-            raise InternalError(f"The parameter {name} cannot be read: {aws.error_code(error)}.") from error
-        return str(answer["Parameter"]["Value"])
+    def _ask(self, client: Any, name: str) -> str | None:
+        return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
 
 
 def hasty_client(service: str) -> Any:

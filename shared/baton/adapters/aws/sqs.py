@@ -9,13 +9,11 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws.blocking_calls import call, error_code
-from baton.adapters.aws.operations import Operations, ThreadedOperations
+from baton.adapters.aws.blocking_calls import Operations, error_code
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
@@ -23,10 +21,6 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.push_config import PushNotice, TaskChange
 from baton.domain.threads.queued import Queued, RecordDelivery
 from baton.domain.threads.thread import USUAL_TIMES, LeaseTimes
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
 
 logger = Logger(child=True)
 
@@ -37,13 +31,10 @@ RETRY_SECONDS = 2
 class SqsTurnQueue:
     """``TurnQueue`` on one FIFO queue."""
 
-    client: SQSClient
+    operations: Operations
     queue_url: str
-    operations: Operations | None = None
-    """The operations that send messages; None: ``client`` has them, in threads."""
 
     async def send(self, scope: Scope, message: Queued) -> None:
-        operations = self.operations or ThreadedOperations(self.client)
         request = {
             "QueueUrl": self.queue_url,
             "MessageBody": message.model_dump_json(by_alias=True),
@@ -52,10 +43,7 @@ class SqsTurnQueue:
             # This drops retries of the SDK only. A message that a client repeats reaches the worker.
             "MessageDeduplicationId": message.request_id,
         }
-        try:
-            await operations.call("SendMessage", request)
-        except ClientError as error:
-            raise StoreUnavailable from error
+        await _send(self.operations, request)
 
 
 class SqsHeldRecord:
@@ -119,8 +107,7 @@ class SqsHeldRecord:
             self._hidden_until = -math.inf
             return False
         except (StoreUnavailable, TimeoutError) as error:
-            logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
-            count(Metric.RECORDS_NOT_HIDDEN)
+            _report_failure(error)
             return False
         except Exception:
             # The next try may succeed. Without one, another worker would get the record of a run that continues.
@@ -136,8 +123,7 @@ class SqsHeldRecord:
 
         Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
         """
-        change = {"ReceiptHandle": self._receipt_handle, "VisibilityTimeout": math.ceil(seconds)}
-        await self._operations.call("ChangeMessageVisibility", {"QueueUrl": self._queue_url, **change})
+        await _hide(self._operations, self._queue_url, self._receipt_handle, math.ceil(seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +133,13 @@ class SqsRecords:
     The queue's own timeout is longer than a worker may run. It applies if a change of visibility fails.
     """
 
-    client: SQSClient
+    operations: Operations
     queue_url: str
     times: LeaseTimes = USUAL_TIMES
-    operations: Operations | None = None
-    """Changes visibilities; None: ``client`` does, in threads."""
 
     @asynccontextmanager
     async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
-        operations = self.operations or ThreadedOperations(self.client)
-        record = SqsHeldRecord(operations, self.queue_url, receipt_handle, delivery, self.times)
+        record = SqsHeldRecord(self.operations, self.queue_url, receipt_handle, delivery, self.times)
         extending = asyncio.ensure_future(record.keep_hidden())
         failed = True
         try:
@@ -168,40 +151,46 @@ class SqsRecords:
                 try:
                     await record.hide(RETRY_SECONDS)
                 except (ClientError, StoreUnavailable) as error:
-                    logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
-                    count(Metric.RECORDS_NOT_HIDDEN)
+                    _report_failure(error)
 
 
 @dataclass(frozen=True, slots=True)
 class SqsPushQueue:
     """``PushQueue`` on one FIFO queue."""
 
-    client: SQSClient
+    operations: Operations
     queue_url: str
 
     async def send(self, record: TaskChange | PushNotice) -> None:
-        try:
-            await call(
-                self.client.send_message,
-                QueueUrl=self.queue_url,
-                MessageBody=record.model_dump_json(by_alias=True, exclude_none=True),
-                # Digests, because the ids of tasks may be longer than a group's, and hold characters that it may not.
-                MessageGroupId=_digest(record.group),
-                MessageDeduplicationId=_digest(f"{record.record}\0{record.group}\0{record.name}"),
-            )
-        except ClientError as error:
-            raise StoreUnavailable from error
+        request = {
+            "QueueUrl": self.queue_url,
+            "MessageBody": record.model_dump_json(by_alias=True, exclude_none=True),
+            # Digests, because the ids of tasks may be longer than a group's, and hold characters that it may not.
+            "MessageGroupId": _digest(record.group),
+            "MessageDeduplicationId": _digest(f"{record.record}\0{record.group}\0{record.name}"),
+        }
+        await _send(self.operations, request)
 
     async def retry(self, receipt_handle: str, seconds: int) -> None:
-        try:
-            await call(
-                self.client.change_message_visibility,
-                QueueUrl=self.queue_url,
-                ReceiptHandle=receipt_handle,
-                VisibilityTimeout=seconds,
-            )
-        except ClientError:
-            return  # the receipt is no longer valid: another worker has the record
+        with contextlib.suppress(ClientError):  # the receipt is no longer valid: another worker has the record
+            await _hide(self.operations, self.queue_url, receipt_handle, seconds)
+
+
+async def _send(operations: Operations, request: dict[str, str]) -> None:
+    try:
+        await operations.call("SendMessage", request)
+    except ClientError as error:
+        raise StoreUnavailable from error
+
+
+async def _hide(operations: Operations, queue_url: str, receipt_handle: str, seconds: int) -> None:
+    change = {"QueueUrl": queue_url, "ReceiptHandle": receipt_handle, "VisibilityTimeout": seconds}
+    await operations.call("ChangeMessageVisibility", change)
+
+
+def _report_failure(error: Exception) -> None:
+    logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
+    count(Metric.RECORDS_NOT_HIDDEN)
 
 
 def _digest(text: str) -> str:

@@ -29,7 +29,6 @@ class StepFunctionsExecutions:
     """The state machines. A function knows only those that it starts."""
 
     async def start(self, run: PipelineRun) -> bool:
-        """See ``Executions``."""
         return await _start(self.client, self.arns[run.pipeline](), run.name, run.described)
 
 
@@ -41,7 +40,6 @@ class StepFunctionsForgettings:
     state_machine_arn: str
 
     async def start(self, request: ForgetRequest) -> None:
-        """See ``Forgettings``."""
         described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
         await _start(self.client, self.state_machine_arn, request.id, described)
 

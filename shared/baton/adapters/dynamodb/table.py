@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import ClientError
 
+from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
 from baton.adapters.aws.direct_calls import operations
-from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
 from baton.domain.errors import StoreUnavailable

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from baton.adapters.aws import connections
+from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
 from baton.adapters.aws.direct_calls import DirectOperations, operations
-from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.domain.errors import StoreUnavailable
 
 ITEM = b'{"Item":{"PK":{"S":"a"},"size":{"N":"7"}}}'

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from baton.adapters.aws.blocking_calls import ThreadedOperations
 from baton.adapters.aws.sqs import RETRY_SECONDS, SqsRecords
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import USUAL_TIMES as TIMES
@@ -37,7 +38,7 @@ def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[Non
     """Do the work while the record is hidden."""
 
     async def hide() -> None:
-        records = SqsRecords(cast("Any", queue), "http://queue")
+        records = SqsRecords(ThreadedOperations(queue), "http://queue")
         async with records.hide("receipt", RecordDelivery("record", receives)) as record:
             await work(record)
 

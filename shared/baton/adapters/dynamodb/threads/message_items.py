@@ -5,7 +5,7 @@ A message of a few sentences stays below 1 KB with its run's last events, and so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.adapters.dynamodb import keys
@@ -96,7 +96,11 @@ def _whole_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]
     tail: list[Event] = []
     for entry in compact:
         if isinstance(entry, list):
-            tail += _content_events(entry, facts["messageId"])
+            first, *lengths = entry
+            for length in lengths:
+                end = first + length
+                tail.append({"type": _CONTENT, "messageId": facts["messageId"], "span": [first, end]})
+                first = end
         elif isinstance(entry, dict):
             tail.append(
                 {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
@@ -104,10 +108,3 @@ def _whole_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]
         else:
             tail.append(entry)  # damaged, which the message's declaration finds
     return tail
-
-
-def _content_events(entry: Sequence[int], message_id: str) -> Iterator[Event]:
-    first = entry[0]
-    for length in entry[1:]:
-        yield {"type": _CONTENT, "messageId": message_id, "span": [first, first + length]}
-        first += length

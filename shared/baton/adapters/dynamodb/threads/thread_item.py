@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +40,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
             attempt=item["run_attempt"],
             status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
         )
+    may_change: bool | int | None = item.get("messages_may_change")  # True, or the message that waits for a summary
     return Thread(
         id=thread_id,
         user_id=item["user_id"],
@@ -57,41 +59,28 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         parent_thread_id=item.get("parent_thread_id"),
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
-        windows=tuple(_window(*stored) for stored in item.get("windows", ())),
+        windows=tuple(HistoryWindow(*stored) for stored in item.get("windows", ())),
         segments=segments_from_item(item.get("branch_segments", "")),
         has_tasks="has_tasks" in item,
         notifies="notifies" in item,
         title=item.get("title"),
         preview=item.get("preview"),
         has_feedback="has_feedback" in item,
-        spent=tuple(_spent(*stored) for stored in item.get("spent", ())),
+        spent=tuple(ModelUsage(model, Usage(*counts)) for model, *counts in item.get("spent", ())),
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
         messages_fence=item.get("messages_fence"),
-        messages_may_change=item.get("messages_may_change") is True,
-        summary_at=_summary_at(item.get("messages_may_change")),
+        messages_may_change=may_change is True,
+        summary_at=None if may_change is True else may_change,
         live_changes=item.get("live_changes", 0),
         watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
 
-def _summary_at(stored: bool | int | None) -> int | None:
-    return None if stored is None or stored is True else int(stored)
-
-
 def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
     """Return the attribute of windows. It is short, because each turn writes the item twice."""
-    return [
-        [window.agent_id, window.session, window.first_ordinal, window.masked_below, window.summary_at]
-        for window in windows
-    ]
-
-
-def _window(
-    agent_id: str, session: str, first_ordinal: int, masked_below: int, summary_at: int | None
-) -> HistoryWindow:
-    return HistoryWindow(agent_id, session, first_ordinal, masked_below, summary_at)
+    return [list(astuple(window)) for window in windows]
 
 
 def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
@@ -106,10 +95,6 @@ def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
         ]
         for usage in spent
     ]
-
-
-def _spent(model: str, input_tokens: int, output_tokens: int, cached: int, written: int = 0) -> ModelUsage:
-    return ModelUsage(model, Usage(input_tokens, output_tokens, cached, written))
 
 
 def segments_as_item(segments: Segments) -> str:
