@@ -41,10 +41,10 @@ async def deploy(
 
     It takes at most ``seconds``, of which the last minute is for the last attempt. Raises ``SearchUnavailable``.
     """
-    from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS, Patience
+    from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS, complete
 
-    patience = Patience(min(PATIENCE_SECONDS, seconds - ATTEMPT_SECONDS), monotonic, sleep)
-    return await patience.complete(lambda: migrate(roles))
+    patience = min(PATIENCE_SECONDS, seconds - ATTEMPT_SECONDS)
+    return await complete(lambda: migrate(roles), patience, monotonic=monotonic, sleep=sleep)
 
 
 def explain(problem: Exception) -> str:

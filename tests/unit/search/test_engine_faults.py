@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from baton.adapters.opensearch.bulk import MAX_BYTES
-from baton.adapters.opensearch.engine import REFUSALS, Engine, EngineError, region_of
+from baton.adapters.opensearch.engine import MAX_BYTES, REFUSALS, Engine, EngineError, region_of
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock

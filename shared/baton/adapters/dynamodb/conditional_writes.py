@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
@@ -37,16 +37,11 @@ def retry_on_conflict(
     return repeat
 
 
-class _Condition(TypedDict):
-    condition: str
-    values: Item | None
-
-
-def replaces_revision(revision: int) -> _Condition:
-    """Return the condition that a write replaces this revision of an item, or none if it is 0."""
+def replaces_revision(revision: int) -> dict[str, Any]:
+    """Return ``condition`` and ``values`` of a write that replaces this revision of an item, or none if it is 0."""
     if revision:
         return {"condition": "revision = :read", "values": {":read": revision}}
-    return {"condition": IS_NEW, "values": None}
+    return {"condition": IS_NEW}
 
 
 async def create_revised(table: Table, item: Item) -> Item:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, MAPPING_VERSION, EmbeddingModel, Layout, index_body
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
-from baton.adapters.opensearch.versions import NoIndices, Version, Versions
+from baton.adapters.opensearch.versions import Version, Versions
 from baton.domain.documents.search import IndexName
 from baton.ports.documents.search import Embedder, IndexedSource, IndexState, Reindexed
 
@@ -34,9 +33,8 @@ async def grant(engine: Engine, layout: Layout, roles: Sequence[str]) -> None:
     await engine.request("PUT", f"/_plugins/_security/api/rolesmapping/{layout.prefix}", {"backend_roles": list(roles)})
 
 
-logger = logging.getLogger(__name__)
-
 SOURCES_AT_ONCE = 1000
+SOURCE_FIELDS = ("tenant", "user", "source_id")
 
 
 class OpenSearchAdministration:
@@ -61,7 +59,7 @@ class OpenSearchAdministration:
         current, documents without vectors get theirs.
         """
         model = model_of(embedder)
-        old = await self._read(index)
+        old = await self._versions.read(index)
         if _is_current(old, model):
             copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
             await copy.fill()
@@ -80,46 +78,28 @@ class OpenSearchAdministration:
         return Reindexed(index, new.name, copy.copied, copy.embedded)
 
     async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
-        """See ``SearchAdministration``."""
-        fields = ("tenant", "user", "source_id")
-        after: dict[str, Any] | None = None
         alias = self._layout.read_alias(index)
         await self._engine.request("POST", f"/{alias}/_refresh")
+        composite: dict[str, Any] = {
+            "size": SOURCES_AT_ONCE,
+            "sources": [{name: {"terms": {"field": name}}} for name in SOURCE_FIELDS],
+        }
+        without_vectors = {"without_vectors": {"missing": {"field": "embedder"}}}
+        body = {
+            "size": 0,
+            "query": {"match_all": {}} if tenant_id is None else {"term": {"tenant": tenant_id}},
+            "aggs": {"sources": {"composite": composite, "aggs": without_vectors}},
+        }
         while True:
-            composite: dict[str, Any] = {
-                "size": SOURCES_AT_ONCE,
-                "sources": [{name: {"terms": {"field": name}}} for name in fields],
-            }
-            if after is not None:
-                composite["after"] = after
-            answer = await self._engine.request(
-                "POST",
-                f"/{alias}/_search",
-                {
-                    "size": 0,
-                    "query": {"match_all": {}} if tenant_id is None else {"term": {"tenant": tenant_id}},
-                    "aggs": {
-                        "sources": {
-                            "composite": composite,
-                            "aggs": {"without_vectors": {"missing": {"field": "embedder"}}},
-                        }
-                    },
-                },
-                allow_partial_search_results=False,
-            )
+            answer = await self._engine.request("POST", f"/{alias}/_search", body, allow_partial_search_results=False)
             aggregation = answer["aggregations"]["sources"]
             for bucket in aggregation["buckets"]:
-                key = bucket["key"]
-                yield IndexedSource(
-                    key["tenant"],
-                    key["user"],
-                    key["source_id"],
-                    bucket["doc_count"],
-                    bucket["without_vectors"]["doc_count"],
-                )
-            after = aggregation.get("after_key")
-            if after is None:
+                without = bucket["without_vectors"]["doc_count"]
+                tenant, user, source_id = (bucket["key"][name] for name in SOURCE_FIELDS)
+                yield IndexedSource(tenant, user, source_id, bucket["doc_count"], without)
+            if "after_key" not in aggregation:
                 return
+            composite["after"] = aggregation["after_key"]
 
     async def _migrate(self, index: IndexName, model: EmbeddingModel | None) -> IndexState:
         versions = await self._versions.all(index)
@@ -127,7 +107,7 @@ class OpenSearchAdministration:
             number = max((version.number for version in versions), default=0) + 1
             aliases = (self._layout.read_alias(index), self._layout.write_alias(index, number))
             await self._create(index, number, model, aliases)
-        read = await self._read(index)
+        read = await self._versions.read(index)
         return IndexState(
             index,
             read.name,
@@ -165,17 +145,12 @@ class OpenSearchAdministration:
         """Let searches go to the new version, and end writing to the old one, in one step."""
         alias = self._layout.read_alias(index)
         await self._engine.request("POST", f"/{new.name}/_refresh")
-        await self._engine.request(
-            "POST",
-            "/_aliases",
-            {
-                "actions": [
-                    {"remove": {"index": old.name, "alias": alias}},
-                    {"remove": {"index": old.name, "alias": self._layout.write_alias(index, old.number)}},
-                    {"add": {"index": new.name, "alias": alias}},
-                ]
-            },
-        )
+        actions = [
+            {"remove": {"index": old.name, "alias": alias}},
+            {"remove": {"index": old.name, "alias": self._layout.write_alias(index, old.number)}},
+            {"add": {"index": new.name, "alias": alias}},
+        ]
+        await self._engine.request("POST", "/_aliases", {"actions": actions})
 
     async def _delete(self, version: Version) -> None:
         try:
@@ -183,12 +158,6 @@ class OpenSearchAdministration:
         except EngineError as problem:
             if problem.kind != "index_not_found_exception":
                 raise
-
-    async def _read(self, index: IndexName) -> Version:
-        for version in await self._versions.all(index):
-            if version.is_read:
-                return version
-        raise NoIndices
 
 
 def model_of(embedder: Embedder) -> EmbeddingModel | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from baton.domain.documents.search import IndexName
 
@@ -32,6 +32,7 @@ _STOP_WORDS = """
 """
 STOP_WORDS = _STOP_WORDS.split()
 """English function words and question words. Without the latter two points of recall are lost on questions."""
+WORD_FILTERS = ["baton_stop", "porter_stem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,8 @@ class Layout:
         """Return the alias of the one version that is searched."""
         return f"{self.prefix}-{index}"
 
-    def version_pattern(self, index: IndexName) -> str:
-        """Return the pattern of all versions' names."""
-        return f"{self.prefix}-{index}-v*"
-
-    def version_name(self, index: IndexName, number: int) -> str:
-        """Return the name of the ``number``-th version."""
+    def version_name(self, index: IndexName, number: int | Literal["*"]) -> str:
+        """Return the name of the ``number``-th version, or the pattern of all versions' names."""
         return f"{self.prefix}-{index}-v{number}"
 
     def version_number(self, index: IndexName, name: str) -> int | None:
@@ -93,13 +90,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
             },
             "analysis": {
                 "filter": {"baton_stop": {"type": "stop", "stopwords": STOP_WORDS}},
-                "analyzer": {
-                    "baton_words": {
-                        "type": "custom",
-                        "tokenizer": "whitespace",
-                        "filter": ["baton_stop", "porter_stem"],
-                    }
-                },
+                "analyzer": {"baton_words": {"type": "custom", "tokenizer": "whitespace", "filter": WORD_FILTERS}},
             },
         },
         "mappings": {
@@ -140,14 +131,7 @@ def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VE
     if model is None:
         return {"properties": texts}
     quantized = {"encoder": QUANTIZATION} if model.dimensions >= QUANTIZED_FROM else {}
-    vector = {
-        "type": "knn_vector",
-        "dimension": model.dimensions,
-        "method": {
-            "name": "hnsw",
-            "engine": "lucene",
-            "space_type": "cosinesimil",
-            "parameters": {"m": 16, "ef_construction": 128, **quantized},
-        },
-    }
+    parameters = {"m": 16, "ef_construction": 128, **quantized}
+    method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", "parameters": parameters}
+    vector = {"type": "knn_vector", "dimension": model.dimensions, "method": method}
     return {"properties": {**texts, "vector": vector}}

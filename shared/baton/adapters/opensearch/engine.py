@@ -1,4 +1,4 @@
-"""Requests to OpenSearch: signing, time limits, repetition of refused ones, and one mapping of failures."""
+"""Requests to OpenSearch: signing, time limits, repetition of refused ones, bulk writes, one mapping of failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,15 @@ REQUEST_SECONDS = 30.0
 REFUSALS = 4
 """Attempts at a request that is refused with 429, with pauses of 0.1, 0.2 and 0.4 s between them."""
 FIRST_PAUSE_SECONDS = 0.1
+MAX_BYTES = 900_000
+"""Bytes of one body. Longer ones would hold up the event loop while they are sent. A larger document goes alone."""
+MAX_OPERATIONS = 1000
+
+
+Operation = Sequence[Mapping[str, Any]]
+"""The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
+NEWER_EXISTS = frozenset({409})
+"""The status of an ``index_operation`` that has changed nothing."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )
@@ -71,6 +80,24 @@ class Engine:
         text = "".join(json.dumps(line) + "\n" for line in body)
         return await self._request("POST", path, text, seconds, params)
 
+    async def pages(self, index: str, body: Mapping[str, Any], **params: Any) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield pages of all hits of a search, of ``body["size"]`` in the order of ``body["sort"]``, a unique one.
+
+        Raises as ``request`` does, and ``SearchUnavailable`` if a page is incomplete.
+        """
+        request = {**body, "track_total_hits": False}
+        while True:
+            answer = await self.request(
+                "POST", f"/{index}/_search", request, allow_partial_search_results=False, **params
+            )
+            check_is_complete(answer)
+            hits: list[dict[str, Any]] = answer["hits"]["hits"]
+            if hits:
+                yield hits
+            if len(hits) < body["size"]:
+                return
+            request["search_after"] = hits[-1]["sort"]
+
     async def pause(self, attempt: int) -> bool:
         """Wait after the ``attempt``-th refusal, from 1. Return False, at once, after the last."""
         if attempt >= REFUSALS:
@@ -89,13 +116,12 @@ class Engine:
         from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 
         client = await self._client()
+        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
         attempt = 0
         while True:
             attempt += 1
             try:
-                return await client.transport.perform_request(
-                    method, path, params=_params(params), body=body, timeout=seconds
-                )
+                return await client.transport.perform_request(method, path, params=texts, body=body, timeout=seconds)
             except Unreachable as problem:
                 if attempt == 1 and not isinstance(problem, ConnectionTimeout):
                     continue  # a connection that was kept open has been closed meanwhile, as while Lambda was frozen
@@ -121,6 +147,15 @@ class Engine:
             if client is None:
                 client = self._clients[loop] = make()
         return client
+
+
+def check_is_complete(answer: Mapping[str, Any]) -> None:
+    """Raise ``SearchUnavailable`` if an answer is not that of all shards."""
+    if answer.get("timed_out"):
+        raise SearchUnavailable
+    if answer.get("_shards", {}).get("failed"):
+        logger.warning("Shards failed: %s", str(answer["_shards"])[:500])
+        raise SearchUnavailable
 
 
 def _load(url: str) -> Callable[[], AsyncOpenSearch]:
@@ -163,10 +198,6 @@ def region_of(url: str) -> str | None:
     return match["region"] if match else None
 
 
-def _params(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
-
-
 def _engine_error(problem: Any) -> EngineError:
     answer = problem.error
     with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is not a JSON object
@@ -186,3 +217,78 @@ def error_of(status: Any, error: Any) -> EngineError:
     return EngineError(
         code, str(error.get("type", "")), reason or str(error.get("message") or error.get("Message", ""))
     )
+
+
+def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[str, Any]) -> Operation:
+    """Return the operation that indexes a document, unless there is one that was written later."""
+    action = {
+        "_index": alias,
+        "_id": engine_id,
+        "routing": routing,
+        "require_alias": True,
+        "version": source["written_at"],
+        "version_type": "external_gte",
+    }
+    return {"index": action}, source
+
+
+async def bulk(
+    engine: Engine, operations: Sequence[Operation], *, accepted: frozenset[int] = frozenset(), refresh: str = "false"
+) -> list[int]:
+    """Execute the operations and return the status of each.
+
+    ``refresh`` is that of the last request only. It makes all operations visible that go to the same shard.
+    Operations that a full queue refuses are repeated within a bound. Raises ``EngineError`` for the first other failure
+    whose status is not in ``accepted``; the other operations have been executed then.
+    """
+    statuses: list[int] = []
+    parts = list(_parts(operations))
+    for number, part in enumerate(parts, start=1):
+        statuses += await _execute(engine, part, accepted, refresh if number == len(parts) else "false")
+    return statuses
+
+
+async def _execute(
+    engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str
+) -> list[int]:
+    statuses = [0] * len(operations)
+    open_places = list(range(len(operations)))
+    attempt = 0
+    while open_places:
+        attempt += 1
+        lines = [line for open_place in open_places for line in operations[open_place]]
+        answer = await engine.lines("/_bulk", lines, refresh=refresh)
+        refused: list[int] = []
+        failure = None
+        for open_place, item in zip(open_places, answer["items"], strict=True):
+            [result] = item.values()
+            status = statuses[open_place] = result["status"]
+            if status < 300 or status in accepted:
+                continue
+            error = error_of(status, result.get("error"))
+            if status == 429:
+                refused.append(open_place)
+                last_refusal = error
+            elif failure is None:
+                failure = error
+        if failure is not None:
+            logger.warning("A bulk operation failed: %s", failure)
+            raise failure
+        if refused and not await engine.pause(attempt):
+            raise last_refusal
+        open_places = refused
+    return statuses
+
+
+def _parts(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
+    part: list[Operation] = []
+    size = 0
+    for operation in operations:
+        length = sum(len(json.dumps(line)) + 1 for line in operation)
+        if part and (size + length > MAX_BYTES or len(part) >= MAX_OPERATIONS):
+            yield part
+            part, size = [], 0
+        part.append(operation)
+        size += length
+    if part:
+        yield part

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.adapters.opensearch.bulk import Operation, bulk
-from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_mapping
+from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, WORDS_SINCE, Layout
 from baton.adapters.opensearch.documents import (
     chosen_by,
     engine_id,
@@ -18,8 +17,16 @@ from baton.adapters.opensearch.documents import (
     searched_words,
     to_source,
 )
-from baton.adapters.opensearch.engine import Engine, EngineError, error_of
-from baton.adapters.opensearch.versions import NoIndices, Version, Versions
+from baton.adapters.opensearch.engine import (
+    NEWER_EXISTS,
+    Engine,
+    EngineError,
+    bulk,
+    check_is_complete,
+    error_of,
+    index_operation,
+)
+from baton.adapters.opensearch.versions import NoIndices, Version, Versions, add_views
 from baton.domain.documents.search import (
     Candidate,
     IndexDocument,
@@ -51,7 +58,6 @@ DELETED_AT_ONCE = 2000
 FRUITLESS_PASSES = 10
 """Passes of a deletion in which other writers were always faster."""
 Conditions = Sequence[dict[str, Any]]
-NEWER_IS_THERE = frozenset({409})
 WITHOUT_VECTORS = "views.*.vector"
 
 
@@ -96,24 +102,16 @@ class OpenSearchIndex:
         now = self._clock.now()
         for version in await self._versions.written(index):
             operations = []
-            await self._add_views(version, documents)
+            await add_views(self.engine, version, {view for document in documents for view in document.views})
             alias = self.layout.write_alias(index, version.number)
+            has_words = version.mapping_version >= WORDS_SINCE
             for document in documents:
-                source = to_source(
-                    scope, index, document, now, vectors=_vectors_fit(document, version), words=version.has_words
-                )
-                action = {
-                    "_index": alias,
-                    "_id": engine_id(scope, index, document.id),
-                    "routing": scope.tenant_id,
-                    "require_alias": True,
-                    # The latest write wins, also over a reindex that copies an older one later.
-                    "version": source["written_at"],
-                    "version_type": "external_gte",
-                }
-                operations.append(Operation({"index": action}, source))
+                vectors = _vectors_fit(document, version)
+                source = to_source(scope, index, document, now, vectors=vectors, words=has_words)
+                # The latest write wins, also over a reindex that copies an older one later.
+                operations.append(index_operation(alias, engine_id(scope, index, document.id), scope.tenant_id, source))
             try:
-                await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_IS_THERE)
+                await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_EXISTS)
             except EngineError as problem:
                 if "dimension" in problem.reason.lower():
                     raise WrongDimension from problem
@@ -129,21 +127,13 @@ class OpenSearchIndex:
         """
         alias = self.layout.read_alias(index)
         text = encodable(query.text[:QUERY_CHARACTERS])
-        lines: list[dict[str, Any]] = []
-        clauses: list[SearchClause] = []
         conditions = [*chosen_by(scope, index, query.filter), readable_by(scope)]
-        for clause in query.clauses:
-            body = self._clause_search(clause, text, query, conditions)
-            if body is not None and query.candidates > 0:
-                clauses.append(clause)
-                lines += [_header(alias, scope), body]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
-        if not clauses:
+        bodies = {clause: self._clause_search(clause, text, query, conditions) for clause in candidates}
+        if query.candidates <= 0 or not any(bodies.values()):
             return SearchResult(candidates, {})
         engine_ids: dict[str, str] = {}
-        answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
-        for clause, response in zip(clauses, answer["responses"], strict=True):
-            hits = _hits(response, clause)
+        for clause, hits in (await self._search(scope, alias, bodies)).items():
             candidates[clause] = [
                 Candidate(id_, _raw_score(clause, score), source_id)
                 for score, id_, source_id in (hit["sort"] for hit in hits)
@@ -176,16 +166,24 @@ class OpenSearchIndex:
         missing = missing_scores(query, candidates)
         if not missing:
             return
-        lines: list[dict[str, Any]] = []
+        bodies = {}
         for clause, lacking in missing.items():
             named = {"ids": {"values": [engine_ids[candidate.id] for candidate in lacking]}}
-            body = self._clause_search(clause, "", replace(query, candidates=len(lacking)), [*conditions, named])
-            lines += [_header(alias, scope), body or {}]
+            lacking_query = replace(query, candidates=len(lacking))
+            bodies[clause] = self._clause_search(clause, "", lacking_query, [*conditions, named])
+        for clause, hits in (await self._search(scope, alias, bodies)).items():
+            scored = {id_: _raw_score(clause, score) for score, id_, _ in (hit["sort"] for hit in hits)}
+            candidates[clause] = with_added(candidates[clause], scored, missing[clause])
+
+    async def _search(
+        self, scope: Scope, alias: str, bodies: Mapping[SearchClause, dict[str, Any] | None]
+    ) -> dict[SearchClause, list[dict[str, Any]]]:
+        """Return the hits of the clauses' searches, by one request. None: it can find nothing."""
+        header = {"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}
+        searches = {clause: body for clause, body in bodies.items() if body is not None}
+        lines = [line for body in searches.values() for line in (header, body)]
         answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
-        for (clause, lacking), response in zip(missing.items(), answer["responses"], strict=True):
-            sorts = [hit["sort"] for hit in _hits(response, clause)]
-            scored = {id_: _raw_score(clause, score) for score, id_, _ in sorts}
-            candidates[clause] = with_added(candidates[clause], scored, lacking)
+        return {clause: _hits(response, clause) for clause, response in zip(searches, answer["responses"], strict=True)}
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, last in one that is being built from the others."""
@@ -205,41 +203,24 @@ class OpenSearchIndex:
         return deleted
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
-        """See ``SearchIndex``."""
-        after: list[Any] | None = None
-        while True:
-            body: dict[str, Any] = {
-                "size": PAGE,
-                "query": {"bool": {"filter": chosen_by(scope, index, chosen)}},
-                "sort": [{"id": "asc"}],
-                "_source": {"excludes": [WITHOUT_VECTORS]},
-                "track_total_hits": False,
-            }
-            if after is not None:
-                body["search_after"] = after
-            response = await self.engine.request(
-                "POST",
-                f"/{self.layout.read_alias(index)}/_search",
-                body,
-                routing=scope.tenant_id,
-                allow_partial_search_results=False,
-            )
-            hits = _hits(response)
+        body: dict[str, Any] = {
+            "size": PAGE,
+            "query": {"bool": {"filter": chosen_by(scope, index, chosen)}},
+            "sort": [{"id": "asc"}],
+            "_source": {"excludes": [WITHOUT_VECTORS]},
+        }
+        async for hits in self.engine.pages(self.layout.read_alias(index), body, routing=scope.tenant_id):
             for hit in hits:
                 yield from_source(hit["_source"])
-            if len(hits) < PAGE:
-                return
-            after = hits[-1]["sort"]
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """See ``SearchIndex``."""
         answer = await self.engine.request(
             "POST",
             f"/{self.layout.read_alias(index)}/_count",
             {"query": {"bool": {"filter": chosen_by(scope, index, chosen)}}},
             routing=scope.tenant_id,
         )
-        _check_shards(answer)
+        check_is_complete(answer)
         return int(answer["count"])
 
     def _clause_search(
@@ -287,15 +268,6 @@ class OpenSearchIndex:
                 document = from_source(doc["_source"])
                 documents[document.id] = document
         return documents
-
-    async def _add_views(self, version: Version, documents: Sequence[IndexDocument]) -> None:
-        """Add views to the mapping that no document has had before."""
-        missing = {view for document in documents for view in document.views} - version.views
-        if missing:
-            views = {view: view_mapping(version.model, version.mapping_version) for view in sorted(missing)}
-            await self.engine.request(
-                "PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": views}}}
-            )
 
     async def _delete(self, version: Version, scope: Scope, conditions: Conditions) -> int:
         deleted, fruitless = 0, 0
@@ -345,32 +317,19 @@ def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
     ]
 
 
-def _header(alias: str, scope: Scope) -> dict[str, Any]:
-    """Return the line before each search of several."""
-    return {"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}
-
-
-def _hits(response: dict[str, Any], clause: SearchClause | None = None) -> list[dict[str, Any]]:
+def _hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]]:
     """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
     if "error" in response:
         problem = error_of(response.get("status"), response["error"])
-        if clause is not None and clause.signal is Signal.MEANING and problem.engine_status == 400:
+        if clause.signal is Signal.MEANING and problem.engine_status == 400:
             if "is not knn_vector type" in problem.reason:  # no document has had this view
                 return []
             if "dimension" in problem.reason.lower():
                 raise WrongDimension from problem
         raise problem
-    if response.get("timed_out"):
-        raise SearchUnavailable
-    _check_shards(response)
+    check_is_complete(response)
     hits: list[dict[str, Any]] = response["hits"]["hits"]
     return hits
-
-
-def _check_shards(response: dict[str, Any]) -> None:
-    if response.get("_shards", {}).get("failed"):
-        logger.warning("Shards failed: %s", str(response["_shards"])[:500])
-        raise SearchUnavailable
 
 
 def _raw_score(clause: SearchClause, score: float) -> float:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from baton.adapters.opensearch.engine import EngineError
@@ -25,32 +24,30 @@ BUSY = frozenset({408, 429})
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """The time for which an action is repeated that a domain refuses."""
+async def complete(
+    action: Callable[[], Awaitable[T]],
+    seconds: float,
+    *,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """Repeat ``action`` until a domain does not refuse it. It takes ``seconds``, and ``ATTEMPT_SECONDS`` more at most.
 
-    seconds: float = PATIENCE_SECONDS
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    async def complete(self, action: Callable[[], Awaitable[T]]) -> T:
-        """Repeat ``action`` until it succeeds, and return its result. It lasts ``ATTEMPT_SECONDS`` longer at most.
-
-        Raises the last ``SearchUnavailable``, and at once one that time does not change, such as for a bad request.
-        """
-        deadline = self.monotonic() + self.seconds
-        while True:
-            try:
-                async with asyncio.timeout(ATTEMPT_SECONDS):
-                    return await action()
-            except TimeoutError:
-                problem = SearchUnavailable(f"OpenSearch did not answer in {ATTEMPT_SECONDS:g} seconds.")
-            except SearchUnavailable as unavailable:
-                problem = unavailable
-            if not may_pass(problem) or self.monotonic() + PAUSE_SECONDS > deadline:
-                raise problem
-            logger.info("The search domain is not ready yet: %s", describe(problem))
-            await self.sleep(PAUSE_SECONDS)
+    Raises the last ``SearchUnavailable``, and at once one that time does not change, such as for a bad request.
+    """
+    deadline = monotonic() + seconds
+    while True:
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                return await action()
+        except TimeoutError:
+            problem = SearchUnavailable(f"OpenSearch did not answer in {ATTEMPT_SECONDS:g} seconds.")
+        except SearchUnavailable as unavailable:
+            problem = unavailable
+        if not may_pass(problem) or monotonic() + PAUSE_SECONDS > deadline:
+            raise problem
+        logger.info("The search domain is not ready yet: %s", describe(problem))
+        await sleep(PAUSE_SECONDS)
 
 
 def may_pass(problem: SearchUnavailable) -> bool:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.adapters.opensearch.bulk import Operation, bulk
-from baton.adapters.opensearch.definitions import view_mapping
 from baton.adapters.opensearch.documents import numbers, searched_words
-from baton.adapters.opensearch.engine import Engine
-from baton.adapters.opensearch.versions import Version
+from baton.adapters.opensearch.engine import NEWER_EXISTS, Engine, bulk, index_operation
+from baton.adapters.opensearch.versions import Version, add_views
 from baton.domain.documents.search import IndexedText
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
@@ -22,7 +20,6 @@ SECOND = 1_000_000
 SKEW = 600 * SECOND
 """The largest difference between clocks of writers plus the longest write, in seconds."""
 FILL_ROUNDS = 10
-NEWER_IS_THERE = frozenset({409})
 
 Source = dict[str, Any]
 
@@ -56,7 +53,6 @@ class Copy:
         self._new = new
         self._write_alias = write_alias
         self._embedder = embedder
-        self._views = new.views
         self._began = int(time.time() * SECOND)
         self.copied = 0
         self.embedded = 0
@@ -97,25 +93,9 @@ class Copy:
 
     async def _batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
         await self._engine.request("POST", f"/{version.name}/_refresh")
-        after: list[Any] | None = None
-        while True:
-            body: Source = {
-                "size": BATCH,
-                "query": query,
-                "sort": [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}],
-                "track_total_hits": False,
-            }
-            if after is not None:
-                body["search_after"] = after
-            answer = await self._engine.request(
-                "POST", f"/{version.name}/_search", body, allow_partial_search_results=False
-            )
-            hits: list[Source] = answer["hits"]["hits"]
-            if hits:
-                after = hits[-1]["sort"]
-                yield hits
-            if len(hits) < BATCH:
-                return
+        sort = [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}]
+        async for hits in self._engine.pages(version.name, {"size": BATCH, "query": query, "sort": sort}):
+            yield hits
 
     async def _known(self, hits: Sequence[Source]) -> set[str]:
         """Return the ids of those that the new version has as they are, or newer."""
@@ -150,41 +130,19 @@ class Copy:
         await asyncio.sleep(max(0.0, pause))
 
     async def _write(self, hits: Sequence[Source]) -> None:
-        await self._add_views(hits)
+        names = {name for hit in hits for name in hit["_source"]["views"]}
+        await add_views(self._engine, self._new, names)
+        self._new = replace(self._new, views=self._new.views | names)
         for view in (view for hit in hits for view in hit["_source"]["views"].values()):
             view["words"] = searched_words(view["text"])
-        operations = [
-            Operation(
-                {
-                    "index": {
-                        "_index": self._write_alias,
-                        "_id": hit["_id"],
-                        "routing": hit["_routing"],
-                        "require_alias": True,
-                        "version": hit["_source"]["written_at"],
-                        "version_type": "external_gte",
-                    }
-                },
-                hit["_source"],
-            )
-            for hit in hits
-        ]
-        await bulk(self._engine, operations, accepted=NEWER_IS_THERE)
-
-    async def _add_views(self, hits: Sequence[Source]) -> None:
-        missing = {view for hit in hits for view in hit["_source"]["views"]} - self._views
-        if missing:
-            views = {view: view_mapping(self._new.model) for view in sorted(missing)}
-            await self._engine.request(
-                "PUT", f"/{self._new.name}/_mapping", {"properties": {"views": {"properties": views}}}
-            )
-            self._views |= missing
+        operations = [index_operation(self._write_alias, hit["_id"], hit["_routing"], hit["_source"]) for hit in hits]
+        await bulk(self._engine, operations, accepted=NEWER_EXISTS)
 
     async def _delete_deleted(self, hits: Sequence[Source]) -> None:
         """Delete what was deleted from the old version between its reading and its writing."""
         gone = {original["_id"] for original in await self._get(self._old, hits) if not original.get("found")}
         operations = [
-            Operation({"delete": {"_index": self._write_alias, "_id": hit["_id"], "routing": hit["_routing"]}})
+            [{"delete": {"_index": self._write_alias, "_id": hit["_id"], "routing": hit["_routing"]}}]
             for hit in hits
             if hit["_id"] in gone
         ]

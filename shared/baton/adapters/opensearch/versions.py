@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-from baton.adapters.opensearch.definitions import WORDS_SINCE, EmbeddingModel, Layout
+from baton.adapters.opensearch.definitions import EmbeddingModel, Layout, view_mapping
 from baton.adapters.opensearch.engine import Engine
 from baton.domain.documents.search import IndexName
 from baton.domain.errors import SearchUnavailable
@@ -26,11 +27,6 @@ class Version:
     views: frozenset[str]
     """The views that its mapping has."""
 
-    @property
-    def has_words(self) -> bool:
-        """Whether its views have the field ``words``."""
-        return self.mapping_version >= WORDS_SINCE
-
 
 class NoIndices(SearchUnavailable):
     """The indices have not been made yet."""
@@ -50,7 +46,7 @@ class Versions:
         layout = self._layout
         answer: dict[str, Any] = await self._engine.request(
             "GET",
-            f"/{layout.version_pattern(index)}",
+            f"/{layout.version_name(index, '*')}",
             allow_no_indices=True,
             expand_wildcards="open",
             filter_path="*.aliases,*.mappings._meta,*.mappings.properties.views.properties.*.properties.text.type",
@@ -87,3 +83,11 @@ class Versions:
     async def read(self, index: IndexName) -> Version:
         """Return the version that is read. Raises ``NoIndices``."""
         return (await self.written(index))[0]
+
+
+async def add_views(engine: Engine, version: Version, views: Set[str]) -> None:
+    """Add views to the mapping that no document of the version has had before."""
+    missing = sorted(views - version.views)
+    if missing:
+        mappings = {view: view_mapping(version.model, version.mapping_version) for view in missing}
+        await engine.request("PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": mappings}}})

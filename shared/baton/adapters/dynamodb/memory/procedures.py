@@ -50,9 +50,11 @@ class DynamoProcedures(TimedTableStore):
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
         home = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
-        same_source = await self._find_same_source(home, procedure)
-        if same_source is not None:
-            return same_source
+        if procedure.source is not None:
+            note = await self._table.get(agent_keys.procedure_source(scope, home.owner, procedure.source.key))
+            same_source = await self._version(replace(home, slug=note["slug"]), note["version"]) if note else None
+            if same_source is not None:
+                return same_source
         newest, approved = await self._newest(home), await self._approved(home)
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
@@ -92,6 +94,7 @@ class DynamoProcedures(TimedTableStore):
         )
         return await self._count_uses(home, [procedure_from_item(scope, item) for item in items[:limit]])
 
+    @retry_on_conflict
     async def decide(
         self,
         scope: Scope,
@@ -103,7 +106,17 @@ class DynamoProcedures(TimedTableStore):
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        return (await self._count_uses(home, [await self._decide(home, version, decision, read_as)]))[0]
+        procedure = await self._version(home, version)
+        if procedure is None:
+            raise UnknownProcedure
+        if not decision.is_taken(procedure):
+            decided = decision.apply(procedure)
+            if decided is None or read_as not in (None, procedure.status):
+                raise ProcedureChanged
+            approved = await self._approved(home) if decision.action is ProcedureAction.APPROVE else None
+            await self._table.transact(*writes_of_decision(home, procedure, decided, approved))
+            procedure = decided
+        return (await self._count_uses(home, [procedure]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -157,31 +170,6 @@ class DynamoProcedures(TimedTableStore):
         use = writes_of_use(home, version, note, expires_at=expires_at, went_well=went_well)
         await self._table.transact(*use)
         return True
-
-    @retry_on_conflict
-    async def _decide(
-        self, home: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
-    ) -> Procedure:
-        procedure = await self._version(home, version)
-        if procedure is None:
-            raise UnknownProcedure
-        if decision.is_taken(procedure):
-            return procedure
-        decided = decision.apply(procedure)
-        if decided is None or read_as not in (None, procedure.status):
-            raise ProcedureChanged
-        approved = await self._approved(home) if decision.action is ProcedureAction.APPROVE else None
-        await self._table.transact(*writes_of_decision(home, procedure, decided, approved))
-        return decided
-
-    async def _find_same_source(self, home: ProcedurePlace, procedure: Procedure) -> Procedure | None:
-        """Return the version that was made of the same source."""
-        if procedure.source is None:
-            return None
-        note = await self._table.get(agent_keys.procedure_source(home.scope, home.owner, procedure.source.key))
-        if note is None:
-            return None
-        return await self._version(replace(home, slug=note["slug"]), note["version"])
 
     async def _version(self, home: ProcedurePlace, version: int) -> Procedure | None:
         key = agent_keys.procedure_version(home.scope, home.owner, home.slug, version)

@@ -77,8 +77,10 @@ class DynamoErasure(TimedTableStore):
             return False
         if item is not None and item.get("thread_status") == TOMBSTONE:
             return True
-        if item is not None and unless_active_since is not None and self._is_active(item, unless_active_since):
-            return False
+        if item is not None and unless_active_since is not None:
+            is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())
+            if is_leased or item.get("last_activity_at", 0) >= to_millis(unless_active_since):
+                return False
         condition, values = _unchanged(item)
         await self._table.put({**key, **make_tombstone(scope, item, self._clock)}, condition=condition, values=values)
         return True
@@ -168,7 +170,8 @@ class DynamoErasure(TimedTableStore):
         for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
                 places = await self._table.items_of(page, consistent=True)
-                yield [_episode_trace(place_item) for place_item in places if place_item["listed_at"] < last]
+                old = [(item["SK"].split("#"), item["user_id"]) for item in places if item["listed_at"] < last]
+                yield [EpisodeTrace(thread_id, int(number), user_id) for (_, thread_id, number), user_id in old]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         # The condition fails if its session has ended again.
@@ -244,10 +247,6 @@ class DynamoErasure(TimedTableStore):
     async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:
         await gather_each(items, lambda item: self._remove(item, tombstone, counts), at_once=AT_ONCE)
 
-    def _is_active(self, item: Item, since: datetime) -> bool:
-        is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())
-        return bool(is_leased or item.get("last_activity_at", 0) >= to_millis(since))
-
 
 def _trace(item: Item) -> ThreadTrace:
     return ThreadTrace(
@@ -260,11 +259,6 @@ def _trace(item: Item) -> ThreadTrace:
         swept=item.get("swept", ""),
         run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
     )
-
-
-def _episode_trace(item: Item) -> EpisodeTrace:
-    _, thread_id, number = item["SK"].split("#")
-    return EpisodeTrace(thread_id, int(number), item["user_id"])
 
 
 def _unchanged(item: Item | None) -> tuple[str, Item]:

@@ -42,8 +42,6 @@ _BEGIN_RUN = (
     ", run_id = if_not_exists(run_id, :run), run_message_id = if_not_exists(run_message_id, :message), "
     "run_attempt = if_not_exists(run_attempt, :zero) + :one"
 )
-_HAS_TASKS = ", has_tasks = :true"
-_NOTIFIES = ", notifies = :true"
 _FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
 FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
 END_RUN = f"{FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
@@ -86,12 +84,10 @@ def acquisition_update(
     if request.run_id is not None and request.message_id is not None:
         expression += _BEGIN_RUN
         values |= {":run": pack_id(request.run_id), ":message": pack_id(request.message_id)}
-    if request.begins_task:
-        expression += _HAS_TASKS
-        values[":true"] = True
-    if request.notifies:
-        expression += _NOTIFIES
-        values[":true"] = True
+    for name, is_set in (("has_tasks", request.begins_task), ("notifies", request.notifies)):
+        if is_set:
+            expression += f", {name} = :true"
+            values[":true"] = True
     if request.may_create:
         condition = f"{IS_NEW} OR ({free_and_mine})"
         if request.parent_thread_id is not None:
@@ -185,10 +181,8 @@ def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, at
     assigned = {name: value for name, value in attributes.items() if value is not None}
     expression += ", committed_fence = :fence" + "".join(f", {name} = :{name}" for name in assigned)
     removed = "".join(f", {name}" for name in attributes if name not in assigned)
-    values |= {":fence": lease.fence, ":owner": pack_id(lease.owner)}
-    return ThreadUpdate(
-        f"{expression}{END_RUN}{removed}", values | {f":{name}": value for name, value in assigned.items()}
-    )
+    values |= {f":{name}": value for name, value in assigned.items()}
+    return ThreadUpdate(f"{expression}{END_RUN}{removed}", values)
 
 
 def _end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:

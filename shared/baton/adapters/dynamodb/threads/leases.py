@@ -80,30 +80,41 @@ class DynamoLeases(TimedTableStore):
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
         self._histories.begin(scope, request.thread_id, item)
-        return _lease(scope, request, item, until)
+        return Lease(
+            scope=scope,
+            thread=thread_from_item(request.thread_id, item, until),
+            owner=unpack_id(item["lease_owner"]),
+            fence=item["fence"],
+            until=until,
+            first_seq=item["next_seq"] - RESERVED_SEQS,
+            end_seq=item["next_seq"],
+            delivery=request.delivery,
+        )
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         until = _end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
-        await self._update_mine(lease, expression, {":until": to_millis(until), ":end": lease.end_seq + more})
+        await self._update_mine(
+            lease, ThreadUpdate(expression, {":until": to_millis(until), ":end": lease.end_seq + more})
+        )
         delivery = None if without_record else lease.delivery
         return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
         # Return this lease's reserved numbers too, so that a refused message leaves no gap.
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, "SET next_seq = :next" + END_RUN, {":next": lease.first_seq})
+            await self._update_mine(lease, ThreadUpdate("SET next_seq = :next" + END_RUN, {":next": lease.first_seq}))
 
     async def abandon(self, lease: Lease) -> None:
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, "SET lease_until = :zero", {":zero": 0})
+            await self._update_mine(lease, ThreadUpdate("SET lease_until = :zero", {":zero": 0}))
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
         values: Item = {":run": pack_id(run_id), ":message": pack_id(message_id), ":two": 2}
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
-        await self._update_mine(lease, expression, values)
+        await self._update_mine(lease, ThreadUpdate(expression, values))
         return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
 
     async def take_over(self, lease: Lease) -> Lease:
@@ -111,13 +122,13 @@ class DynamoLeases(TimedTableStore):
         if run is None:
             raise LeaseLost
         again = replace(run, attempt=run.attempt + 1)
-        await self._update_mine(lease, "SET run_attempt = :attempt", {":attempt": again.attempt})
+        await self._update_mine(lease, ThreadUpdate("SET run_attempt = :attempt", {":attempt": again.attempt}))
         return replace(lease, thread=replace(lease.thread, run=again))
 
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
         now = self._clock.now()
         update = commit_update(lease, commit, now)
-        commits = self._carry_out(lease, update)
+        commits = self._update_mine(lease, update, is_final=True)
         if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
         else:
@@ -141,19 +152,19 @@ class DynamoLeases(TimedTableStore):
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        await self._update_mine(lease, "SET pending = :pending", {":pending": PENDING.pack(pending)})
+        await self._update_mine(lease, ThreadUpdate("SET pending = :pending", {":pending": PENDING.pack(pending)}))
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
         update = closing_update(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
-        return "notifies" in await self._carry_out(lease, update)
+        return "notifies" in await self._update_mine(lease, update, is_final=True)
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         update = selection_update(lease, last_seq=last_seq, conversation=conversation, windows=windows)
-        await self._carry_out(lease, update)
+        await self._update_mine(lease, update, is_final=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         await self._table.change(
@@ -177,21 +188,15 @@ class DynamoLeases(TimedTableStore):
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return await self._table.read(keys.turn(scope, thread_id, message_id), partial(_turn, message_id))
 
-    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
-        """Update the thread under the lease. Raises ``LeaseLost``."""
-        values = {**values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+    async def _update_mine(self, lease: Lease, update: ThreadUpdate, *, is_final: bool = False) -> Item:
+        """Update the thread under the lease, which a final update ends, and return its item. Raises ``LeaseLost``."""
+        values = {**update.values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         try:
-            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=MINE)
-        except ConditionFailed:
-            raise LeaseLost from None
-
-    async def _carry_out(self, lease: Lease, update: ThreadUpdate) -> Item:
-        """Make the update that ends the lease, and return the thread's item. Raises ``LeaseLost``."""
-        key = keys.thread(lease.scope, lease.thread_id)
-        try:
-            return await self._table.update(key, update.expression, update.values, condition=update.condition)
+            return await self._table.update(
+                keys.thread(lease.scope, lease.thread_id), update.expression, values, condition=MINE
+            )
         except ConditionFailed as failure:
-            if failure.item is not None and failure.item.get("committed_fence") == lease.fence:
+            if is_final and failure.item is not None and failure.item.get("committed_fence") == lease.fence:
                 return failure.item  # an earlier try of this commit succeeded, and its response was lost
             raise LeaseLost from None
 
@@ -239,19 +244,6 @@ def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> 
         raise ThreadUnavailable
     run = thread_from_item("", item, now).run
     raise LeaseBusy(run, lease_mark({"lease_until": to_millis(now), **item}))
-
-
-def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> Lease:
-    return Lease(
-        scope=scope,
-        thread=thread_from_item(request.thread_id, item, until),
-        owner=unpack_id(item["lease_owner"]),
-        fence=item["fence"],
-        until=until,
-        first_seq=item["next_seq"] - RESERVED_SEQS,
-        end_seq=item["next_seq"],
-        delivery=request.delivery,
-    )
 
 
 def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
