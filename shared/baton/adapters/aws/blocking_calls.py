@@ -12,17 +12,9 @@ from functools import cache, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import botocore
-from botocore import xform_name
+from botocore import exceptions, xform_name
 from botocore.config import Config
-from botocore.exceptions import (
-    ClientError,
-    ConnectionError,  # noqa: A004 - botocore's own, the root of its connection failures
-    CredentialRetrievalError,
-    HTTPClientError,
-    IncompleteReadError,
-    MetadataRetrievalError,
-    NoCredentialsError,
-)
+from botocore.exceptions import ClientError
 
 from baton.adapters.aws.session import make_client
 from baton.domain.errors import StoreUnavailable
@@ -46,12 +38,12 @@ QUICK = Config(read_timeout=2, parameter_validation=False)
 Parameter validation would take a tenth of each request's CPU time; the tests check the requests instead."""
 
 _OUTAGES = (
-    ConnectionError,
-    CredentialRetrievalError,
-    HTTPClientError,
-    IncompleteReadError,
-    MetadataRetrievalError,
-    NoCredentialsError,  # even if their source does not answer
+    exceptions.ConnectionError,  # the root of botocore's connection failures
+    exceptions.CredentialRetrievalError,
+    exceptions.HTTPClientError,
+    exceptions.IncompleteReadError,
+    exceptions.MetadataRetrievalError,
+    exceptions.NoCredentialsError,  # even if their source does not answer
 )
 _OUTAGE_CODES = frozenset(
     {

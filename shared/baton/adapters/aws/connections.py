@@ -16,13 +16,7 @@ from functools import cache
 from http.client import HTTPException
 from urllib.parse import urlsplit
 
-from botocore.exceptions import (
-    ConnectionClosedError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
+from botocore import exceptions
 from botocore.httpsession import get_cert_path
 from urllib3.util import wait_for_read
 
@@ -76,11 +70,11 @@ class OriginConnections:
             answer = await _Exchange(connection, request, min(remaining, self._read_seconds)).answer()
             may_be_kept = not answer.is_last and len(self._idle) < self._kept
         except TimeoutError as error:
-            raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
+            raise exceptions.ReadTimeoutError(endpoint_url=self._url, error=error) from error
         except ssl.SSLError as error:
-            raise SSLError(endpoint_url=self._url, error=error) from error
+            raise exceptions.SSLError(endpoint_url=self._url, error=error) from error
         except (OSError, HTTPException) as error:
-            raise ConnectionClosedError(endpoint_url=self._url, error=error) from error
+            raise exceptions.ConnectionClosedError(endpoint_url=self._url, error=error) from error
         finally:
             if may_be_kept:
                 self._idle.append(connection)
@@ -112,7 +106,7 @@ class OriginConnections:
             raise
         except TimeoutError as error:
             connecting.add_done_callback(_close_result)
-            raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
+            raise exceptions.ConnectTimeoutError(endpoint_url=self._url, error=error) from error
         connection.setblocking(False)  # noqa: FBT003 - the standard library's own
         return connection
 
@@ -127,11 +121,11 @@ def _connect(url: str, seconds: float) -> socket.socket:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return verification().wrap_socket(connection, server_hostname=parts.hostname) if is_secure else connection
     except TimeoutError as error:
-        raise ConnectTimeoutError(endpoint_url=url, error=error) from error
+        raise exceptions.ConnectTimeoutError(endpoint_url=url, error=error) from error
     except ssl.SSLError as error:
-        raise SSLError(endpoint_url=url, error=error) from error
+        raise exceptions.SSLError(endpoint_url=url, error=error) from error
     except OSError as error:
-        raise EndpointConnectionError(endpoint_url=url, error=error) from error
+        raise exceptions.EndpointConnectionError(endpoint_url=url, error=error) from error
 
 
 @cache

@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
-from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
+from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
 from baton.adapters.dynamodb.shards import LISTING, due_entries, page_of, read_page
 from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, key_of
@@ -199,7 +200,7 @@ class DynamoDocuments(TableStore):
                         tenant_id, agent_id, document_id = agent_keys.document.place(item)
                         yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
-    async def _load(self, item_keys: Sequence[keys.Key]) -> list[Document]:
+    async def _load(self, item_keys: Sequence[Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
         return [_document(item) for item in await self._table.get_many(item_keys, consistent=True)]
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 import hashlib
 from urllib.parse import quote
 
-from baton.adapters.dynamodb.key_forms import (
-    BelowNumber,
-    Key,
-    ListedKey,
-    MemberKey,
-    NumberedKey,
-    Partition,
-    Shards,
-    TenantPartition,
-    TenantShards,
-)
+from baton.adapters.dynamodb import key_forms as forms
+from baton.adapters.dynamodb.key_forms import Key
 from baton.domain.tenants.identity import Scope
-
-__all__ = ["Key"]
 
 A2A_TASK = "A2A#"
 AUDIT = "AUDIT#"
@@ -53,68 +42,68 @@ def _encode_user(scope: Scope) -> str:
 
 
 # Partitions of a tenant.
-fork_listing = Partition("FORKS")
+fork_listing = forms.Partition("FORKS")
 """The partition of the ``listing`` index with the forks of a thread."""
-forgetting = TenantPartition("FORGET")
+forgetting = forms.TenantPartition("FORGET")
 """The partition of requests to forget."""
-episode_places = Partition("EPISODE")
+episode_places = forms.Partition("EPISODE")
 """The partition of the item that leads from an episode's id to its record."""
-_prompts = TenantPartition("PROMPTS")
-_settings = TenantPartition("SETTINGS")
+_prompts = forms.TenantPartition("PROMPTS")
+_settings = forms.TenantPartition("SETTINGS")
 
-activity = MemberKey(Partition("ACTIVITY"), "")
+activity = forms.MemberKey(forms.Partition("ACTIVITY"), "")
 """The counts of the user with a tag, or of the tenant, by their kind."""
 
 # Lists that many items join at a time: one partition of an index takes 1,000 writes a second.
-tenant_listings = TenantShards("THREADS")
+tenant_listings = forms.TenantShards("THREADS")
 """The partitions of the ``listing`` index with threads, by activity."""
-tenant_episodes = TenantShards("ALLEPISODES")
+tenant_episodes = forms.TenantShards("ALLEPISODES")
 """The partitions of the ``listing`` index with episodes, by their ends."""
-audit_listings = TenantShards("AUDIT")
+audit_listings = forms.TenantShards("AUDIT")
 """The partitions of the ``listing`` index with audit records. Records of no thread are there too."""
-idle_shards = Shards("IDLE", 8)
+idle_shards = forms.Shards("IDLE", 8)
 """The partitions of the ``idle`` index for threads. It is written once per session: 8,000 new ones a second."""
 
 # Items of a thread.
-message = NumberedKey(partition, "MSG#")
-feedback = NumberedKey(partition, "FEEDBACK#")
+message = forms.NumberedKey(partition, "MSG#")
+feedback = forms.NumberedKey(partition, "FEEDBACK#")
 """The feedback on the message at an ordinal."""
-redaction = NumberedKey(partition, "REDACTED#")
+redaction = forms.NumberedKey(partition, "REDACTED#")
 """A message's text without personal data."""
-log = NumberedKey(partition, "LOG#")
+log = forms.NumberedKey(partition, "LOG#")
 """A piece of the log, by the number of its first event."""
-live_ask = NumberedKey(partition, "LIVE#ASK#")
+live_ask = forms.NumberedKey(partition, "LIVE#ASK#")
 """A question to the worker that holds the lease with a fence."""
-episode = NumberedKey(partition, "EPISODE#", digits=6)
-turn = MemberKey(partition, "TURN#")
+episode = forms.NumberedKey(partition, "EPISODE#", digits=6)
+turn = forms.MemberKey(partition, "TURN#")
 """A turn, by the id of its message."""
-a2a_task = MemberKey(partition, A2A_TASK)
+a2a_task = forms.MemberKey(partition, A2A_TASK)
 """An A2A task's mark, by the message that began the task."""
-live_connection = MemberKey(partition, "LIVE#CONN#")
-live_cancel = MemberKey(partition, "LIVE#CANCEL#")
-task_place = MemberKey(partition, "TASKAT#")
+live_connection = forms.MemberKey(partition, "LIVE#CONN#")
+live_cancel = forms.MemberKey(partition, "LIVE#CANCEL#")
+task_place = forms.MemberKey(partition, "TASKAT#")
 """The item that maps a sub-task's id to its run."""
-capture = MemberKey(partition, "CAPTURE#")
+capture = forms.MemberKey(partition, "CAPTURE#")
 """The record of a capture."""
-call = BelowNumber(partition, "CALL#")
+call = forms.BelowNumber(partition, "CALL#")
 """A tool call, below the first ordinal of its run. It is the same in every attempt."""
-task = BelowNumber(partition, "TASK#")
+task = forms.BelowNumber(partition, "TASK#")
 """A sub-task, below the first ordinal of its run."""
-remote_task = BelowNumber(partition, "REMOTE#")
+remote_task = forms.BelowNumber(partition, "REMOTE#")
 """A remote agent's task, below the first ordinal of its run. It is the same in every attempt."""
-step = BelowNumber(partition, "STEP#")
+step = forms.BelowNumber(partition, "STEP#")
 """A step, below the first ordinal of its exchange. It is the same in every attempt and run."""
 
 # Items of a user or a tenant.
-user_flow = ListedKey(user_listing, FLOW)
+user_flow = forms.ListedKey(user_listing, FLOW)
 """A workflow in its user's list."""
-user_upload = ListedKey(user_listing, UPLOAD)
+user_upload = forms.ListedKey(user_listing, UPLOAD)
 """The note that a user may upload files under a thread id."""
-system_prompt = ListedKey(_prompts, "PROMPT#")
+system_prompt = forms.ListedKey(_prompts, "PROMPT#")
 """An agent's system prompt, by its digest. Records of the tenant's runs refer to it."""
-forget_request = ListedKey(forgetting, "REQUEST#")
+forget_request = forms.ListedKey(forgetting, "REQUEST#")
 """A request to forget."""
-forgotten_thread = ListedKey(forgetting, "THREAD#")
+forgotten_thread = forms.ListedKey(forgetting, "THREAD#")
 """The record of a forgotten thread."""
 
 

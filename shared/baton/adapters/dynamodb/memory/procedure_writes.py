@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import PROCEDURE
 from baton.adapters.dynamodb.table import Write, key_of
 from baton.domain.memory.procedure import TENANT_PREFIX, Procedure, ProcedureStatus
@@ -57,7 +59,7 @@ def writes_of_version(
     if new_version.status is ProcedureStatus.APPROVED:
         writes += _replacing(home, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
-        writes.append(_retirement(home, edited, new_version.created_by, to_millis(new_version.created_at)))
+        writes.append(_retirement(home, edited, new_version.created_by, new_version.created_at))
     return writes
 
 
@@ -98,9 +100,7 @@ def writes_of_decision(
     return writes
 
 
-def writes_of_use(
-    home: ProcedurePlace, version: int, note: keys.Key, *, expires_at: int, went_well: bool
-) -> list[Write]:
+def writes_of_use(home: ProcedurePlace, version: int, note: Key, *, expires_at: int, went_well: bool) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
     return [
         Write.put({**note, "expires_at": expires_at}),
@@ -124,13 +124,13 @@ def _replacing(home: ProcedurePlace, new_version: Procedure, approved: Procedure
             home,
             approved,
             new_version.decided_by or new_version.created_by,
-            to_millis(new_version.decided_at or new_version.created_at),
+            new_version.decided_at or new_version.created_at,
         ),
     ]
 
 
-def _retirement(home: ProcedurePlace, former: Procedure, by: str, millis: int) -> Write:
-    decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=from_millis(millis))
+def _retirement(home: ProcedurePlace, former: Procedure, by: str, at: datetime) -> Write:
+    decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=at)
     return _change(home, former, decided)
 
 

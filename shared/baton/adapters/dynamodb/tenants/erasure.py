@@ -19,13 +19,8 @@ from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, key_of
-from baton.adapters.dynamodb.tenants.erased_items import (
-    TOMBSTONE,
-    clean_audit_record,
-    kind_of,
-    make_tombstone,
-    may_stay,
-)
+from baton.adapters.dynamodb.tenants import erased_items
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, kind_of, may_stay
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
@@ -82,7 +77,8 @@ class DynamoErasure(TimedTableStore):
             if is_leased or item.get("last_activity_at", 0) >= to_millis(unless_active_since):
                 return False
         condition, values = _unchanged(item)
-        await self._table.put({**key, **make_tombstone(scope, item, self._clock)}, condition=condition, values=values)
+        tombstone = erased_items.make_tombstone(scope, item, self._clock)
+        await self._table.put({**key, **tombstone}, condition=condition, values=values)
         return True
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -207,7 +203,7 @@ class DynamoErasure(TimedTableStore):
         if may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
-            await self._table.put(clean_audit_record(item, tombstone.get("fence", 0)))
+            await self._table.put(erased_items.clean_audit_record(item, tombstone.get("fence", 0)))
         else:
             tenant_id, _, thread_id = item["PK"].partition("#")
             if item["SK"].startswith(_CONNECTION):

@@ -9,6 +9,7 @@ from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.forgetting import (
@@ -142,7 +143,7 @@ class DynamoForgetRequests(TimedTableStore):
         return from_millis(max(marks)) if marks else None
 
 
-def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> keys.Key:
+def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> Key:
     if subject is ForgetSubject.RETENTION:
         return {"PK": keys.forgetting(scope), "SK": "RETENTION"}
     return keys.forgotten_user(scope) if thread_id is None else keys.forgotten_thread(scope, thread_id)

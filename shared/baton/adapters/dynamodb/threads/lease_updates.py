@@ -57,9 +57,7 @@ class ThreadUpdate:
     condition: str = MINE
 
 
-def acquisition_update(
-    scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime
-) -> ThreadUpdate:
+def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime) -> ThreadUpdate:
     """Return the update that takes the lease if it is free, and creates the thread if the request allows it."""
     values: Item = {
         ":owner": pack_id(owner),
@@ -100,7 +98,7 @@ def acquisition_update(
     return ThreadUpdate(expression + end, values, condition)
 
 
-def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
+def commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     """Return the update that makes a run's messages visible and releases the lease."""
     values: Item = {
         ":ordinal": commit.next_ordinal,
@@ -149,7 +147,7 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     return ThreadUpdate(f"{update.expression} ADD cached_input_tokens :cached", {**update.values, **cached})
 
 
-def closing_update(
+def close(
     lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow], now: datetime
 ) -> ThreadUpdate:
     """Return the update that closes the thread and releases the lease."""
@@ -165,7 +163,7 @@ def closing_update(
     return _final_update(lease, last_seq, expression, {}, attributes)
 
 
-def selection_update(
+def select(
     lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
 ) -> ThreadUpdate:
     """Return the update that selects the lease's branch and releases the lease."""

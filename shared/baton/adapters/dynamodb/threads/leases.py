@@ -13,17 +13,8 @@ from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedTableStore
-from baton.adapters.dynamodb.threads.lease_updates import (
-    END_RUN,
-    FOR_NO_RECORD,
-    MINE,
-    RESERVED_SEQS,
-    ThreadUpdate,
-    acquisition_update,
-    closing_update,
-    commit_update,
-    selection_update,
-)
+from baton.adapters.dynamodb.threads import lease_updates
+from baton.adapters.dynamodb.threads.lease_updates import END_RUN, FOR_NO_RECORD, MINE, RESERVED_SEQS, ThreadUpdate
 from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
 from baton.adapters.dynamodb.threads.thread_item import lease_mark, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -63,7 +54,7 @@ class DynamoLeases(TimedTableStore):
         # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
         lease_request = replace(request, may_create=False) if is_known else request
-        update = acquisition_update(scope, lease_request, owner=owner, until=until, now=now)
+        update = lease_updates.acquire(scope, lease_request, owner=owner, until=until, now=now)
         try:
             item = await self._table.update(
                 keys.thread(scope, request.thread_id), update.expression, update.values, condition=update.condition
@@ -127,7 +118,7 @@ class DynamoLeases(TimedTableStore):
 
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
         now = self._clock.now()
-        update = commit_update(lease, commit, now)
+        update = lease_updates.commit(lease, commit, now)
         commits = self._update_mine(lease, update, is_final=True)
         if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
@@ -157,13 +148,13 @@ class DynamoLeases(TimedTableStore):
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
-        update = closing_update(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
+        update = lease_updates.close(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
         return "notifies" in await self._update_mine(lease, update, is_final=True)
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
-        update = selection_update(lease, last_seq=last_seq, conversation=conversation, windows=windows)
+        update = lease_updates.select(lease, last_seq=last_seq, conversation=conversation, windows=windows)
         await self._update_mine(lease, update, is_final=True)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:

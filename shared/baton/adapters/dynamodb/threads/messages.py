@@ -13,13 +13,7 @@ from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.bodies import ItemBodies, pack
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.threads.history_check import (
-    ends_plainly,
-    has_summary,
-    is_current,
-    mark_before,
-    may_be_checked,
-)
+from baton.adapters.dynamodb.threads import history_check
 from baton.adapters.dynamodb.threads.leases import DynamoLeases
 from baton.adapters.dynamodb.threads.message_items import SUMMARY, pack_message, unpack_message
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
@@ -75,7 +69,7 @@ class DynamoMessages(DynamoLeases):
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
             "id": pack_id(message.id),
             "run_id": pack_id(message.run_id),
-            **mark_before(lease, message),
+            **history_check.mark_before(lease, message),
             "tokens": message.tokens,
             **await self._bodies.kept(lease.scope, lease.thread_id, packed),
         }
@@ -106,15 +100,15 @@ class DynamoMessages(DynamoLeases):
         self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int
     ) -> tuple[list[Item], list[StoredMessage]] | None:
         """Return the newest messages and their items, read without consistency; None if they may not be current."""
-        if not may_be_checked(thread):
+        if not history_check.may_be_checked(thread):
             return None
         items = await self._newest_items(scope, thread, path, token_budget, consistent=False)
         is_whole = bool(items) and keys.message.number(items[0]) == path.ranges[0][0]
         is_whole = is_whole or sum(item["tokens"] for item in items) > token_budget
-        if not (is_whole and is_current(items, thread) and has_summary(items, thread)):
+        if not (is_whole and history_check.is_current(items, thread) and history_check.has_summary(items, thread)):
             return None
         messages = await self._messages(scope, thread.id, items)
-        return (items, messages) if ends_plainly(messages, items) else None
+        return (items, messages) if history_check.ends_plainly(messages, items) else None
 
     async def _newest_items(
         self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int, *, consistent: bool = True
