@@ -78,7 +78,7 @@ class CachedSecrets(ABC):
 
     @abstractmethod
     def _ask(self, client: Any, name: str) -> str | None:
-        """Return the value, None if it is no text. Raises botocore's errors."""
+        """Return the value; None if it is not a text. Raises botocore's errors."""
 
 
 class SecretsManager(CachedSecrets):
