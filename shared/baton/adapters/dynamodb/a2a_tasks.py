@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.shapes import Shape
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableStore, TimedTableStore
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
-from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 
@@ -49,17 +50,14 @@ class DynamoA2ATasks(TableStore):
         return mark
 
 
+_MARK = Shape(TaskMark)
+
+
 def _mark(item: Item) -> TaskMark:
-    return TaskMark(
-        root=item["SK"].removeprefix(keys.A2A_TASK),
-        user_id=item["user_id"],
-        status=MarkStatus(item["task_mark"]),
-        at=from_millis(item["at"]),
-        message_id=item.get("message_id"),
-        reason=item.get("reason"),
-    )
+    return _MARK.of_json(item, root=item["SK"].removeprefix(keys.A2A_TASK), status=item["task_mark"])
 
 
+_CONFIG = Shape(PushConfig)
 TOO_MANY = f"A task has at most {MAX_CONFIGS} push notification configurations."
 
 
@@ -120,18 +118,10 @@ class DynamoPushConfigs(TimedTableStore):
         await self._table.delete(keys.push_config(scope, thread_id, root, config_id))
 
     def _config(self, scope: Scope, item: Item) -> PushConfig | None:
-        set_at = from_millis(item["set_at"])
-        if item["user_id"] != scope.user_id or set_at + LIFETIME <= self._clock.now():
+        expires_at = from_millis(item["set_at"]) + LIFETIME
+        if item["user_id"] != scope.user_id or expires_at <= self._clock.now():
             return None
-        return PushConfig(
-            root=item["root"],
-            id=item["config_id"],
-            user_id=item["user_id"],
-            url=item["url"],
-            line=Line(item["line"]),
-            set_at=set_at,
-            scheme=item.get("scheme"),
-        )
+        return _CONFIG.of_json(item, id=item["config_id"], token=None, credentials=None)
 
 
 def _place(item: Item) -> str:

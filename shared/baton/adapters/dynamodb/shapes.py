@@ -63,7 +63,7 @@ class Shape(Generic[T]):
         return self.of_json(unpack(packed), **elsewhere)
 
     def of_json(self, body: object, **elsewhere: Any) -> T:
-        """Return the value of what ``as_json`` returned, after packing and unpacking. Raises as ``unpack`` does."""
+        """Return the value of what ``as_json`` returned, or of an item's attributes. Raises as ``unpack`` does."""
         if not isinstance(body, dict):
             raise StoreUnavailable(DAMAGED)
         try:

@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.shapes import FACT
+from baton.adapters.dynamodb.shapes import FACT, Shape
 from baton.adapters.dynamodb.shards import batches, newest_first, read_page
 from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, key_of
 from baton.concurrency.tasks import gather_all, off_loop
@@ -28,10 +28,11 @@ from baton.domain.memory.episode import (
 )
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.thread import EndReason
 from baton.domain.times import from_millis, to_millis
 from baton.ports.threads.leases import Lease
 
+_EPISODE = Shape(Episode)
+_REF = Shape(EpisodeRef)
 _PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", EpisodePart.INDEX: "has_index"}
 
 
@@ -256,29 +257,15 @@ def _facts(item: Item) -> tuple[Fact, ...]:
 
 def _episode(item: Item) -> Episode:
     thread_id, number = item["PK"].partition("#")[2], keys.episode.number(item)
-    return Episode(
+    return _EPISODE.of_json(
+        item,
         ref=_ref(thread_id, number, item),
-        user_id=item["user_id"],
-        agent_ids=tuple(item["agent_ids"]),
-        status=EpisodeStatus(item["episode_status"]),
-        started_at=from_millis(item["started_at"]),
-        message_count=item["message_count"],
+        status=item["episode_status"],
         usage=Usage(item["input_tokens"], item["output_tokens"]),
-        summary=item.get("summary"),
         facts=_facts(item),
-        parts=frozenset(part for part, name in _PART.items() if item.get(name)),
-        attempts=item.get("attempts", 0),
-        time_zone=item.get("time_zone"),
+        parts=[part for part, name in _PART.items() if item.get(name)],
     )
 
 
 def _ref(thread_id: str, number: int, item: Item) -> EpisodeRef:
-    return EpisodeRef(
-        thread_id=thread_id,
-        number=number,
-        first_ordinal=item["first_ordinal"],
-        end_ordinal=item["end_ordinal"],
-        reason=EndReason(item["reason"]),
-        ended_at=from_millis(item["ended_at"]),
-        thread_created_at=from_millis(item["thread_created_at"]) if "thread_created_at" in item else None,
-    )
+    return _REF.of_json(item, thread_id=thread_id, number=number)

@@ -16,7 +16,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
-from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
+from baton.adapters.dynamodb.shapes import Shape, pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, key_of
 from baton.adapters.dynamodb.tenants import erased_items
@@ -25,13 +25,14 @@ from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import from_millis, to_millis
+from baton.domain.times import to_millis
 
 ANYBODY = "-"
 """A user for keys that name the tenant only."""
 AT_ONCE = 32
 """Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
 _CONNECTION = "LIVE#CONN#"
+_TRACE = Shape(ThreadTrace)
 
 
 class DynamoErasure(TimedTableStore):
@@ -245,14 +246,10 @@ class DynamoErasure(TimedTableStore):
 
 
 def _trace(item: Item) -> ThreadTrace:
-    return ThreadTrace(
+    return _TRACE.of_json(
+        item,
         id=item["PK"].partition("#")[2],
-        user_id=item.get("user_id"),
-        created_at=from_millis(item["created_at"]) if "created_at" in item else None,
-        last_activity_at=from_millis(item["last_activity_at"]) if "last_activity_at" in item else None,
         is_buried=item.get("thread_status") == TOMBSTONE,
-        buried_at=from_millis(item["buried_at"]) if "buried_at" in item else None,
-        swept=item.get("swept", ""),
         run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
     )
 

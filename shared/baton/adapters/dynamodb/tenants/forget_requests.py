@@ -10,6 +10,7 @@ from functools import partial
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
+from baton.adapters.dynamodb.shapes import Shape
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.forgetting import (
@@ -25,17 +26,15 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
 _DAYS = ("threads", "episodes", "audit", "uploads")
+_REQUEST = Shape(ForgetRequest)
+_RETENTION = Shape(Retention)
 
 
 class DynamoRetentions(TimedTableStore):
     """``Retentions`` on the conversation table."""
 
     async def get(self, scope: Scope) -> Retention:
-        item = await self._table.get(keys.retention(scope))
-        if item is None:
-            return Retention()
-        days = {name: item[name] for name in _DAYS if name in item}
-        return Retention(**days, changed_by=item["changed_by"], changed_at=from_millis(item["changed_at"]))
+        return await self._table.read(keys.retention(scope), _RETENTION.of_json) or Retention()
 
     async def put(self, scope: Scope, retention: Retention) -> None:
         item: Item = {
@@ -167,18 +166,11 @@ def _item(scope: Scope, request: ForgetRequest) -> Item:
 
 
 def _request(scope: Scope, item: Item) -> ForgetRequest:
-    return ForgetRequest(
+    return _REQUEST.of_json(
+        item,
         id=item["SK"].removeprefix("REQUEST#"),
         tenant_id=scope.tenant_id,
-        subject=ForgetSubject(item["subject"]),
-        user_id=item["user_id"],
-        requested_by=item["requested_by"],
-        requested_at=from_millis(item["requested_at"]),
-        thread_id=item.get("thread_id"),
-        status=ForgetStatus(item["request_status"]),
-        round=item["round"],
-        cutoff_at=from_millis(item["cutoff_at"]) if "cutoff_at" in item else None,
+        status=item["request_status"],
         counts=json.loads(item["counts"]),
         residue=json.loads(item["residue"]),
-        ended_at=from_millis(item["ended_at"]) if "ended_at" in item else None,
     )

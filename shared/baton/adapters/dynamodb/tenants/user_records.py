@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import update_own
+from baton.adapters.dynamodb.shapes import Shape
 from baton.adapters.dynamodb.table import TableStore, TimedTableStore
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.feedback import Feedback, Rating
+from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.thread import Thread
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import LastTimeZone
@@ -63,12 +64,8 @@ class DynamoFeedback(TableStore):
         return [_feedback(item) for item in items]
 
 
+_FEEDBACK = Shape(Feedback)
+
+
 def _feedback(item: Item) -> Feedback:
-    return Feedback(
-        message_id=item["message_id"],
-        ordinal=keys.feedback.number(item),
-        run_id=item["run_id"],
-        rating=Rating(item["rating"]),
-        comment=item.get("comment"),
-        updated_at=from_millis(item["updated_at"]),
-    )
+    return _FEEDBACK.of_json(item, ordinal=keys.feedback.number(item), comment=item.get("comment"))
