@@ -49,21 +49,18 @@ class S3Erasure:
         async for page in self._versions(prefix):
             chosen = page if before is None else [upload for upload in page if _is_old_upload(upload, before)]
             if chosen:
-                await self._remove(chosen)
+                objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in chosen]
+                answer = await call(
+                    self.client.delete_objects,
+                    Bucket=self.bucket,
+                    Delete={"Objects": objects, "Quiet": True},  # type: ignore[typeddict-item]
+                )
+                if answer.get("Errors"):  # S3 reports the objects that it could not delete in a successful answer
+                    raise StoreUnavailable
                 removed += len(chosen)
             if asyncio.get_running_loop().time() >= deadline:
                 return removed, False
         return removed, True
-
-    async def _remove(self, versions: list[dict[str, Any]]) -> None:
-        objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
-        answer = await call(
-            self.client.delete_objects,
-            Bucket=self.bucket,
-            Delete={"Objects": objects, "Quiet": True},  # type: ignore[typeddict-item]
-        )
-        if answer.get("Errors"):  # S3 reports the objects that it could not delete in a successful answer
-            raise StoreUnavailable
 
     async def _versions(self, prefix: str) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield pages of the versions and delete markers below ``prefix``; no page is empty."""

@@ -30,6 +30,8 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_NAME_BYTES = 255
 """The limit of most file systems. Percent-encoded, such a name still fits S3's 2 KB of metadata."""
 VALID_FOR = timedelta(minutes=15)
+NO_FILE = "There is no such file in this conversation."
+TOO_LARGE = f"A file may have at most {MAX_FILE_BYTES // (1024 * 1024)} MiB."
 SHOWN_INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Images that browsers may display. An SVG can contain scripts and is downloaded like every other file."""
 
@@ -134,7 +136,7 @@ class _S3ThreadFiles:
         answer = self.client.get_object(Bucket=self.bucket, Key=key)
         with answer["Body"] as body:
             if answer["ContentLength"] > MAX_FILE_BYTES:
-                raise _too_large()
+                raise MessageTooLarge(TOO_LARGE)
             return body.read()
 
 
@@ -157,7 +159,7 @@ def check_upload(name: str, content_type: str, size: int) -> str:
     if size < 1:
         raise InvalidRequest("size must be at least 1 byte.")
     if size > MAX_FILE_BYTES:
-        raise _too_large()
+        raise MessageTooLarge(TOO_LARGE)
     return str(MediaType.parse(content_type))
 
 
@@ -175,18 +177,10 @@ def _key(scope: Scope, thread_id: str, file_id: str) -> str:
 
 def _known_key(scope: Scope, thread_id: str, file_id: str) -> str:
     if not FILE_ID.fullmatch(file_id):
-        raise _no_file()
+        raise NotFound(NO_FILE)
     return _key(scope, thread_id, file_id)
 
 
 def _map_error(error: ClientError) -> Exception:
     # HeadObject has no body, so its code is the status. A caller without s3:ListBucket gets 403 instead.
-    return _no_file() if aws.error_code(error) in ("404", "NoSuchKey") else error
-
-
-def _no_file() -> NotFound:
-    return NotFound("There is no such file in this conversation.")
-
-
-def _too_large() -> MessageTooLarge:
-    return MessageTooLarge(f"A file may have at most {MAX_FILE_BYTES // (1024 * 1024)} MiB.")
+    return NotFound(NO_FILE) if aws.error_code(error) in ("404", "NoSuchKey") else error

@@ -55,17 +55,13 @@ class SqsHeldRecord:
         self._operations = operations
         self._queue_url = queue_url
         self._receipt_handle = receipt_handle
-        self._delivery = delivery
+        self.delivery = delivery
         self._times = times
         # A repeated delivery may be a later attempt. Until that is known, the record is hidden for longer.
         self._seconds = times.hidden_for(delivery.receives)
         self._changed = asyncio.Event()
         self._hidden_until = math.inf
         """Event loop time. Until the first extension the queue's own timeout applies, which outlasts any worker."""
-
-    @property
-    def delivery(self) -> RecordDelivery:
-        return self._delivery
 
     @property
     def is_lost(self) -> bool:

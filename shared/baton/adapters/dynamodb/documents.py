@@ -174,14 +174,9 @@ class DynamoDocuments(TableStore):
         return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
-        counted = 0
-        pages = self._table.query(agent_keys.documents(scope, agent_id), limit=max(1, up_to), index=LISTING)
-        async with aclosing(pages):
-            async for page in pages:
-                counted += len(page)
-                if counted >= up_to:
-                    break
-        return min(counted, up_to)
+        partition = agent_keys.documents(scope, agent_id)
+        entries = await self._table.read_all(partition, limit=max(1, up_to), index=LISTING, enough=up_to)
+        return min(len(entries), up_to)
 
     async def remove(self, scope: Scope, document: Document) -> bool:
         return await self._table.delete(

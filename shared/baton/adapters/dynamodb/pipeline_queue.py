@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import aclosing
 from datetime import datetime
 
 from baton.adapters.dynamodb import keys
@@ -83,10 +82,11 @@ class DynamoPipelineQueue(TableStore):
     async def _first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
         """Return the first run of the next tenant behind ``tenant_id``."""
         first = keys.waiting_runs(tenant_id) + _LAST if tenant_id else keys.WAITING
-        pages = self._table.query(keys.pipeline(pipeline.value), first=first, last=keys.WAITING + _LAST, limit=1)
-        async with aclosing(pages):
-            for item in await anext(pages):
-                described = json.loads(item["described"])
-                run = PipelineRun(pipeline, item["tenant_id"], item["subject"], item["name"], described)
-                return WaitingRun(run, from_millis(item["since"]))
-        return None
+        last = keys.WAITING + _LAST
+        items = await self._table.read_all(keys.pipeline(pipeline.value), first=first, last=last, limit=1, enough=1)
+        if not items:
+            return None
+        item = items[0]
+        described = json.loads(item["described"])
+        run = PipelineRun(pipeline, item["tenant_id"], item["subject"], item["name"], described)
+        return WaitingRun(run, from_millis(item["since"]))

@@ -81,10 +81,7 @@ async def read_page(
     entries: list[Item] = []
     if partitions:
         async with aclosing(newest_first(table, partitions, before=before, limit=limit + 1)) as listed:
-            async for entry in listed:
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
+            entries = await anext(batches(listed, limit + 1, oldest=""), [])
     return page_of(entries, limit, lambda entry: encode_text(entry["listed_at"]))
 
 

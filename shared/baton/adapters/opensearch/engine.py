@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -234,50 +235,35 @@ def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[st
 
 async def bulk(
     engine: Engine, operations: Sequence[Operation], *, accepted: frozenset[int] = frozenset(), refresh: str = "false"
-) -> list[int]:
-    """Execute the operations and return the status of each.
+) -> None:
+    """Execute the operations.
 
     ``refresh`` is that of the last request only. It makes all operations visible that go to the same shard.
     Operations that a full queue refuses are repeated within a bound. Raises ``EngineError`` for the first other failure
     whose status is not in ``accepted``; the other operations have been executed then.
     """
-    statuses: list[int] = []
     parts = list(_parts(operations))
     for number, part in enumerate(parts, start=1):
-        statuses += await _execute(engine, part, accepted, refresh if number == len(parts) else "false")
-    return statuses
+        await _execute(engine, part, accepted, refresh if number == len(parts) else "false")
 
 
-async def _execute(
-    engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str
-) -> list[int]:
-    statuses = [0] * len(operations)
-    open_places = list(range(len(operations)))
+async def _execute(engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str) -> None:
     attempt = 0
-    while open_places:
+    while operations:
         attempt += 1
-        lines = [line for open_place in open_places for line in operations[open_place]]
-        answer = await engine.lines("/_bulk", lines, refresh=refresh)
-        refused: list[int] = []
-        failure = None
-        for open_place, item in zip(open_places, answer["items"], strict=True):
+        answer = await engine.lines("/_bulk", chain.from_iterable(operations), refresh=refresh)
+        errors: list[tuple[Operation, EngineError]] = []
+        for operation, item in zip(operations, answer["items"], strict=True):
             [result] = item.values()
-            status = statuses[open_place] = result["status"]
-            if status < 300 or status in accepted:
-                continue
-            error = error_of(status, result.get("error"))
-            if status == 429:
-                refused.append(open_place)
-                last_refusal = error
-            elif failure is None:
-                failure = error
+            if result["status"] >= 300 and result["status"] not in accepted:
+                errors.append((operation, error_of(result["status"], result.get("error"))))
+        failure = next((error for _, error in errors if error.engine_status != 429), None)
         if failure is not None:
             logger.warning("A bulk operation failed: %s", failure)
             raise failure
-        if refused and not await engine.pause(attempt):
-            raise last_refusal
-        open_places = refused
-    return statuses
+        if errors and not await engine.pause(attempt):
+            raise errors[-1][1]
+        operations = [operation for operation, _ in errors]
 
 
 def _parts(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:

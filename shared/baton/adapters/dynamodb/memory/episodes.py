@@ -71,11 +71,9 @@ class DynamoEpisodes(BodyStore):
         )
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
-        async for page in self._table.query(keys.episode_places(scope, episode_id), limit=1):
-            for item in page:
-                if item["user_id"] == scope.user_id:
-                    return await self.get_ref(scope, *_locate_record(item))
-            break
+        for item in await self._table.read_all(keys.episode_places(scope, episode_id), limit=1, enough=1):
+            if item["user_id"] == scope.user_id:
+                return await self.get_ref(scope, *_locate_record(item))
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
@@ -162,16 +160,13 @@ class DynamoEpisodes(BodyStore):
         return await self._change(scope, ref, f"SET {_PART[part]} = :true", {":true": True})
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
-        try:
-            item = await self._table.update(
-                keys.episode(scope, ref.thread_id, ref.number),
-                "SET episode_status = :complete, attempts = if_not_exists(attempts, :zero) + :one",
-                {":complete": EpisodeStatus.COMPLETE.value, ":zero": 0, ":one": 1},
-                condition="attribute_exists(started_at)",
-            )
-        except ConditionFailed:
-            return None
-        return _episode(item)
+        return await self._change(
+            scope,
+            ref,
+            "SET episode_status = :complete, attempts = if_not_exists(attempts, :zero) + :one",
+            {":complete": EpisodeStatus.COMPLETE.value, ":zero": 0, ":one": 1},
+            condition=" AND attribute_exists(started_at)",
+        )
 
     async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
         await self._table.change(

@@ -177,9 +177,8 @@ class DynamoProcedures(TimedTableStore):
 
     async def _newest(self, home: ProcedurePlace) -> Procedure | None:
         prefix = agent_keys.procedure_versions(home.slug)
-        async for page in self._table.query(home.partition, prefix=prefix, newest_first=True, limit=1):
-            return procedure_from_item(home.scope, page[0]) if page else None
-        return None
+        items = await self._table.read_all(home.partition, prefix=prefix, newest_first=True, limit=1, enough=1)
+        return procedure_from_item(home.scope, items[0]) if items else None
 
     async def _approved(self, home: ProcedurePlace) -> Procedure | None:
         key = agent_keys.approved_procedure(home.scope, home.owner, home.slug)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
@@ -66,13 +65,13 @@ class DynamoAgentDefinitions(TableStore):
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
         prefix = agent_keys.agent_versions(agent_id)
-        bounds: dict[str, Any] = {"prefix": prefix}
+        last = f"{prefix}~"
         if before is not None:
             last = agent_keys.agent_version(scope, agent_id, max(0, before - 1))["SK"]
-            bounds = {"first": prefix, "last": last}
-        async for page in self._table.query(agent_keys.own_agents(scope), newest_first=True, limit=limit, **bounds):
-            return [_version(item) for item in page]
-        return []
+        items = await self._table.read_all(
+            agent_keys.own_agents(scope), first=prefix, last=last, newest_first=True, limit=limit, enough=1
+        )
+        return [_version(item) for item in items]
 
 
 def _version(item: Item) -> AgentVersion:

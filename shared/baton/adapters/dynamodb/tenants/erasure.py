@@ -31,7 +31,6 @@ ANYBODY = "-"
 """A user for keys that name the tenant only."""
 AT_ONCE = 32
 """Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
-_CONNECTION = "LIVE#CONN#"
 _TRACE = Shape(ThreadTrace)
 
 
@@ -207,9 +206,9 @@ class DynamoErasure(TimedTableStore):
             await self._table.put(erased_items.clean_audit_record(item, tombstone.get("fence", 0)))
         else:
             tenant_id, _, thread_id = item["PK"].partition("#")
-            if item["SK"].startswith(_CONNECTION):
+            if item["SK"].startswith(keys.live_connection.prefix):
                 # The connection's side first: the thread's side is what finds it.
-                connection_id = item["SK"].removeprefix(_CONNECTION)
+                connection_id = item["SK"].removeprefix(keys.live_connection.prefix)
                 await self._table.delete(keys.connection(connection_id, item["PK"]))
             if item["SK"].startswith(keys.THREAD_PROCEDURE):
                 # A pending procedure that was made of the thread is removed; a decided one only forgets the thread.

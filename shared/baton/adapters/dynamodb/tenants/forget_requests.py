@@ -52,8 +52,7 @@ class DynamoRetentions(TimedTableStore):
             await self._table.delete(due)
 
     async def due_at(self, scope: Scope) -> datetime | None:
-        item = await self._table.get(keys.retention_due(scope.tenant_id))
-        return from_millis(item["due_at"]) if item is not None else None
+        return await self._table.read(keys.retention_due(scope.tenant_id), lambda item: from_millis(item["due_at"]))
 
     async def repeat_soon(self, scope: Scope) -> None:
         await self._table.change(

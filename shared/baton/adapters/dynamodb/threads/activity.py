@@ -57,7 +57,14 @@ class DynamoActivityCounts(TimedTableStore):
     async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
         thread_keys = [keys.thread(scope, thread_id) for thread_id in thread_ids]
         items = await self._table.get_many(thread_keys, consistent=consistent)
-        return {item["PK"].removeprefix(keys.partition(scope, "")): _use(item) for item in items}
+        return {
+            item["PK"].removeprefix(keys.partition(scope, "")): ThreadUse(
+                fence=item.get("fence", 0),
+                lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
+                tokens=item.get("input_tokens", 0) + item.get("output_tokens", 0),
+            )
+            for item in items
+        }
 
     def _item(self, read: Activity, changed: Activity) -> Item:
         return {
@@ -91,12 +98,4 @@ def _activity(item: Item | None) -> Activity:
             name: Place(user, int(until), run, int(fence), int(tokens))
             for name, (user, until, run, fence, tokens) in item["places"].items()
         },
-    )
-
-
-def _use(item: Item) -> ThreadUse:
-    return ThreadUse(
-        fence=item.get("fence", 0),
-        lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
-        tokens=item.get("input_tokens", 0) + item.get("output_tokens", 0),
     )

@@ -47,11 +47,9 @@ class DynamoIdleThreads(TimedTableStore):
         now = self._clock.now()
         threads = []
         for entry in entries:
-            item = items.get(entry["PK"])
-            if item is None or item.get("idle_check_at") != entry["idle_check_at"]:
+            item = items.get(entry["PK"], {})
+            if item.get("idle_check_at") != entry["idle_check_at"] or item.get("thread_status") == "deleted":
                 continue  # it is gone, or another sweep was faster
-            if item.get("thread_status") == "deleted":
-                continue
             tenant_id, _, thread_id = entry["PK"].partition("#")
             threads.append(
                 DueThread(

@@ -43,10 +43,9 @@ class DynamoStreamLog(TimedTableStore):
         pieces: deque[LogPiece] = deque()
         size = 0
         # The piece that holds after + 1 may begin before it: one step back finds it.
-        async with aclosing(
-            self._table.query(partition, first=keys.log.sort(0), last=keys.log.sort(after), newest_first=True, limit=1)
-        ) as steps:
-            step = await anext(steps)
+        step = await self._table.read_all(
+            partition, first=keys.log.sort(0), last=keys.log.sort(after), newest_first=True, limit=1, enough=1
+        )
         first = step[0]["SK"] if step else keys.log.sort(0)
         last = keys.log.sort(through if through is not None else 10**12 - 1)
         async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
@@ -77,11 +76,6 @@ ASK_KEPT_SECONDS = 60
 """Seconds until a question to a silent worker expires: longer than any lease."""
 
 READER_KEPT_SECONDS = 60
-
-_CONNECTION = "LIVE#CONN#"
-_CANCEL = "LIVE#CANCEL#"
-_ASK = "LIVE#ASK#"
-_READER = "LIVE#READER"
 
 
 class DynamoLiveRegistry(TimedTableStore):
@@ -120,15 +114,15 @@ class DynamoLiveRegistry(TimedTableStore):
             for item in page:
                 if item["expires_at"] <= now.timestamp():
                     continue
-                name: str = item["SK"]
-                if name.startswith(_CONNECTION):
-                    connections[name.removeprefix(_CONNECTION)] = from_millis(item["token_expires_at"])
-                elif name.startswith(_CANCEL):
-                    cancelled.add(name.removeprefix(_CANCEL))
-                elif name.startswith(_ASK):
-                    marks.add(LeaseMark(int(name.removeprefix(_ASK)), from_millis(item["lease_until"])))
-                elif name == _READER:
-                    is_log_read = True
+                match item["SK"].split("#", 2):
+                    case [_, "CONN", connection_id]:
+                        connections[connection_id] = from_millis(item["token_expires_at"])
+                    case [_, "CANCEL", run_id]:
+                        cancelled.add(run_id)
+                    case [_, "ASK", fence]:
+                        marks.add(LeaseMark(int(fence), from_millis(item["lease_until"])))
+                    case [_, "READER"]:
+                        is_log_read = True
         return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read)
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
@@ -163,5 +157,5 @@ class DynamoLiveRegistry(TimedTableStore):
         async for page in self._table.query(own):
             for item in page:
                 partition = item["SK"].removeprefix("AT#")
-                await self._table.delete({"PK": partition, "SK": f"{_CONNECTION}{connection_id}"})
+                await self._table.delete({"PK": partition, "SK": f"{keys.live_connection.prefix}{connection_id}"})
                 await self._table.delete({"PK": own, "SK": item["SK"]})

@@ -9,7 +9,7 @@ from datetime import UTC
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import LISTING, batches, newest_first, page_of
+from baton.adapters.dynamodb.shards import LISTING, batches, newest_first, page_of, read_page
 from baton.adapters.dynamodb.threads.messages import DynamoMessages
 from baton.adapters.dynamodb.threads.thread_item import listed_at, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -73,73 +73,69 @@ class DynamoThreadStore(DynamoMessages):
     async def _list(
         self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
+        is_search, query = query is not None, query or ThreadQuery()
         below = _decode_user_cursor(cursor) if cursor else None
         threads: list[Thread] = []
         batch: list[str] = []
         hour = None
-        at_once = limit if query is None else SEARCHED_AT_ONCE
+        at_once = SEARCHED_AT_ONCE if is_search else limit
         looked_at, last = 0, None
-        ends = [query.active_to] if query is not None and query.active_to is not None else []
-        latest = min([*ends, from_millis(below[0])]) if below else min(ends, default=None)
-        oldest = listed_at(query.active_from) if query is not None and query.active_from is not None else ""
+        ends = (query.active_to, from_millis(below[0]) if below else None)
+        latest = min((end for end in ends if end is not None), default=None)
         async for page in self._table.query(
-            listing, last=listed_at(latest) if latest is not None else None, newest_first=True, index=LISTING
+            listing,
+            first=listed_at(query.active_from) if query.active_from is not None else None,
+            last=listed_at(latest) if latest is not None else "~",
+            newest_first=True,
+            index=LISTING,
         ):
-            if page and page[0]["listed_at"] < oldest:
-                break
             for item in page:
-                if item["listed_at"] < oldest:
-                    continue
                 # The index has only the hour, so whole hours are read and sorted here.
-                if item["listed_at"] != hour and len(batch) + (len(threads) if query is None else 0) > at_once:
+                if item["listed_at"] != hour and len(batch) + (0 if is_search else len(threads)) > at_once:
                     loaded = await self._load(scope, batch, below)
-                    threads += [thread for thread in loaded if query is None or query.matches(thread)]
+                    threads += filter(query.matches, loaded)
                     looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
                     batch = []
                     if len(threads) > limit:
                         return page_of(threads, limit, _user_cursor)
-                    if query is not None and last is not None and looked_at >= MAX_SEARCHED:
+                    if is_search and last is not None and looked_at >= MAX_SEARCHED:
                         return threads, _user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
-        loaded = await self._load(scope, batch, below)
-        threads += [thread for thread in loaded if query is None or query.matches(thread)]
+        threads += filter(query.matches, await self._load(scope, batch, below))
         return page_of(threads, limit, _user_cursor)
 
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
         """Return a page in the order of the index, where a thread is at the first activity of its last active hour."""
+        if query is None:
+            rows, next_cursor = await read_page(self._table, keys.tenant_listings(scope), limit=limit, cursor=cursor)
+            return await self._load(scope, [_listed_thread(row) for row in rows], None), next_cursor
         ends = [decode_text(cursor)] if cursor else []
         oldest = ""
-        if query is not None and query.active_to is not None:
+        if query.active_to is not None:
             ends.append(f"{tenant_listed_at(query.active_to)}~")  # after all ids of that moment
-        if query is not None and query.active_from is not None:
+        if query.active_from is not None:
             oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
         before = min(ends, default=None)
-        at_once = limit + 1 if query is None or query.is_of_time_only else SEARCHED_AT_ONCE
+        at_once = limit + 1 if query.is_of_time_only else SEARCHED_AT_ONCE
         listed: list[tuple[str, Thread]] = []
-        looked_at, at = 0, None
+        looked_at = 0
         async with aclosing(
             newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
         ) as entries:
             async for batch in batches(entries, at_once, oldest):
-                places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
+                places = {_listed_thread(row): row["listed_at"] for row in batch}
                 loaded = await self._load(scope, list(places), None)
-                listed += sorted(
-                    ((places[thread.id], thread) for thread in loaded if query is None or query.matches(thread)),
-                    key=lambda entry: entry[0],
-                    reverse=True,
-                )
-                looked_at, at = looked_at + len(batch), batch[-1]["listed_at"]
-                if query is None:
-                    more = len(batch) > limit
-                    return _tenant_page(listed, encode_text(batch[limit - 1]["listed_at"]) if more else None)
+                matching = [(places[thread.id], thread) for thread in filter(query.matches, loaded)]
+                listed += sorted(matching, key=lambda entry: entry[0], reverse=True)
+                looked_at += len(batch)
                 if len(listed) > limit:
-                    return _tenant_page(listed[:limit], encode_text(listed[limit - 1][0]))
+                    return _by_age(listed[:limit]), encode_text(listed[limit - 1][0])
                 if looked_at >= MAX_SEARCHED:
-                    return _tenant_page(listed, encode_text(at))
-        return _tenant_page(listed, None)
+                    return _by_age(listed), encode_text(batch[-1]["listed_at"])
+        return _by_age(listed), None
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """Return the threads after the cursor, newest activity first."""
@@ -157,13 +153,12 @@ class DynamoThreadStore(DynamoMessages):
 
 
 def _listed_thread(entry: Item) -> str:
-    thread_id: str = entry["PK"].removeprefix("~THREAD#")
-    return thread_id
+    return str(entry["PK"]).removeprefix("~THREAD#")
 
 
-def _tenant_page(listed: list[tuple[str, Thread]], cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+def _by_age(listed: list[tuple[str, Thread]]) -> list[Thread]:
     """Return the threads of a page by their last activity, which the index has by the hour only."""
-    return sorted((thread for _, thread in listed), key=_age, reverse=True), cursor
+    return sorted((thread for _, thread in listed), key=_age, reverse=True)
 
 
 def _age(thread: Thread) -> tuple[int, str]:
