@@ -19,8 +19,8 @@ from baton.adapters.models.answers.answer_so_far import FORBIDDEN_CALLS, AnswerS
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
 from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.models.learning.refusal import content_size
 from baton.adapters.models.learning.request_form import RequestForm
-from baton.adapters.models.learning.request_words import content_size
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, learned_facts
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
 from baton.adapters.models.question import ModelQuestion, RefusedQuestion

@@ -10,11 +10,10 @@ from typing import Any
 from baton.adapters.models.attachments.content import MediaKind
 from baton.adapters.models.learning import rules
 from baton.adapters.models.learning.failure import ProviderFailure
-from baton.adapters.models.learning.refusal import RefusalText
+from baton.adapters.models.learning.refusal import RefusalText, RequestWords
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm, SentFeatures
-from baton.adapters.models.learning.request_words import RequestWords
 from baton.adapters.models.learning.rules import RULES, Topic
-from baton.adapters.models.profiles.profile import ADDED, AnswerForm, Api, ModelProfile
+from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile
 from baton.domain.errors import ModelMisconfigured
 from baton.domain.runs.provider_parts import Replay
 from baton.ports.agents.chat_model import ModelSettings
@@ -92,7 +91,7 @@ def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setting
             return _over(form, Api.RESPONSES)
         if rules.NO_EFFORT.search(words):
             # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
-            return form.with_facts(further={TOOLS_EFFORT: "none", **profile.further})
+            return form.with_facts(further={TOOLS_EFFORT: profile.further.get(TOOLS_EFFORT, "none")})
     if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
         is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(words)
         if is_missing or any(
@@ -181,8 +180,8 @@ def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], setti
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
     values = {(name, repr(value)) for name, value in chosen.items() if value is not None}
     if is_value and values and not rules.ONLY_DEFAULT.search(refusal.text):
-        return form.with_facts(refused_values=form.profile.refused_values | values)
-    return form.with_facts(dropped=form.profile.dropped | set(names))
+        return form.with_facts(refused_values=values)
+    return form.with_facts(dropped=set(names))
 
 
 def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
@@ -191,15 +190,9 @@ def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settin
         is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
         if not is_known or not rule.is_met(sent) or not refusal.is_about(rule.topic):
             continue
-        if rule.words.search(refusal.words) and (changed := form.with_facts(**_merged(form.profile, rule.facts))):
+        if rule.words.search(refusal.words) and (changed := form.with_facts(**rule.facts)):
             return changed
     return _by_keyword(form, refusal) if sent.has_tools else None
-
-
-def _merged(profile: ModelProfile, facts: Any) -> dict[str, Any]:
-    """Return facts with what is known, where values add up."""
-    merged = {name: getattr(profile, name) | value if name in ADDED else value for name, value in facts.items()}
-    return merged | ({"further": {**profile.further, **facts["further"]}} if "further" in facts else {})
 
 
 def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
@@ -207,7 +200,7 @@ def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
     refused = {word for word in new if re.search(_keyword(word), refusal.words)}
-    return form.with_facts(dropped_keywords=form.profile.dropped_keywords | refused)
+    return form.with_facts(dropped_keywords=refused)
 
 
 def _keyword(word: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton.adapters.models.attachments.content import MediaKind
-from baton.adapters.models.profiles.profile import Api, ModelProfile
+from baton.adapters.models.profiles.profile import Api, ModelProfile, with_facts
 
 TOOLS_EFFORT = "effort_with_tools"
 """The further fact of a model that takes tools over Chat Completions only with this effort."""
@@ -32,8 +32,8 @@ class RequestForm:
     """Facts of the profile that hold for this request only: what it holds was at fault, or what the refusal quotes."""
 
     def with_facts(self, **facts: Any) -> RequestForm | None:
-        """Return the form with other facts of the profile; None if they are known already."""
-        changed = replace(self.profile, **facts)
+        """Return the form with further facts of the profile; None if they are known already. See ``with_facts``."""
+        changed = with_facts(self.profile, facts)
         return replace(self, profile=changed) if changed != self.profile else None
 
     def lasting(self, since: ModelProfile) -> ModelProfile:

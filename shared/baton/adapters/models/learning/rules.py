@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.adapters.models.learning.request_form import SentFeatures
+from baton.adapters.models.learning.wordings import any_of
 from baton.adapters.models.profiles.profile import NINE_CHARACTERS, SystemPlace
 
 
@@ -39,10 +40,6 @@ class RefusalRule:
     """Whether the request holds what the facts are about."""
 
 
-def _any(*expressions: str) -> re.Pattern[str]:
-    return re.compile("|".join(expressions))
-
-
 _NO_SYSTEM = {"system": SystemPlace.USER, "alternates": True, "user_first": True}
 _ALTERNATE = (
     r"(?:roles?|must) (?:must )?alternate",
@@ -62,7 +59,7 @@ _SYSTEM_FIRST = (
 RULES = (
     RefusalRule(
         Topic.MESSAGES,
-        _any(
+        any_of(
             r"support (?:the )?(?:role )?.?system\b(?!.{0,20}(?:schema|prompt cach))",
             r"system role (?:is )?not supported",
             r"'system' is not",
@@ -72,62 +69,67 @@ RULES = (
     ),
     # An endpoint with a separate field for the system's words may still take them as the first message.
     RefusalRule(
-        Topic.MESSAGES, _any(r"unexpected role .{0,2}system(?!.{0,2} after)"), _NO_SYSTEM, {"system": SystemPlace.FIRST}
+        Topic.MESSAGES,
+        any_of(r"unexpected role .{0,2}system(?!.{0,2} after)"),
+        _NO_SYSTEM,
+        {"system": SystemPlace.FIRST},
     ),
-    RefusalRule(Topic.MESSAGES, _any(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}),
+    RefusalRule(
+        Topic.MESSAGES, any_of(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}
+    ),
     RefusalRule(
         Topic.MESSAGES,
-        _any(r"role .?user.? after role .?tool", r"tool result blocks cannot be provided in the same turn"),
+        any_of(r"role .?user.? after role .?tool", r"tool result blocks cannot be provided in the same turn"),
         {"user_after_tool": False},
     ),
     RefusalRule(
         Topic.MESSAGES,
-        _any(*_ALTERNATE, r"unexpected role"),
+        any_of(*_ALTERNATE, r"unexpected role"),
         {"alternates": True, "system": SystemPlace.FIRST},
         {"alternates": False, "system": SystemPlace.ANYWHERE},
     ),
-    RefusalRule(Topic.MESSAGES, _any(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
+    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
     RefusalRule(
         Topic.MESSAGES,
-        _any(
+        any_of(
             r"(?:conversation|first message|must).{0,40}start with a user", r"first message (?:must|to be).{0,20}user"
         ),
         {"user_first": True},
     ),
     # Mistral's template counts neither calls nor their results.
-    RefusalRule(Topic.MESSAGES, _any(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
-    RefusalRule(Topic.MESSAGES, _any(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
+    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
+    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
     RefusalRule(
         Topic.MESSAGES,
-        _any(r"tool call id.{0,80}length (?:of )?9", r"call_?id.{0,80}9 (?:characters|chars)"),
+        any_of(r"tool call id.{0,80}length (?:of )?9", r"call_?id.{0,80}9 (?:characters|chars)"),
         {"call_ids": NINE_CHARACTERS},
         {"call_ids": None},
     ),
-    RefusalRule(Topic.TOOLS, _any(r"tools=|toolconfig|tools param"), {"tools_with_history": True}),
+    RefusalRule(Topic.TOOLS, any_of(r"tools=|toolconfig|tools param"), {"tools_with_history": True}),
     RefusalRule(
         Topic.TOOLS,
-        _any(r"tool use in streaming mode"),
+        any_of(r"tool use in streaming mode"),
         {"further": {"streams_tools": "no"}},
         is_met=lambda sent: sent.has_tools,
     ),
     RefusalRule(
         Topic.TOOLS,
-        _any(r"invalid schema for function|strict"),
+        any_of(r"invalid schema for function|strict"),
         {"dropped": frozenset({"strict"})},
         is_met=lambda sent: "strict" in sent.fields,
     ),
-    RefusalRule(Topic.TOOLS, _any(r"\$ref|\$defs"), {"inlines_refs": True}, is_met=lambda sent: sent.has_tools),
+    RefusalRule(Topic.TOOLS, any_of(r"\$ref|\$defs"), {"inlines_refs": True}, is_met=lambda sent: sent.has_tools),
 )
 
-LACKING = _any(
+LACKING = any_of(
     r"(?:passed|sent|given|echoed|returned|included|provided) back|must (?:be )?(?:return|includ|preserv|echo|replay)",
     r"(?:missing|lacks?|without).{0,30}(?:thinking|reasoning|thought|signature)",
     r"(?:thinking|reasoning|thought|signature)\w*\W.{0,40}(?:missing|required|must be|absent|not found|expected)",
 )
 """Something of earlier answers is wanted back."""
-UNSIGNED = _any(r"(?:missing|lacks?|without|requires?|must (?:have|contain|include)).{0,20}signature")
+UNSIGNED = any_of(r"(?:missing|lacks?|without|requires?|must (?:have|contain|include)).{0,20}signature")
 """A call has no signature, as those of other models."""
-LOST_PARTS = _any(
+LOST_PARTS = any_of(
     r"signature",
     r"encrypted[_ ]content",
     r"reasoning content",
@@ -149,41 +151,41 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 ENGLISH = frozenset({"contains", "default", "deprecated", "else", "examples", "if", "not", "then", "title"})
 """Keywords that are words of sentences too, so that they count between quotation marks only."""
 
-VALUE_CODES = _any(
+VALUE_CODES = any_of(
     r"invalid_value", r"literal_error", r"\benum\b", r"(?:less|greater)_than", r"(?:above_max|below_min)imum?_value"
 )
 """Codes by which an endpoint refuses a value and not its field."""
-VALUES = _any(
+VALUES = any_of(
     r"supported values? (?:are|is|include)",
     r"(?:must be|expected|should be|valid|allowed|one of).{0,20}(?:one of|values|options|between|less|greater|at most)",
     r"too large|at most \d|too high|maximum|exceed|out of range|(?:less|greater) than|[<>≤≥]=? ?\d",
 )
 """An endpoint refuses a value, and says which ones it takes."""
-ONLY_DEFAULT = _any(r"only the default", r"only \S*1 is (?:supported|allowed)", r"only \S+=1\b")
+ONLY_DEFAULT = any_of(r"only the default", r"only \S*1 is (?:supported|allowed)", r"only \S+=1\b")
 """It takes the field with one value only, that of a request without it."""
 
-LIMIT_TOO_LARGE = _any(
+LIMIT_TOO_LARGE = any_of(
     r"max_(?:completion_|output_)?tokens.{0,60}(?:too large|at most|exceed|maximum|less than|> \d)",
     r"at most \d+ completion tokens",
 )
-EFFORT_REFUSED = _any(
+EFFORT_REFUSED = any_of(
     r"\b(?:thinking|reasoning)\b.{0,30}(?:support|enabled|allowed)", r"support.{0,30}\b(?:thinking|reasoning)\b"
 )
-ANSWER_FORM = _any(
+ANSWER_FORM = any_of(
     r"response[_ ]format|json_schema|json_object|json mode|response mime type|text\.format|outputconfig"
     r"|structured output"
 )
-COMPLAINT = _any("unsupported|not support|unknown|unrecognized|unexpected|not permitted|extra|invalid")
+COMPLAINT = any_of("unsupported|not support|unknown|unrecognized|unexpected|not permitted|extra|invalid")
 """Outside quotation marks a word of English names a field only in a complaint about it."""
-ABSENCE = _any(r"missing|required|passed back|sent back|must (?:be|have|include|contain)|lacks?|without|expected")
+ABSENCE = any_of(r"missing|required|passed back|sent back|must (?:be|have|include|contain)|lacks?|without|expected")
 
-MEDIA = _any(
+MEDIA = any_of(
     r"content (?:part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data",
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media|\bpdf\b",
 )
-IMAGES_ONLY = _any(r"image|vision")
-FILES_ONLY = _any(r"\bfile|document|input_file|\bpdf\b")
-BAD_MEDIA = _any(
+IMAGES_ONLY = any_of(r"image|vision")
+FILES_ONLY = any_of(r"\bfile|document|input_file|\bpdf\b")
+BAD_MEDIA = any_of(
     r"(?:could not|unable to) process|invalid[_ ](?:image|base64|file|pdf)",
     r"(?:image|pdf|file|document)\b.{0,40}(?:in|not )valid",
     r"(?:image|file|pdf|document|page).{0,60}(?:too (?:large|small|long|many)|exceed|corrupt|damaged)",
@@ -193,8 +195,8 @@ BAD_MEDIA = _any(
 """A file is at fault, or the number of files: the model takes others."""
 
 # A server without the API that was asked names neither a model nor an item of the request.
-OTHER_ROUTE = _any(r"(?:is not|isn.t) supported on this route")
-NO_ROUTE = _any(r"invalid url \(|unknown request url|no route matched|cannot post /")
-NO_RESPONSES = _any(r"v1/chat/completions|not (?:supported|available).{0,40}responses api")
-ABOUT_CONTENT = _any(r"\bmodel|\bitem\b|deployment")
-NO_EFFORT = _any(r"reasoning_effort.{0,20}['\"]none['\"]")
+OTHER_ROUTE = any_of(r"(?:is not|isn.t) supported on this route")
+NO_ROUTE = any_of(r"invalid url \(|unknown request url|no route matched|cannot post /")
+NO_RESPONSES = any_of(r"v1/chat/completions|not (?:supported|available).{0,40}responses api")
+ABOUT_CONTENT = any_of(r"\bmodel|\bitem\b|deployment")
+NO_EFFORT = any_of(r"reasoning_effort.{0,20}['\"]none['\"]")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 
 
-def _any(*expressions: str) -> re.Pattern[str]:
+def any_of(*expressions: str) -> re.Pattern[str]:
+    """Return the pattern of what any of the expressions matches."""
     return re.compile("|".join(f"(?:{expression})" for expression in expressions))
 
 
-FILTERED = _any(
+FILTERED = any_of(
     r"content_filter|contentfilter",
     r"content_?policy_?violation",
     r"responsible ?ai",
@@ -31,7 +32,7 @@ FILTERED = _any(
 )
 """The provider's filter has stopped the question or the answer."""
 
-OVERFLOW = _any(
+OVERFLOW = any_of(
     r"context_length_exceeded|exceed_context_size_error|contextwindowexceeded|tokens_limit_reached",
     r"max(imum)? (context|prompt|model) length",
     r"(exceeds?|exceeded|than) (the|this|its) (model.?s )?(maximum )?(context|model) (length|window|size)",
@@ -53,10 +54,10 @@ OVERFLOW = _any(
 )
 """The request is longer than the model reads at once."""
 
-NO_OVERFLOW = _any(r"string too long")
+NO_OVERFLOW = any_of(r"string too long")
 """A single field is too long, whatever else is said."""
 
-NO_CREDIT = _any(
+NO_CREDIT = any_of(
     r"insufficient[ _](quota|credits?|balance|funds)",
     r"credit balance",
     r"doesn.t have any credits|all available credits|requires more credits",
@@ -67,15 +68,15 @@ NO_CREDIT = _any(
 )
 """The account has no credit, or its quota is used up."""
 
-QUOTA_SPENT = _any(
+QUOTA_SPENT = any_of(
     r"exceeded your current quota.{0,40}billing", r"openai(?:exception|error)?\W.{0,20}exceeded your current quota"
 )
 """OpenAI's sentence, which gateways pass on without its code. Google says the same of limits a minute, with a wait."""
-A_MINUTE = _any(r"per ?minute|perminute")
-DAILY = _any(r"per ?day", r"daily (limit|quota)")
+A_MINUTE = any_of(r"per ?minute|perminute")
+DAILY = any_of(r"per ?day", r"daily (limit|quota)")
 """A limit that a wait of seconds does not end."""
 
-UNKNOWN_MODEL = _any(
+UNKNOWN_MODEL = any_of(
     r"model_?not_?found|modelnotfound|invalid_model|model_decommissioned|deploymentnotfound",
     r"model identifier is invalid|on-demand throughput",
     r"(model|deployment)\b.{0,120}(does not exist|not exist|has been decommissioned|was not found|is not found)",
@@ -85,24 +86,26 @@ UNKNOWN_MODEL = _any(
 )
 """The endpoint has no such model."""
 
-BAD_KEY = _any(
+BAD_KEY = any_of(
     r"invalid_api_key|api_key_invalid|authentication_error",
     r"(incorrect|invalid|wrong) (x-)?api[- ]key",
     r"api key (not valid|is invalid)",
 )
 """The endpoint does not accept the key."""
 
-UNROUTED = _any(r"no endpoints found (that|matching)", r"no allowed providers")
+UNROUTED = any_of(r"no endpoints found (that|matching)", r"no allowed providers")
 """A gateway knows the model, but no provider of it takes this request (OpenRouter, with status 404)."""
 
-RATE_LIMITED = _any("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
-TIMED_OUT = _any("timeout", "timed out", "timed_out")
-REFUSED = _any("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_?request")
-ABOUT_REQUEST = _any("not support", "unsupported", "must ", "template", "unexpected role", "only the default", "mmproj")
+RATE_LIMITED = any_of("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
+TIMED_OUT = any_of("timeout", "timed out", "timed_out")
+REFUSED = any_of("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_?request")
+ABOUT_REQUEST = any_of(
+    "not support", "unsupported", "must ", "template", "unexpected role", "only the default", "mmproj"
+)
 """A server error is about the form of the request (llama.cpp, vLLM)."""
-OVERLOADED = _any("overloaded", "unavailable", "try again", "capacity", "temporar", "loading")
+OVERLOADED = any_of("overloaded", "unavailable", "try again", "capacity", "temporar", "loading")
 """A server error is an outage, whatever else is said."""
-FLAGGED = _any("moderation", "flagged")
+FLAGGED = any_of("moderation", "flagged")
 
 WAIT = re.compile(
     r'"?retrydelay"?: ?"?(?P<delay>\d+(?:\.\d+)?)s'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from cachetools import LRUCache
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from baton.adapters.models.profiles.profile import ADDED, BEDROCK_HOST, ModelProfile
+from baton.adapters.models.profiles.profile import ADDED, BEDROCK_HOST, ModelProfile, with_facts
 from baton.adapters.models.profiles.profile_overrides import UNDECLARED
 from baton.domain.agents.model_providers import Provider, ProviderKind, route
 from baton.domain.metrics import Metric, count
@@ -176,14 +176,6 @@ def _overriding(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[
     return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
 
 
-def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
-    """Return the profile with other facts. Dropped settings accumulate, as do facts of one adapter."""
-    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
-    if "further" in facts:
-        added["further"] = {**profile.further, **facts["further"]}
-    return replace(profile, **{**facts, **added})
-
-
 def _plain(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)
 
@@ -209,12 +201,8 @@ def learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, Js
 
     Declaring them gives the model the profile ``learned``, but for facts that cannot be declared. Those are left out.
     """
-    facts: dict[str, JsonValue] = {}
-    for field in fields(ModelProfile):
-        before, now = getattr(declared, field.name), getattr(learned, field.name)
-        if before != now and field.name not in UNDECLARED:
-            facts[to_camel(field.name)] = _json(now - before if field.name in ADDED else now)
-    return facts
+    facts = _difference(learned, declared)
+    return {to_camel(name): _json(value) for name, value in facts.items() if name not in UNDECLARED}
 
 
 def _json(value: Any) -> JsonValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -54,6 +54,11 @@ class CacheHints(StrEnum):
     """``cache_control`` on content parts (Anthropic's models behind a gateway)."""
     POINTS = "points"
     """``cachePoint`` blocks (Amazon Bedrock)."""
+
+
+def hints_of_setting(setting: str) -> CacheHints | None:
+    """Return the hints that an operator has chosen; None for ``auto``, which leaves them to the model's profile."""
+    return None if setting == "auto" else CacheHints(setting)
 
 
 class AnswerForm(StrEnum):
@@ -157,6 +162,14 @@ class ModelProfile:
     """Tokens of the model's own vocabulary for each token of ``o200k_base``, by which Baton counts."""
     further: dict[str, str] = field(default_factory=dict)
     """Facts that only one adapter reads."""
+
+
+def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
+    """Return the profile with other facts. Dropped settings accumulate, as do facts of one adapter."""
+    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
+    if "further" in facts:
+        added["further"] = {**profile.further, **facts["further"]}
+    return replace(profile, **{**facts, **added})
 
 
 @dataclass(frozen=True, slots=True)
