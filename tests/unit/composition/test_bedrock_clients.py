@@ -10,8 +10,8 @@ from botocore.session import Session
 
 from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
+from baton.adapters.models.bedrock.failures import NoCredentials
 from baton.adapters.models.bedrock.request import BedrockGuardrail
-from baton.adapters.models.bedrock.signing import NoCredentials
 from baton.composition.bedrock import aws_session, connection, guardrail, region_of
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider, ProviderKind

@@ -13,7 +13,8 @@ from botocore.awsrequest import AWSResponse
 from botocore.credentials import Credentials, RefreshableCredentials
 from botocore.exceptions import CredentialRetrievalError
 
-from baton.adapters.models.bedrock.signing import NoCredentials, Signer, model_url
+from baton.adapters.models.bedrock.connection import Signer, model_url
+from baton.adapters.models.bedrock.failures import NoCredentials
 
 ENDPOINT = "https://bedrock-runtime.eu-west-1.amazonaws.com"
 MODELS = (

@@ -41,7 +41,6 @@ class ConverseAnswer(AnswerSoFar):
         """The block whose text the tags are looked for in."""
         self._text_block = 0
         """The newest block with text."""
-        self._thinks_first = False
         self._held: list[ModelChunk] = []
         """Text that a guardrail may have put in the place of the answer; only the end of the stream says so."""
         self._holds = "guardrailConfig" in request.body
@@ -49,10 +48,6 @@ class ConverseAnswer(AnswerSoFar):
     @property
     def _calls_size(self) -> int:
         return self._blocks.size
-
-    @property
-    def _thought_first(self) -> bool:
-        return self._thinks_first
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``AnswerSoFar``."""
@@ -115,7 +110,6 @@ class ConverseAnswer(AnswerSoFar):
     def _end_of_text(self) -> list[ModelChunk]:
         """Return what is left of a block of text. Tags do not span blocks."""
         chunks = self._separated(self._tags.end()) if self._tagged >= 0 else []
-        self._thinks_first = self._thinks_first or self._tags.closed_unopened
         self._tags, self._tagged = ThinkingTags(), -1
         return chunks
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.adapters.models.answers.parts import TooManyParts, is_object, text_of, unique_calls
-from baton.adapters.models.bedrock.reasoning import kept_reasoning
+from baton.adapters.models.bedrock.messages import kept_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Never
+from urllib.parse import quote, urlsplit
 from weakref import WeakKeyDictionary
 
 import botocore.session
 import httpx2 as httpx
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import BotoCoreError
 
+from baton.adapters.aws.blocking_calls import start
 from baton.adapters.aws.connections import verification
 from baton.adapters.aws.session import CredentialSource
-from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, is_expired
-from baton.adapters.models.bedrock.signing import NoCredentials, Signer, model_url
+from baton.adapters.aws.signature import AwsSignature
+from baton.adapters.models.bedrock.failures import NoCredentials, answered_failure, broken_failure, is_expired
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+from baton.concurrency.tasks import off_loop
+
+SERVICE = "bedrock"
+"""The name in the signature. The host's is ``bedrock-runtime``."""
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes of an error's body that are read."""
+CONNECT_SECONDS = 5.0
+_CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 def profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
@@ -37,7 +50,7 @@ def profile_session(profile: str, config_file: Path, credentials_file: Path) -> 
 class NoSession:
     """The session of the local cloud, whose own credentials are invented, until a developer names a profile."""
 
-    def get_credentials(self) -> Any:
+    def get_credentials(self) -> Never:
         """Raise ``NoCredentials``."""
         raise NoCredentials(
             "The local cloud has no credentials for Amazon Bedrock. Set BATON_BEDROCK_PROFILE to a profile of your AWS "
@@ -45,10 +58,51 @@ class NoSession:
         )
 
 
-MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error's body that are read."""
-CONNECT_SECONDS = 5.0
-_CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+def model_url(endpoint: str, model: str, action: str) -> str:
+    """Return the URL for a model's id or ARN. Its ``:`` and ``/`` are percent-encoded, as boto3 sends them."""
+    return f"{endpoint.rstrip('/')}/model/{quote(model, safe='')}/{action}"
+
+
+class Signer:
+    """A signer of requests to an endpoint. ``make_session`` is called with the first one, and after ``forget``."""
+
+    def __init__(self, region: str, endpoint: str, make_session: Callable[[], CredentialSource]) -> None:
+        self._signature = AwsSignature(region, SERVICE, endpoint)
+        self._make_session = make_session
+        self._credentials: Credentials | None = None
+        self._lock = threading.Lock()
+
+    async def headers(self, url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:
+        """Return ``headers`` with those that sign a POST of ``body``. Raises ``NoCredentials``.
+
+        ``url`` is exactly the one that is requested: the signature encodes its path a second time.
+        """
+        frozen = await self._frozen()
+        return await off_loop(len(body), self._signature.sign, "POST", urlsplit(url).path, headers, body, frozen)
+
+    def forget(self) -> None:
+        """Forget the credentials, because AWS says that they have expired."""
+        self._credentials = None
+
+    async def _frozen(self) -> ReadOnlyCredentials:
+        credentials = self._credentials
+        try:
+            if credentials is None or (
+                isinstance(credentials, RefreshableCredentials) and credentials.refresh_needed()
+            ):
+                return await start(self._find)
+            return credentials.get_frozen_credentials()
+        except BotoCoreError as error:
+            raise NoCredentials(str(error)) from None
+
+    def _find(self) -> ReadOnlyCredentials:
+        """Return credentials, found or renewed. Blocks."""
+        with self._lock:
+            if self._credentials is None:
+                self._credentials = self._make_session().get_credentials()
+            if self._credentials is None:
+                raise NoCredentials("There are no AWS credentials.")
+            return self._credentials.get_frozen_credentials()
 
 
 class BedrockConnection:

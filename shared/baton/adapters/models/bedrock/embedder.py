@@ -89,13 +89,17 @@ class BedrockEmbedder(ApiEmbedder):
         tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
-        if texts and self._dimensions not in self._family.dimensions:
-            raise self._wrong_dimensions()
+        if texts and self.dimensions not in self._family.dimensions:
+            dimensions = " or ".join(map(str, self._family.dimensions))
+            raise WrongEmbeddings(
+                f"{self._model} gives vectors of {dimensions} numbers, and BATON_EMBEDDING_DIMENSIONS is "
+                f"{self.dimensions}. Ask the operator to change one of the two, and to rebuild the search index."
+            )
         return await super().embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """See ``ApiEmbedder``."""
-        request = json.dumps(self._family.body(texts, purpose, self._dimensions), ensure_ascii=False).encode()
+        request = json.dumps(self._family.body(texts, purpose, self.dimensions), ensure_ascii=False).encode()
         response = await self._connection.post(self._model, "invoke", request, JSON_TYPE)
         try:
             answer: Any = await read_json(response, LIMITS)
@@ -103,15 +107,8 @@ class BedrockEmbedder(ApiEmbedder):
             raise broken_failure(error) from None
         finally:
             await response.aclose()
-        size = len(texts) * self._dimensions
-        return await off_loop(size, vectors_of, answer, self._family, len(texts), self._dimensions)
-
-    def _wrong_dimensions(self) -> WrongEmbeddings:
-        dimensions = " or ".join(map(str, self._family.dimensions))
-        return WrongEmbeddings(
-            f"{self._model} gives vectors of {dimensions} numbers, and BATON_EMBEDDING_DIMENSIONS is "
-            f"{self._dimensions}. Ask the operator to change one of the two, and to rebuild the search index."
-        )
+        size = len(texts) * self.dimensions
+        return await off_loop(size, vectors_of, answer, self._family, len(texts), self.dimensions)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -10,7 +10,6 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.models.bedrock.event_stream import BrokenStream, StreamEvent
-from baton.adapters.models.bedrock.signing import NoCredentials
 from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, retry_after
 
 _STATUS = {
@@ -62,6 +61,10 @@ _SETTINGS = {
     "top_p": "top_p",
 }
 """Fields of requests, and what a profile calls them."""
+
+
+class NoCredentials(ValueError):
+    """There are no credentials, or they cannot be renewed. The message says why."""
 
 
 def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections import Counter
 from typing import Any
 
 from baton.adapters.models.attachments.content import Media, MediaKind
@@ -39,59 +40,50 @@ DOCUMENT_FORMATS = {
 }
 
 
+_LIMITS = {
+    MediaKind.IMAGE: (IMAGE_FORMATS, MAX_IMAGES, MAX_IMAGE_BYTES),
+    MediaKind.DOCUMENT: (DOCUMENT_FORMATS, MAX_DOCUMENTS, MAX_DOCUMENT_BYTES),
+}
+
+
 class MessageMedia:
     """The attachments of one message. ``number`` is that of the message: documents are named by it."""
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._images = 0
-        self._documents = 0
+        self._sent = Counter[MediaKind]()
 
     def blocks(self, media: Media) -> list[Block]:
         """Return the blocks of an attachment: itself, or a sentence that says why it is left out."""
         if media.data is None:
             return [{"text": f"[Image {media.name} at {media.url}]"}]  # Converse fetches nothing from the web
-        return self._image(media, media.data) if media.kind is MediaKind.IMAGE else self._document(media, media.data)
-
-    def _image(self, media: Media, data: bytes) -> list[Block]:
-        kind = IMAGE_FORMATS.get(media.mime_type)
-        size = image_size(data)
-        if kind is None:
-            return _left_out("image", media, f"the model does not read {media.mime_type or 'its format'}")
-        if len(data) > MAX_IMAGE_BYTES:
-            return _left_out("image", media, "it is larger than 3.75 MB")
-        if size is not None and max(size) > MAX_IMAGE_PIXELS:
-            return _left_out("image", media, f"it has more than {MAX_IMAGE_PIXELS} pixels in one direction")
-        if self._images == MAX_IMAGES:
-            return _left_out("image", media, f"the model takes {MAX_IMAGES} images in a message")
-        self._images += 1
-        return [{"image": {"format": kind, "source": {"bytes": _base64(data)}}}]
-
-    def _document(self, media: Media, data: bytes) -> list[Block]:
-        kind = DOCUMENT_FORMATS.get(media.mime_type)
-        if kind is None:
-            return _left_out("document", media, f"the model does not read {media.mime_type or 'its format'}")
-        if not data:
-            return _left_out("document", media, "it is empty")
-        if len(data) > MAX_DOCUMENT_BYTES:
-            return _left_out("document", media, "it is larger than 4.5 MB")
-        if self._documents == MAX_DOCUMENTS:
-            return _left_out("document", media, f"the model takes {MAX_DOCUMENTS} documents in a message")
-        self._documents += 1
+        refusal = self._refusal(media, media.data)
+        if refusal is not None:
+            return [{"text": f"[The {media.kind} {media.name} was not given to the model: {refusal}.]"}]
+        self._sent[media.kind] += 1
+        formats, _, _ = _LIMITS[media.kind]
+        block = {"format": formats[media.mime_type], "source": {"bytes": base64.b64encode(media.data).decode("ascii")}}
+        if media.kind is MediaKind.IMAGE:
+            return [{"image": block}]
         # Names are read as a part of the prompt, must differ in the whole request, and allow few characters.
-        name = f"document {self._number}-{self._documents}"
-        return [
-            {"text": f"[{name} is the file {media.name}]"},
-            {"document": {"format": kind, "name": name, "source": {"bytes": _base64(data)}}},
-        ]
+        name = f"document {self._number}-{self._sent[media.kind]}"
+        return [{"text": f"[{name} is the file {media.name}]"}, {"document": {**block, "name": name}}]
 
-
-def _left_out(kind: str, media: Media, reason: str) -> list[Block]:
-    return [{"text": f"[The {kind} {media.name} was not given to the model: {reason}.]"}]
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+    def _refusal(self, media: Media, data: bytes) -> str | None:
+        """Return why the service does not take an attachment; None if it does."""
+        formats, most, most_bytes = _LIMITS[media.kind]
+        if media.mime_type not in formats:
+            return f"the model does not read {media.mime_type or 'its format'}"
+        if not data:
+            return "it is empty"
+        if len(data) > most_bytes:
+            return f"it is larger than {most_bytes / 1_000_000:g} MB"
+        size = image_size(data) if media.kind is MediaKind.IMAGE else None
+        if size is not None and max(size) > MAX_IMAGE_PIXELS:
+            return f"it has more than {MAX_IMAGE_PIXELS} pixels in one direction"
+        if self._sent[media.kind] == most:
+            return f"the model takes {most} {media.kind}s in a message"
+        return None
 
 
 _JPEG_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.bedrock.media import Block, MessageMedia
-from baton.adapters.models.bedrock.reasoning import answer_blocks
 from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
-from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN
+from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, arguments_of
 from baton.adapters.models.tool_schemas import ModelTools
+from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
+
+REASONING = "reasoningContent"
 
 
 def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
@@ -114,7 +116,7 @@ class _Rendering:
         ids = {call.id: self._unique(call.id) for call in message.calls}
         calls = tuple(replace(call, id=ids[call.id]) for call in message.calls)
         self._unanswered = ids
-        return self._extend("assistant", answer_blocks(replace(message, calls=calls), self._tools))
+        return self._extend("assistant", _answer_blocks(replace(message, calls=calls), self._tools))
 
     def _extend(self, role: str, blocks: Sequence[Block]) -> bool:
         """Add the blocks to the last message if it is of that role, otherwise to a new one."""
@@ -163,3 +165,46 @@ def _output(text: str, profile: ModelProfile) -> Block:
 
 def _holds_results(messages: Sequence[dict[str, Any]]) -> bool:
     return bool(messages) and any("toolResult" in block for block in messages[-1]["content"])
+
+
+def _answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
+    """Return the blocks of an answer: reasoning, text and calls in the order in which the model gave them."""
+    text, calls = message.text, dict(enumerate(_call(call, tools) for call in message.calls))
+    blocks: list[Block] = []
+    position = 0
+    for part in message.parts.parts if message.parts is not None else ():
+        if REASONING in part:
+            blocks.append({REASONING: part[REASONING]})
+        elif isinstance(length := part.get("text"), int):
+            blocks += _text(text[position : position + length])
+            position += length
+        elif part.get("call") in calls:
+            blocks.append(calls.pop(part["call"]))
+    first_call = next((at for at, block in enumerate(blocks) if "toolUse" in block), len(blocks))
+    blocks[first_call:first_call] = _text(text[position:])  # nothing but calls may follow a call
+    return [*blocks, *calls.values()]
+
+
+def kept_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block | None:
+    """Return a block of reasoning as it goes back; None if the model would refuse it.
+
+    Anthropic's models refuse a text without its signature, and all others a text with one.
+    """
+    if "redactedContent" in reasoning:
+        return {REASONING: {"redactedContent": reasoning["redactedContent"]}}
+    signature = reasoning.get("signature")
+    if bool(signature) != (profile.further.get("reasoning") == "signed"):
+        return None
+    text = reasoning.get("text", "")
+    if signature:
+        return {REASONING: {"reasoningText": {"text": text, "signature": signature}}}
+    return {REASONING: {"reasoningText": {"text": text}}} if text else None
+
+
+def _call(call: ToolCall, tools: ModelTools) -> Block:
+    arguments = arguments_of(call) if call.arguments.strip() else {}
+    return {"toolUse": {"toolUseId": call.id, "name": tools.name_outside(call.name), "input": arguments}}
+
+
+def _text(text: str) -> list[Block]:
+    return [{"text": text}] if text.strip() else []

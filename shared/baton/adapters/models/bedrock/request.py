@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.adapters.models.bedrock.answer_schema import output_config
+from baton.adapters.models.answer_forms import STRICT_NAME
 from baton.adapters.models.bedrock.messages import converse_messages
 from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
 from baton.adapters.models.question import PreparedQuestion
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.tool_schemas import ModelTools, normalised_schema
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16
@@ -27,6 +27,13 @@ KEPT_FIELDS = frozenset(
     | {"toolConfig"}
 )
 """Fields that no setting of an agent replaces."""
+_KEYWORDS = """
+$schema $id $comment minimum maximum exclusiveMinimum exclusiveMaximum multipleOf maxItems minItems contains uniqueItems
+patternProperties propertyNames
+"""
+REFUSED_KEYWORDS = frozenset(_KEYWORDS.split())
+"""Keywords that are refused under a strict schema. The answer is checked against the whole schema afterwards."""
+_LOOKS_AROUND = re.compile(r"\(\?[=!<]|\\[0-9]|\(\?P=")
 _UNKNOWN = re.compile(r"[^a-zA-Z0-9\s:_@$#=/+,.-]")
 
 
@@ -59,12 +66,8 @@ class _Draft:
     tools: ModelTools
     thinking: Thinking
     max_output: int | None
-    dropped: list[str]
-
-    def drops(self, name: str) -> None:
-        """Note that a setting is not sent."""
-        if name not in self.dropped:
-            self.dropped.append(name)
+    dropped: set[str]
+    """Settings that are not sent."""
 
 
 def converse_request(
@@ -85,7 +88,7 @@ def converse_request(
         "inferenceConfig": inference,
         "toolConfig": tool_config,
         "additionalModelRequestFields": fields,
-        "outputConfig": output_config(schema) if schema is not None else None,
+        "outputConfig": _output_config(schema) if schema is not None else None,
         "requestMetadata": request_metadata(settings.metadata) if sends_metadata else None,
         "guardrailConfig": _guardrail_config(guardrail, streams=streams),
     }
@@ -109,11 +112,11 @@ def _draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) ->
     most = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
     thinking = thinking_of(settings, profile, max_tokens)
-    draft = _Draft(settings, profile, tools, thinking or Thinking(), max_tokens, [])
+    draft = _Draft(settings, profile, tools, thinking or Thinking(), max_tokens, set())
     if max_tokens is None and settings.max_output_tokens is not None:
-        draft.drops("max_output_tokens")
+        draft.dropped.add("max_output_tokens")
     if thinking is None:
-        draft.drops("reasoning_effort")
+        draft.dropped.add("reasoning_effort")
     if max_tokens is None and most is not None:
         # What Bedrock assumes for Anthropic's models is less than they can say, and thinking counts against it.
         draft.max_output = max(most, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else most
@@ -125,14 +128,14 @@ def _inference(draft: _Draft) -> dict[str, Any]:
     temperature, top_p = settings.temperature, settings.top_p
     if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):
         temperature = None
-        draft.drops("temperature")
+        draft.dropped.add("temperature")
     if top_p is not None and (
         "top_p" in profile.dropped
         or draft.thinking.budget
         or (profile.further.get("sampling") == "one" and temperature is not None)
     ):
         top_p = None
-        draft.drops("top_p")
+        draft.dropped.add("top_p")
     inference = {
         "maxTokens": draft.max_output,
         "temperature": None if temperature is None else min(1.0, temperature),
@@ -161,7 +164,7 @@ def _tool_config(draft: _Draft) -> dict[str, Any] | None:
         return config
     forced = draft.profile.further.get("forced_calls") == "yes" and "tool_choice" not in draft.profile.dropped
     if not forced or draft.thinking.budget:
-        draft.drops("tool_choice")
+        draft.dropped.add("tool_choice")
         return config
     one = {"tool": {"name": draft.tools.name_outside(choice or "")}}
     return {**config, "toolChoice": {"any": {}} if choice == "required" else one}
@@ -172,11 +175,11 @@ def _model_fields(draft: _Draft) -> dict[str, Any]:
     settings, profile = draft.settings, draft.profile
     for name in ("verbosity", "parallel_tool_calls"):
         if getattr(settings, name) is not None:
-            draft.drops(name)
+            draft.dropped.add(name)
     fields = dict(draft.thinking.fields)
     for name, value in settings.extra.items():
         if name in KEPT_FIELDS or name in profile.dropped:
-            draft.drops(name)
+            draft.dropped.add(name)
         elif name == "additionalModelRequestFields" and isinstance(value, Mapping):
             fields |= value
         elif name not in OWN_FIELDS:
@@ -210,3 +213,24 @@ def _features(
         "top_p": "topP" in inference,
     }
     return (*(name for name, is_held in held.items() if is_held), *draft.settings.extra)
+
+
+def _output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``outputConfig`` for a JSON Schema, without what the service refuses in it."""
+    strict = _strict(normalised_schema(schema, REFUSED_KEYWORDS))
+    text = json.dumps(strict, ensure_ascii=False, separators=(",", ":"))
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}}}}
+
+
+def _strict(schema: Any) -> Any:
+    """Return the schema with closed objects, and without patterns that look around or back."""
+    if isinstance(schema, list):
+        return [_strict(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {key: value if key in ("enum", "const", "default") else _strict(value) for key, value in schema.items()}
+    if strict.get("type") == "object" or isinstance(strict.get("properties"), dict):
+        strict["additionalProperties"] = False
+    if isinstance(strict.get("pattern"), str) and _LOOKS_AROUND.search(strict["pattern"]):
+        del strict["pattern"]
+    return strict
