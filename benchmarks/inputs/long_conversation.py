@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baton.adapters.models.openai.cache_hints import ends_of_prefixes
+from baton.adapters.models.openai.chat_completions import ends_of_prefixes
 from baton.adapters.models.openai.messages import wire_tools
 from baton.agents.prompts.prompt_notes import make_today_note
 from baton.agents.prompts.turn_prompt import fit

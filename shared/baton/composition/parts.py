@@ -65,11 +65,10 @@ if TYPE_CHECKING:
     from baton.adapters.models.bedrock.request import BedrockGuardrail
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.adapters.models.openai import OpenAIChatModel
-    from baton.adapters.models.openai.aws_signing import AwsSigning
-    from baton.adapters.models.openai.cache_hints import hints_of_setting
+    from baton.adapters.models.openai.clients import AwsSigning
     from baton.adapters.models.openai.embedder import OpenAIEmbedder
     from baton.adapters.models.profiles.known_profiles import context_lengths, family_of
-    from baton.adapters.models.profiles.profile import Api
+    from baton.adapters.models.profiles.profile import Api, hints_of_setting
     from baton.adapters.models.profiles.profile_overrides import profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
     from baton.adapters.models.token_counter import TiktokenCounter

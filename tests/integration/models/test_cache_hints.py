@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.openai.cache_hints import hints_of_setting
 from baton.adapters.models.profiles.known_profiles import declared_profile, host_of
-from baton.adapters.models.profiles.profile import CacheHints
+from baton.adapters.models.profiles.profile import CacheHints, hints_of_setting
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.egress.stream_limits import MeteredIterator, StreamLimits, StreamMeter, StreamTooLong
-from baton.adapters.models.openai.response_bodies import limit_response
+from baton.adapters.models.openai.clients import limit_response
 
 LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)
 

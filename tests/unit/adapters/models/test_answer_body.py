@@ -12,7 +12,7 @@ import pytest
 from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.openai.answer_body import AnswerBody
-from baton.adapters.models.openai.response_bodies import LIMITS
+from baton.adapters.models.openai.clients import LIMITS
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from tests.unit.adapters.models import responses_endpoint

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.adapters.models.openai.aws_signing import AwsSigning
+from baton.adapters.models.openai.clients import AwsSigning
 from baton.adapters.models.provider_models import ProviderModels
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from baton.adapters.models.openai.clients import LIMITS
 from baton.adapters.models.openai.embedder import OpenAIEmbedder
-from baton.adapters.models.openai.response_bodies import LIMITS
 from baton.domain.errors import BatonError, ModelMisconfigured, ModelUnavailable
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason
 from tests.fakes.token_counter import WordCounter

@@ -7,16 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from baton.adapters.models.answer_forms import output_limit
+from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm
-from baton.adapters.models.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.models.openai.chat_answer import ChatAnswer
+from baton.adapters.models.openai.clients import LIMITS
 from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
 from baton.adapters.models.openai.messages import Wire, chat_messages, chat_tools
-from baton.adapters.models.openai.response_bodies import LIMITS
 from baton.adapters.models.profiles.profile import CacheHints
 from baton.adapters.models.question import ModelQuestion, PreparedQuestion, prepare_question
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.ports.agents.chat_model import Prompt
+
+MAX_BREAKPOINTS = 4
+"""Marks of one request; Anthropic and Amazon Bedrock refuse more."""
 
 
 class ChatCompletions:
@@ -91,3 +94,26 @@ def _nested(value: Any) -> Any:
         return value
     members = {name: member for name, member in value.items() if name != "type"}
     return {"type": value["type"], value["type"]: members}
+
+
+def ends_of_prefixes(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BREAKPOINTS) -> Sequence[int]:
+    """Return the indices of the messages to mark: the first ones, which last longest, and the newest."""
+    ends = [index for index, prompt in enumerate(prompts) if prompt.ends_prefix]
+    if len(ends) <= most:
+        return ends
+    first = most // 2
+    return [*ends[:first], *ends[len(ends) - (most - first) :]]
+
+
+def marked(messages: Sequence[dict[str, Any]], marks: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the messages with ``cache_control`` on the last content part of those at ``marks``."""
+    return [_mark(message) if index in marks else message for index, message in enumerate(messages)]
+
+
+def _mark(message: dict[str, Any]) -> dict[str, Any]:
+    content: Any = message.get("content")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
+    if not isinstance(parts, list) or not parts:
+        return message  # an answer of nothing but calls has no part to mark
+    last = {**parts[-1], "cache_control": {"type": "ephemeral"}}
+    return {**message, "content": [*parts[:-1], last]}

@@ -20,7 +20,7 @@ from baton.adapters.models.profiles.profile import Api, CacheHints
 from baton.ports.documents.documents import DocumentReader
 
 if TYPE_CHECKING:
-    from baton.adapters.models.openai.aws_signing import AwsSigning
+    from baton.adapters.models.openai.clients import AwsSigning
 
 CONNECT_SECONDS = 5.0
 

@@ -1,4 +1,4 @@
-"""Clients of an OpenAI-compatible endpoint, one for each event loop."""
+"""Clients of an OpenAI-compatible endpoint, one for each event loop: access, and limits of responses."""
 
 from __future__ import annotations
 
@@ -7,16 +7,56 @@ import ssl
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx2 as httpx
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
-from baton.adapters.egress.stream_limits import StreamLimits
-from baton.adapters.models.openai.response_bodies import limit_answer, limit_response
+from baton.adapters.egress.stream_limits import ClosableIterator, MeteredIterator, StreamLimits
 
 if TYPE_CHECKING:
-    from baton.adapters.models.openai.aws_signing import AwsSigning
+    from baton.adapters.aws.session import CredentialSource
+
+LIMITS = StreamLimits(
+    stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000, are_per_line=True
+)
+"""Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
+whole answer with every character escaped. Some endpoints put no empty lines between events (``AnswerBody``)."""
+RESPONSES_LIMITS = StreamLimits(
+    stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000, are_per_line=True
+)
+"""The Responses API repeats the request's tools, with their schemas, in its first two events and in the last one, and
+the whole answer in the last one."""
+EMBEDDING_LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
+"""64 vectors of 4,096 numbers are one event. Endpoints that do not know base64 write each number as text."""
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes of an error's body that are read. The log keeps 500 characters."""
+
+
+class AwsSigning:
+    """The signature of requests to one region, Version 4, with credentials that are renewed as AWS renews them."""
+
+    def __init__(self, session: CredentialSource, region: str) -> None:
+        self._session = session
+        self.region = region
+
+    @property
+    def address(self) -> str:
+        """The address of the region's endpoint that serves most models."""
+        return f"https://bedrock-runtime.{self.region}.amazonaws.com/openai/v1"
+
+    def provider(self, base_url: str) -> Any:
+        """Return what the SDK signs with: its provider for this address."""
+        from openai.providers.bedrock import bedrock  # which loads botocore
+
+        is_mantle = (urlsplit(base_url).hostname or "").startswith("bedrock-mantle.")
+        return bedrock(
+            endpoint="mantle" if is_mantle else "runtime",
+            region=self.region,
+            base_url=base_url,
+            credential_provider=self._session.get_credentials,
+        )
 
 
 class OpenAIClients:
@@ -92,3 +132,36 @@ class OpenAIClients:
 def _trusted_authorities() -> ssl.SSLContext:
     """Return the certificates that httpx trusts. Reading them takes 20 ms, and clients may share them."""
     return httpx.create_ssl_context()
+
+
+async def limit_answer(response: httpx.Response) -> None:
+    """Apply the limits of the API that was asked to a response. This is an event hook of the client."""
+    is_responses = response.request.url.path.endswith("/responses")
+    await limit_response(response, RESPONSES_LIMITS if is_responses else LIMITS)
+
+
+async def limit_response(response: httpx.Response, limits: StreamLimits = LIMITS) -> None:
+    """Apply the limits to a response. This is an event hook of the client."""
+    stream = response.stream
+    assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        await stream.aclose()
+        raise httpx.DecodingError("The endpoint answers compressed although it was asked not to.")
+    response.stream = _Beginning(stream) if response.status_code >= 400 else _Metered(stream, limits)
+
+
+class _Metered(MeteredIterator, httpx.AsyncByteStream):
+    """A body that is read through limits."""
+
+
+class _Beginning(ClosableIterator, httpx.AsyncByteStream):
+    """The first ``MAX_ERROR_BYTES`` of a body, and no more."""
+
+    _room = MAX_ERROR_BYTES
+
+    async def __anext__(self) -> bytes:
+        if self._room <= 0:
+            raise StopAsyncIteration
+        piece = await super().__anext__()
+        room, self._room = self._room, self._room - len(piece)
+        return piece[:room]

@@ -15,9 +15,8 @@ from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, unit_vectors
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.learning.failure import Backoff
-from baton.adapters.models.openai.clients import OpenAIClients
+from baton.adapters.models.openai.clients import EMBEDDING_LIMITS, OpenAIClients
 from baton.adapters.models.openai.errors import provider_failure
-from baton.adapters.models.openai.response_bodies import EMBEDDING_LIMITS
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.ports.agents.chat_model import TokenCounter
@@ -79,7 +78,7 @@ class OpenAIEmbedder(ApiEmbedder):
         try:
             body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "base64"}
             if "text-embedding-3" in self._model:  # Only these shorten their vectors. Most others refuse the field.
-                body["dimensions"] = self._dimensions
+                body["dimensions"] = self.dimensions
             # The method of the SDK for this path would make models of the answer.
             answer = await self._clients.get().post(
                 "/embeddings", body=body, cast_to=object, options={"security": {"bearer_auth": True}}
@@ -89,7 +88,7 @@ class OpenAIEmbedder(ApiEmbedder):
         except (OpenAIError, ValueError, RecursionError) as error:
             raise provider_failure(error) from None
         data = answer.get("data") if isinstance(answer, dict) else None
-        return await off_loop(len(texts) * self._dimensions, _vectors, data, len(texts), self._dimensions)
+        return await off_loop(len(texts) * self.dimensions, _vectors, data, len(texts), self.dimensions)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -9,9 +9,9 @@ from typing import Any
 from baton.adapters.models.answer_forms import is_strict, output_limit
 from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
 from baton.adapters.models.learning.request_form import RequestForm
+from baton.adapters.models.openai.clients import RESPONSES_LIMITS
 from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
 from baton.adapters.models.openai.messages import Wire, data_url
-from baton.adapters.models.openai.response_bodies import RESPONSES_LIMITS
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
 from baton.adapters.models.prompt_layout import arguments_text

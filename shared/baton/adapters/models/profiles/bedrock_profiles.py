@@ -133,31 +133,16 @@ NOVA = (
 # Models of which a result must stand alone in its message.
 _ALONE = ("meta.llama*", "mistral.*", "writer.*")
 _WITH_IMAGES = (
-    "meta.llama3-2-11b*",
-    "meta.llama3-2-90b*",
-    "meta.llama4*",
-    "mistral.pixtral*",
-    "mistral.mistral-large-3*",
-    "mistral.ministral-3*",
-    "mistral.magistral-small*",
-    "qwen.*-vl-*",
-    "moonshot*kimi-k2.5*",
-    "google.gemma-3*",
+    *("meta.llama3-2-11b*", "meta.llama3-2-90b*", "meta.llama4*"),
+    *("mistral.pixtral*", "mistral.mistral-large-3*", "mistral.ministral-3*", "mistral.magistral-small*"),
+    *("qwen.*-vl-*", "moonshot*kimi-k2.5*", "google.gemma-3*"),
 )
 _WITH_DOCUMENTS = ("meta.llama*", "mistral.pixtral*", "mistral.mistral-large*")
 _OPEN = (*_ALONE, "qwen.*", "openai.gpt-oss*", "deepseek.*", "zai.*", "moonshot*", "minimax.*", "google.*", "nvidia.*")
 _WITH_SCHEMA = (
-    "mistral.magistral-small*",
-    "mistral.ministral-3*",
-    "mistral.mistral-large-3*",
-    "mistral.voxtral*",
-    "qwen.qwen3*",
-    "zai.*",
-    "moonshot*",
-    "minimax.minimax-m2*",
-    "google.gemma-3-12b-it*",
-    "google.gemma-3-27b-it*",
-    "nvidia.nemotron-nano*",
+    *("mistral.magistral-small*", "mistral.ministral-3*", "mistral.mistral-large-3*", "mistral.voxtral*"),
+    *("qwen.qwen3*", "zai.*", "moonshot*", "minimax.minimax-m2*"),
+    *("google.gemma-3-12b-it*", "google.gemma-3-27b-it*", "nvidia.nemotron-nano*"),
 )
 
 OPEN_MODELS = (

@@ -43,31 +43,12 @@ CALL_IDS = r"[a-zA-Z0-9_-]{1,40}"
 # Bedrock puts the maker's name before a dot.
 OPENAI_AT_BEDROCK = ("openai.gpt-5*", "openai.gpt-6*")
 # Google's API knows a part of JSON Schema only and refuses other keywords by name.
-GOOGLE_KEYWORDS = frozenset(
-    {
-        "$schema",
-        "additionalProperties",
-        "const",
-        "propertyNames",
-        "patternProperties",
-        "unevaluatedProperties",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "dependentRequired",
-        "dependentSchemas",
-        "if",
-        "then",
-        "else",
-        "not",
-        "contains",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "contentEncoding",
-        "contentMediaType",
-    }
-)
+_KEYWORDS = """
+$schema additionalProperties const propertyNames patternProperties unevaluatedProperties exclusiveMinimum
+exclusiveMaximum dependentRequired dependentSchemas if then else not contains examples deprecated readOnly writeOnly
+contentEncoding contentMediaType
+"""
+GOOGLE_KEYWORDS = frozenset(_KEYWORDS.split())
 
 OPEN_TEMPLATE = {"system": SystemPlace.FIRST, "alternates": True, "documents": frozenset()}
 """Facts of the chat templates of most open models."""
@@ -97,15 +78,10 @@ ENDPOINTS = (
         "*",
         {
             "dropped": frozenset({"metadata", "stream_options", "prompt_cache_key", "verbosity"}),
-            "user_after_tool": False,
             "call_ids": NINE_CHARACTERS,
             "replay": Replay.NEVER,
         },
     ),
-    ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER}),
-    ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER}),
-    # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles again.
-    ProfileRule("openrouter.ai", "*", {"replay": Replay.TURN, "replayed_fields": ("reasoning_details",)}),
     ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
     ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
     ProfileRule(
@@ -180,6 +156,7 @@ FAMILIES_AT_ENDPOINTS = (
         "openrouter.ai",
         "*",
         {
+            # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles again.
             "replay": Replay.TURN,
             "replayed_fields": ("reasoning_details",),
             "call_ids": None,
