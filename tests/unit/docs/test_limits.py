@@ -8,7 +8,7 @@ from baton.adapters.a2a import cards
 from baton.adapters.aws import s3_files
 from baton.adapters.documents.document_reader import ATTACHMENTS, INGESTION
 from baton.adapters.egress import pool as egress
-from baton.adapters.models.attachments import attached_file, file_types
+from baton.adapters.models.attachments import file_types
 from baton.adapters.models.attachments import laid_out_attachments as attachments
 from baton.adapters.tools import openapi_document
 from baton.agents import answer_sources, attached_files, model_answer
@@ -55,7 +55,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "an uploaded file": (s3_files.MAX_FILE_BYTES, "bytes"),
     "images and documents of one request to a model": (attachments.MAX_HELD_BYTES, "bytes"),
     "the text of a file for a model": (file_types.MAX_CHARACTERS, "characters"),
-    "texts of all files of one request to a model": (attached_file.MAX_TEXT_CHARACTERS, "characters"),
+    "texts of all files of one request to a model": (attachments.MAX_TEXT_CHARACTERS, "characters"),
     "reading the documents of one request to a model": (int(attachments.MAX_READING_SECONDS), "seconds"),
     "a message id": (identity.MAX_MESSAGE_ID, "characters"),
     "a thread id of the host": (identity.MAX_EXTERNAL_ID, "characters"),

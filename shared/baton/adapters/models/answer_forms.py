@@ -14,24 +14,11 @@ ASKED_FOR = (
     "no words before or after it. It is valid against this JSON Schema: {schema}"
 )
 STRICT_NAME = "answer"
-_NEVER_STRICT = frozenset(
-    {
-        "allOf",
-        "contains",
-        "dependentRequired",
-        "dependentSchemas",
-        "else",
-        "if",
-        "not",
-        "oneOf",
-        "patternProperties",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "uniqueItems",
-    }
-)
+_REFUSED_BY_STRICT_MODES = """
+allOf contains dependentRequired dependentSchemas else if not oneOf patternProperties propertyNames then
+unevaluatedItems unevaluatedProperties uniqueItems
+"""
+_NEVER_STRICT = frozenset(_REFUSED_BY_STRICT_MODES.split())
 """Keywords of JSON Schema that strict modes refuse."""
 
 

@@ -105,10 +105,10 @@ class ApiEmbedder(ABC):
         secret: Callable[[], str] = str,
     ) -> None:
         """``endpoint`` and ``model`` name the circuit. What ``secret`` returns is left out of logs."""
-        self._name = name
-        self._dimensions = dimensions
+        self.name = name
+        self.dimensions = dimensions
         self._model = model
-        self._endpoint = endpoint
+        self._circuit = f"{endpoint} {model}"
         self._counter = counter
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
@@ -117,16 +117,6 @@ class ApiEmbedder(ABC):
         self._paces = paces
         self._secret = secret
         self._logger = Logger(child=True)
-
-    @property
-    def name(self) -> str:
-        """See ``Embedder``."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """See ``Embedder``."""
-        return self._dimensions
 
     @property
     @abstractmethod
@@ -197,9 +187,7 @@ class ApiEmbedder(ABC):
         deadline: float | None,
         tenant_id: str | None,
     ) -> list[Vector]:
-        circuit = self._circuit
-        if seconds is not None:
-            circuit += f" within {seconds:g} s"
+        circuit = self._circuit if seconds is None else f"{self._circuit} within {seconds:g} s"
         try:
             async with self._breakers.guard(circuit, tenant_id=tenant_id, is_failure=_is_outage):
                 if deadline is None:
@@ -210,18 +198,10 @@ class ApiEmbedder(ABC):
             count(Metric.MODEL_CALLS_FAILED)
             raise EmbedderUnavailable from None
 
-    @property
-    def _circuit(self) -> str:
-        return f"{self._endpoint} {self._model}"
-
-    @property
-    def _pace(self) -> EmbeddingPace:
-        limits = self.limits
-        return self._paces.of(self._circuit, lambda: EmbeddingPace(limits.parallel, limits.batch_texts))
-
     async def _paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """Return the vectors of background work, in requests of as many texts as the endpoint answers quickly."""
-        pace = self._pace
+        limits = self.limits
+        pace = self._paces.of(self._circuit, lambda: EmbeddingPace(limits.parallel, limits.batch_texts))
         vectors: list[Vector] = []
         while len(vectors) < len(texts):
             async with pace.turn():

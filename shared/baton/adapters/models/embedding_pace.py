@@ -31,17 +31,13 @@ class EmbeddingPace:
         self._most_requests = most_requests
         self._most_texts = most_texts
         self._requests = 1.0
-        self._texts = most_texts
+        self.texts = most_texts
+        """The number of texts that a request may have now."""
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
         self._has_slowed = False
         self._slowed_at = 0.0
-
-    @property
-    def texts(self) -> int:
-        """The number of texts that a request may have now."""
-        return self._texts
 
     @property
     def requests(self) -> int:
@@ -65,8 +61,8 @@ class EmbeddingPace:
             return
         growth = GROWTH / self._requests if self._has_slowed else 1.0
         self._requests = min(self._most_requests, self._requests + growth)
-        if seconds < SLOW_SECONDS / 4 and texts >= self._texts:
-            self._texts = min(self._most_texts, self._texts * 2)
+        if seconds < SLOW_SECONDS / 4 and texts >= self.texts:
+            self.texts = min(self._most_texts, self.texts * 2)
 
     def timed_out(self, texts: int, began: float) -> None:
         """Note that a request was not answered in time.
@@ -79,7 +75,7 @@ class EmbeddingPace:
 
     def note_refusal(self, began: float, pause: float) -> None:
         """Note that the endpoint is overloaded. No request is sent for ``pause`` seconds."""
-        self._slow_down(self._texts * 2, began)
+        self._slow_down(self.texts * 2, began)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
 
     def _slow_down(self, texts: int, began: float) -> None:
@@ -88,7 +84,7 @@ class EmbeddingPace:
             self._requests = max(1.0, self._requests / 2)
             self._has_slowed = True
             self._slowed_at = asyncio.get_running_loop().time()
-        self._texts = max(1, min(self._texts, texts // 2))
+        self.texts = max(1, min(self.texts, texts // 2))
 
     async def _enter(self) -> None:
         if self._busy < self.requests and not self._waiting:

@@ -46,13 +46,16 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
     head = next((at for at, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
     laid = [
-        _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question)
+        replace(
+            _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question),
+            ends_prefix=prompt.ends_prefix,
+        )
         for at, prompt in enumerate(prompts)
     ]
     if layout.calls_as_text:
         laid = with_calls_as_text(laid)
-    elif profile.calls_need_parts:
-        laid = _without_foreign_calls(laid)
+    elif profile.calls_need_parts:  # calls that the model has not signed are refused
+        laid = with_calls_as_text(laid, [message for message in laid if not _has_signed_calls(message)])
     laid = _without_blanks(laid)
     if profile.call_ids is not None:
         laid = _with_ids(laid, profile.call_ids)
@@ -79,8 +82,8 @@ def _laid(
     if prompt.role is Role.SYSTEM:
         text = encodable(plain_text(prompt.content))
         if is_head or profile.system is SystemPlace.ANYWHERE:
-            return LaidMessage(Role.SYSTEM, (text,), ends_prefix=prompt.ends_prefix)
-        return LaidMessage(Role.USER, (NOTE.format(text=text),), ends_prefix=prompt.ends_prefix)
+            return LaidMessage(Role.SYSTEM, (text,))
+        return LaidMessage(Role.USER, (NOTE.format(text=text),))
     if prompt.role is Role.ASSISTANT:
         # Malformed arguments go back as an object, for which no signature is valid.
         is_changed = any(call.parsed() is None for call in prompt.tool_calls)
@@ -90,22 +93,15 @@ def _laid(
             (encodable(plain_text(prompt.content)),),
             calls=tuple(replace(call, arguments=encodable(call.arguments)) for call in prompt.tool_calls),
             parts=parts,
-            ends_prefix=prompt.ends_prefix,
         )
     safe = tuple(_safe(piece, profile) for piece in pieces)
+    text = "\n".join(piece for piece in safe if isinstance(piece, str))
     if prompt.role is Role.CONTEXT:
-        text = "\n".join(piece for piece in safe if isinstance(piece, str))
-        return LaidMessage(Role.USER, (QUOTED_CONTEXT.format(text=text),), ends_prefix=prompt.ends_prefix)
+        return LaidMessage(Role.USER, (QUOTED_CONTEXT.format(text=text),))
     if prompt.role is Role.TOOL and prompt.tool_call_id:
-        text = "\n".join(piece for piece in safe if isinstance(piece, str))
-        return LaidMessage(
-            Role.TOOL,
-            (text or "(no output)",),
-            call_id=prompt.tool_call_id,
-            is_error=text.startswith("Error:"),
-            ends_prefix=prompt.ends_prefix,
-        )
-    return LaidMessage(Role.USER, safe, ends_prefix=prompt.ends_prefix)  # also a result without its call
+        is_error = text.startswith("Error:")
+        return LaidMessage(Role.TOOL, (text or "(no output)",), call_id=prompt.tool_call_id, is_error=is_error)
+    return LaidMessage(Role.USER, safe)  # also a result without its call
 
 
 def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
@@ -132,20 +128,16 @@ def _safe(piece: Piece, profile: ModelProfile) -> Piece:
     return piece
 
 
-def _without_foreign_calls(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Write calls without parts of this model as text, since it refuses calls that it has not signed."""
-    signed = [message.parts is not None and any("call" in part for part in message.parts.parts) for message in laid]
-    foreign = [message for message, is_signed in zip(laid, signed, strict=True) if message.calls and not is_signed]
-    return _with_calls_as_text(laid, foreign)
+def _has_signed_calls(message: LaidMessage) -> bool:
+    return message.parts is not None and any("call" in part for part in message.parts.parts)
 
 
-def with_calls_as_text(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Write all calls and their results as text, for requests that declare no tools."""
-    return _with_calls_as_text(laid, laid)
-
-
-def _with_calls_as_text(laid: Sequence[LaidMessage], of: Sequence[LaidMessage]) -> list[LaidMessage]:
-    foreign = {call.id: call for message in of for call in message.calls}
+def with_calls_as_text(
+    laid: Sequence[LaidMessage], foreign_messages: Sequence[LaidMessage] | None = None
+) -> list[LaidMessage]:
+    """Write calls and their results as text: all, for requests that declare no tools, or those of some messages."""
+    messages_with_foreign = laid if foreign_messages is None else foreign_messages
+    foreign = {call.id: call for message in messages_with_foreign for call in message.calls}
     messages: list[LaidMessage] = []
     for message in laid:
         if message.role is Role.TOOL and message.call_id in foreign:
@@ -204,27 +196,21 @@ def _with_one_system(laid: Sequence[LaidMessage], system_place: SystemPlace) -> 
 
 def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> list[LaidMessage]:
     """Join neighbours of the same role."""
+    roles = (Role.USER, Role.ASSISTANT) if joins_answers else (Role.USER,)
     joined: list[LaidMessage] = []
     for message in laid:
         last = joined[-1] if joined else None
-        is_same = last is not None and last.role is message.role
-        if (
-            last is not None
-            and is_same
-            and (message.role is Role.USER or (message.role is Role.ASSISTANT and joins_answers))
-        ):
-            if message.role is Role.ASSISTANT and last.calls:
-                joined.append(message)  # results are between the two, or are missing
-                continue
-            joined[-1] = replace(
-                last,
-                pieces=(*last.pieces, *message.pieces),
-                calls=message.calls,
-                parts=None if last.text else message.parts,
-                ends_prefix=message.ends_prefix,
-            )
-        else:
+        # Between an answer with calls and the next one are results, or they are missing.
+        if last is None or last.role is not message.role or message.role not in roles or last.calls:
             joined.append(message)
+            continue
+        joined[-1] = replace(
+            last,
+            pieces=(*last.pieces, *message.pieces),
+            calls=message.calls,
+            parts=None if last.text else message.parts,
+            ends_prefix=message.ends_prefix,
+        )
     return joined
 
 

@@ -7,11 +7,11 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
+from baton.adapters.egress.stream_limits import AsyncClosable
 from baton.domain.agents.model_providers import route
 from baton.domain.errors import (
     ContextTooLong,
@@ -43,15 +43,6 @@ that stands in would hide them.
 """
 
 logger = Logger(child=True)
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """A model that keeps connections."""
-
-    async def aclose(self) -> None:
-        """Close this event loop's connections."""
-        ...
 
 
 class ProviderModels:
@@ -127,7 +118,7 @@ class ProviderModels:
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         for provider in self._providers.values():
-            if isinstance(provider.client, Closable):
+            if isinstance(provider.client, AsyncClosable):
                 await provider.client.aclose()
 
     async def _select(self, name: str) -> tuple[ChatModel, str]:

@@ -60,6 +60,8 @@ class AnswerSoFar(ABC):
         """Bytes of text and thinking."""
         self._has_text = False
         """True if the answer has words, even if they were taken back."""
+        self._thought_first = False
+        """True if the answer began with thinking that no tag opened."""
         self._usage: Usage | None = None
         self._tags = ThinkingTags(thinks_first=question.profile.thinks_first)
         # An answer with a schema is JSON itself.
@@ -111,11 +113,6 @@ class AnswerSoFar(ABC):
         """Close the stream."""
         await self._events.aclose()
 
-    @property
-    def _thought_first(self) -> bool:
-        """True if the answer began with thinking that no tag opened."""
-        return self._tags.closed_unopened
-
     def learned(self, profile: ModelProfile) -> ModelProfile:
         """Return the profile with what this answer has shown of its model."""
         return replace(profile, thinks_first=profile.thinks_first or self._thought_first)
@@ -131,6 +128,7 @@ class AnswerSoFar(ABC):
 
     def _separated(self, separated: Separated) -> list[ModelChunk]:
         """Return what clients get of text in which tags were looked for."""
+        self._thought_first = self._thought_first or self._tags.closed_unopened
         chunks: list[ModelChunk] = []
         if separated.takes_back:
             self._forget_text()

@@ -5,52 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from baton.adapters.models.answers.harmony import TOKENS, Harmony, Passage
 from baton.adapters.models.answers.quoted_text import MAX_MARKS, Beginnings, is_quoted, stands_apart
 
-SURE_TAGS: Mapping[str, str] = MappingProxyType(
-    {
-        "<think>": "</think>",
-        "<thinking>": "</thinking>",
-        "<seed:think>": "</seed:think>",
-        "[think]": "[/think]",  # Magistral
-        "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
-        "<|channel>thought": "<channel|>",  # Gemma
-        "<unused94>thought": "<unused95>",  # MedGemma
-        "<longcat_think>": "</longcat_think>",
-        "<|begin_of_thought|>": "<|end_of_thought|>",
-        "<|start_thinking|>": "<|end_thinking|>",  # Command
-    }
-)
+SURE_TAGS: Mapping[str, str] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<seed:think>": "</seed:think>",
+    "[think]": "[/think]",  # Magistral
+    "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
+    "<|channel>thought": "<channel|>",  # Gemma
+    "<unused94>thought": "<unused95>",  # MedGemma
+    "<longcat_think>": "</longcat_think>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|start_thinking|>": "<|end_thinking|>",  # Command
+}
 """Tags of thinking, in lower case, that never mean anything else in an answer.
 
 The closing ones count alone, because a model's template may put the opening ones into the prompt.
 """
-TAGS: Mapping[str, str] = MappingProxyType(
-    {
-        **SURE_TAGS,
-        **{f"<{name}>": f"</{name}>" for name in ("thought", "thoughts", "reasoning", "reflection", "scratchpad")},
-        **{f"<{name}>": f"</{name}>" for name in ("analysis", "antthinking", "inner_monologue", "inner_thoughts")},
-    }
-)
+TAGS: Mapping[str, str] = {
+    **SURE_TAGS,
+    **{f"<{name}>": f"</{name}>" for name in ("thought", "thoughts", "reasoning", "reflection", "scratchpad")},
+    **{f"<{name}>": f"</{name}>" for name in ("analysis", "antthinking", "inner_monologue", "inner_thoughts")},
+}
 """The tags that begin and end the thinking of models whose server does not parse it, in lower case."""
-WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "analysis": "assistantfinal",  # gpt-oss without its special tokens
-        "here is my thought process:": "here is my response:",  # Granite
-        "here's my thought process:": "here's my response:",
-    }
-)
+WORDS: Mapping[str, str] = {
+    "analysis": "assistantfinal",  # gpt-oss without its special tokens
+    "here is my thought process:": "here is my response:",  # Granite
+    "here's my thought process:": "here's my response:",
+}
 """Words that do the same at the beginning of an answer. Without the second ones, the first ones are the answer's."""
-ANSWERS: Mapping[str, str] = MappingProxyType(
-    {
-        **{f"<{name}>": f"</{name}>" for name in ("answer", "response", "output")},
-        "<|begin_of_solution|>": "<|end_of_solution|>",
-        "<|start_response|>": "<|end_response|>",
-    }
-)
+ANSWERS: Mapping[str, str] = {
+    **{f"<{name}>": f"</{name}>" for name in ("answer", "response", "output")},
+    "<|begin_of_solution|>": "<|end_of_solution|>",
+    "<|start_response|>": "<|end_response|>",
+}
 """Tags around the answer that follows thinking, which some models write."""
 MAX_BLANKS = 1_000
 """Blanks to hold back, at the start and after a tag, until the next words show whether they are thinking."""
@@ -60,9 +51,7 @@ _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True)
 _FIRST = re.compile(r"[<\[\u25c1]")
 """The first characters of all marks."""
 _BEGINNINGS = Beginnings(*_MARKS)
-_OF_CLOSINGS: Mapping[str, Beginnings] = MappingProxyType(
-    {close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())}
-)
+_OF_CLOSINGS: Mapping[str, Beginnings] = {close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())}
 _BLANK_LINE = re.compile(r"[ \t]*\n")
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
