@@ -155,7 +155,9 @@ class ApiEmbedder(ABC):
                 for batch in batches:
                     group.create_task(fill(batch))
         except* EmbedderUnavailable as failed:
-            raise next(leaves(failed)) from None
+            # Those that no retry helps name the cause of all.
+            errors = [error for error in failed.exceptions if isinstance(error, EmbedderUnavailable)]
+            raise min(errors, key=lambda error: error.retryable) from None
         return vectors
 
     def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
@@ -281,14 +283,6 @@ def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[V
     if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):
         raise WrongEmbeddings.of(lengths.pop(), dimensions)
     return [_unit_vector(numbers, dimensions) for numbers in embeddings]
-
-
-def leaves(group: BaseExceptionGroup[EmbedderUnavailable]) -> Iterator[EmbedderUnavailable]:
-    """Yield the errors of a group, those that no retry helps first: they name the cause of all."""
-    embedder_unavailables: list[EmbedderUnavailable] = []
-    for exception in group.exceptions:
-        embedder_unavailables += leaves(exception) if isinstance(exception, BaseExceptionGroup) else [exception]
-    yield from sorted(embedder_unavailables, key=lambda error: error.retryable)
 
 
 class _RefusedTexts(EmbedderUnavailable):

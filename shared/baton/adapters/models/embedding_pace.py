@@ -47,7 +47,10 @@ class EmbeddingPace:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for the turn of a request, and keep it during the block."""
-        await self._enter()
+        if self._busy < self.requests and not self._waiting:
+            self._busy += 1
+        else:
+            await self._wait()
         try:
             yield
         finally:
@@ -86,10 +89,7 @@ class EmbeddingPace:
             self._slowed_at = asyncio.get_running_loop().time()
         self.texts = max(1, min(self.texts, texts // 2))
 
-    async def _enter(self) -> None:
-        if self._busy < self.requests and not self._waiting:
-            self._busy += 1
-            return
+    async def _wait(self) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from ag_ui.core import ImagePart
 from aws_lambda_powertools import Logger
 from cachetools import LRUCache
 from pydantic import JsonValue
@@ -22,12 +21,11 @@ from baton.adapters.models.learning.failure import Backoff, FailureKind, Provide
 from baton.adapters.models.learning.refusal import content_size
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, learned_facts
-from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
-from baton.adapters.models.question import ModelQuestion, RefusedQuestion
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.question import ModelQuestion, RefusedQuestion, lost_parts, without_refused
 from baton.concurrency.tasks import off_loop
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
-from baton.domain.threads.message import Content
 from baton.ports.agents.chat_model import Finished, ModelCaller, ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.documents import DocumentReader
 from baton.ports.documents.files import ThreadFiles
@@ -278,7 +276,9 @@ class _Reading:
                 profile = self._attempt.form.profile
                 # For this user only, who may have asked for such words.
                 self._learn(self._answer.learned(profile), profile, is_users=True)
-                chunks[at] = _with_dropped(chunk, self._question, profile)
+                chunks[at] = replace(
+                    chunk, dropped=tuple(sorted({*chunk.dropped, *lost_parts(self._question, profile)}))
+                )
         return chunks
 
     def _accept(self) -> None:
@@ -304,51 +304,5 @@ def _failure_of(error: Exception) -> ProviderFailure:
     return ProviderFailure(type(error).__name__, FailureKind.PROTOCOL)
 
 
-def _with_dropped(finished: Finished, question: ModelQuestion, profile: ModelProfile) -> Finished:
-    """Return the end of an answer with the names of everything that its model did not get."""
-    contents = [prompt.content for prompt in question.prompts]
-    names = left_out(question.settings, contents, question.attachments.media_types, profile)
-    refused = refused_settings(question.settings, profile)
-    return replace(finished, dropped=tuple(sorted({*finished.dropped, *names, *refused})))
-
-
 def _is_outage(error: Exception) -> bool:
     return isinstance(error, ModelUnavailable | ModelTimeout)
-
-
-def refused_settings(settings: ModelSettings, profile: ModelProfile) -> frozenset[str]:
-    """Return the names of settings whose values the model refuses."""
-    return frozenset(name for name, value in profile.refused_values if repr(getattr(settings, name)) == value)
-
-
-def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
-    """Return the settings without the values that the model refuses."""
-    return replace(settings, **dict.fromkeys(refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
-
-
-READ_BY_MOST = ModelProfile().documents
-"""Media types of documents that models usually read themselves. Others are extracted for every model."""
-
-
-def left_out(
-    settings: ModelSettings, contents: Iterable[Content], media_types: Collection[str], profile: ModelProfile
-) -> frozenset[str]:
-    """Return ``images``, ``documents`` and ``answer_schema``, as far as the profile keeps them from the model.
-
-    ``media_types`` are those of the attachments that were read. A document counts if the model gets its text only, and
-    a schema if the model finds it in the prompt only.
-    """
-    names: set[str] = set()
-    if not profile.images and (
-        any(media_type.startswith("image/") for media_type in media_types) or any(map(_has_image, contents))
-    ):
-        names.add("images")
-    if (READ_BY_MOST - profile.documents) & set(media_types):
-        names.add("documents")
-    if settings.answer_schema is not None and profile.answer_form is not AnswerForm.SCHEMA:
-        names.add("answer_schema")
-    return frozenset(names)
-
-
-def _has_image(content: Content) -> bool:
-    return not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content)

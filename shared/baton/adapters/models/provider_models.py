@@ -100,7 +100,9 @@ class ProviderModels:
                 if is_answering or not fallbacks:
                     self._explain(failure)
                     raise
-                self._note(model, failure, fallbacks.pop(0))
+                extra = {"model": model, "error": failure.code, "fallback": fallbacks.pop(0)}
+                logger.warning("The model cannot answer; asking its fallback", extra=extra)
+                count(Metric.MODEL_FALLBACKS)
             except ModelError as failure:
                 self._explain(failure)
                 raise
@@ -144,14 +146,6 @@ class ProviderModels:
     def _explain(self, failure: ModelError) -> None:
         if self._shows_reasons and failure.reason:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"
-
-    @staticmethod
-    def _note(model: str, failure: ModelError, fallback: str) -> None:
-        logger.warning(
-            "The model cannot answer; asking its fallback",
-            extra={"model": model, "error": failure.code, "fallback": fallback},
-        )
-        count(Metric.MODEL_FALLBACKS)
 
 
 def _misconfigured(reason: str) -> ModelMisconfigured:

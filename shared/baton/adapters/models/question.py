@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ag_ui.core import ImagePart
+
 from baton.adapters.models.answer_forms import schema_note
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
-from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
+from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import PromptLayout, lay_out
 from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
+
+READ_BY_MOST = ModelProfile().documents
+"""Media types of documents that models usually read themselves. Others are extracted for every model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,36 @@ class ModelQuestion:
     hides_tools: bool = False
     """True if no tools are declared, and earlier calls are text: the model has called tools where none may be called,
     and said nothing."""
+
+
+def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
+    """Return the settings without the values that the model refuses."""
+    return replace(settings, **dict.fromkeys(_refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
+
+
+def _refused_settings(settings: ModelSettings, profile: ModelProfile) -> set[str]:
+    return {name for name, value in profile.refused_values if repr(getattr(settings, name)) == value}
+
+
+def lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
+    """Return the names of what the profile keeps from the model.
+
+    These are settings whose values it refuses, ``images``, ``documents`` if it gets the text of one only, and
+    ``answer_schema`` if it finds that in the prompt only.
+    """
+    names = _refused_settings(question.settings, profile)
+    media_types = question.attachments.media_types  # of the attachments that were read
+    contents = [prompt.content for prompt in question.prompts if not isinstance(prompt.content, str)]
+    has_images = any(media_type.startswith("image/") for media_type in media_types) or any(
+        isinstance(part, ImagePart) for content in contents for part in content
+    )
+    if has_images and not profile.images:
+        names.add("images")
+    if (READ_BY_MOST - profile.documents) & media_types:
+        names.add("documents")
+    if question.settings.answer_schema is not None and profile.answer_form is not AnswerForm.SCHEMA:
+        names.add("answer_schema")
+    return names
 
 
 class RefusedQuestion(Exception):

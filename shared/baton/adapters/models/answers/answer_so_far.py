@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -164,6 +164,10 @@ class AnswerSoFar(ABC):
         if self.reason is None:
             raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
         return self.reason
+
+    def _unsent(self, dropped: Collection[str]) -> tuple[str, ...]:
+        """Return the settings of the agent that were not sent."""
+        return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 
     def _refuse_calls(self) -> None:
         """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools."""

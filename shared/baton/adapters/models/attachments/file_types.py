@@ -23,7 +23,6 @@ _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 """Characters that are rare in text, and the replacement character."""
 _SAMPLE = 256 * 1024
 """Characters that decide whether a file is text."""
-_SPACE = b" \t\r\n\f\xef\xbb\xbf"
 _PDF_MARK = b"%PDF-"
 _PDF_WITHIN = 1024
 """Readers accept the mark of a PDF within so many bytes (ISO 32000-1, annex H)."""
@@ -57,30 +56,31 @@ class FileType:
     """Characters of the whole text."""
 
 
+_IS_PDF = FileType(FileKind.DOCUMENT, PDF, "a PDF document")
 _MARKS = (
-    (b"\x89PNG", FileType(FileKind.IMAGE, "image/png", "a PNG image")),
-    (b"\xff\xd8\xff", FileType(FileKind.IMAGE, "image/jpeg", "a JPEG image")),
-    (b"GIF87a", FileType(FileKind.IMAGE, "image/gif", "a GIF image")),
-    (b"GIF89a", FileType(FileKind.IMAGE, "image/gif", "a GIF image")),
-    (b"II*\0", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
-    (b"MM\0*", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
-    (b"8BPS\0", FileType(FileKind.OTHER, "image/vnd.adobe.photoshop", "a Photoshop image")),
-    (b"\0\0\1\0", FileType(FileKind.OTHER, "image/x-icon", "an icon")),
-    (b"\x1f\x8b", FileType(FileKind.OTHER, "application/gzip", "a compressed file")),
-    (b"7z\xbc\xaf\x27\x1c", FileType(FileKind.OTHER, "application/x-7z-compressed", "an archive")),
-    (b"Rar!\x1a\x07", FileType(FileKind.OTHER, "application/vnd.rar", "an archive")),
-    (b"\x7fELF", FileType(FileKind.OTHER, "application/octet-stream", "a program")),
-    (b"SQLite format 3\0", FileType(FileKind.OTHER, "application/vnd.sqlite3", "a database")),
+    (rb"\x89PNG", FileType(FileKind.IMAGE, "image/png", "a PNG image")),
+    (rb"\xff\xd8\xff", FileType(FileKind.IMAGE, "image/jpeg", "a JPEG image")),
+    (rb"GIF8[79]a", FileType(FileKind.IMAGE, "image/gif", "a GIF image")),
+    (rb"II\*\0", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
+    (rb"MM\0\*", FileType(FileKind.OTHER, "image/tiff", "a TIFF image")),
+    (rb"8BPS\0", FileType(FileKind.OTHER, "image/vnd.adobe.photoshop", "a Photoshop image")),
+    (rb"\0\0\x01\0", FileType(FileKind.OTHER, "image/x-icon", "an icon")),
+    (rb"\x1f\x8b", FileType(FileKind.OTHER, "application/gzip", "a compressed file")),
+    (rb"7z\xbc\xaf\x27\x1c", FileType(FileKind.OTHER, "application/x-7z-compressed", "an archive")),
+    (rb"Rar!\x1a\x07", FileType(FileKind.OTHER, "application/vnd.rar", "an archive")),
+    (rb"\x7fELF", FileType(FileKind.OTHER, "application/octet-stream", "a program")),
+    (rb"SQLite format 3\0", FileType(FileKind.OTHER, "application/vnd.sqlite3", "a database")),
+    (rb"RIFF.{4}WEBP", FileType(FileKind.IMAGE, "image/webp", "a WebP image")),
+    (rb"BM.{4}\0{4}", FileType(FileKind.OTHER, "image/bmp", "a BMP image")),
+    (rb"\0.{3}ftyp(?:heic|heix|mif1|msf1|hevc|avif)", FileType(FileKind.OTHER, "image/heif", "an HEIF image")),
+    (rb"\0.{3}ftyp", FileType(FileKind.OTHER, "video/mp4", "a video")),
+    (rb"[ \t\r\n\f\xef\xbb\xbf]{0,59}%PDF-", _IS_PDF),
 )
+"""Beginnings of files, as expressions."""
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
 _DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
 """An unreadable archive that was announced as an Office file."""
-_BMP = FileType(FileKind.OTHER, "image/bmp", "a BMP image")
-_WEBP = FileType(FileKind.IMAGE, "image/webp", "a WebP image")
-_HEIF = FileType(FileKind.OTHER, "image/heif", "an HEIF image")
-_VIDEO = FileType(FileKind.OTHER, "video/mp4", "a video")
-_IS_PDF = FileType(FileKind.DOCUMENT, PDF, "a PDF document")
 _OFFICE = {
     "word/document.xml": (DOCX, "application/vnd.ms-word.document.macroenabled.12", "a Word document"),
     "ppt/presentation.xml": (PPTX, "application/vnd.ms-powerpoint.presentation.macroenabled.12", "a presentation"),
@@ -122,16 +122,8 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
 def _find_by_mark(data: bytes) -> FileType | None:
     """Return the type that the first bytes of a file show."""
     for mark, marked_type in _MARKS:
-        if data.startswith(mark):
+        if re.match(mark, data, re.DOTALL):
             return marked_type
-    if data[:64].lstrip(_SPACE).startswith(_PDF_MARK):
-        return _IS_PDF
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return _WEBP
-    if data.startswith(b"BM") and data[6:10] == b"\0\0\0\0":
-        return _BMP
-    if data[4:8] == b"ftyp" and data.startswith(b"\0"):
-        return _HEIF if data[8:12] in (b"heic", b"heix", b"mif1", b"msf1", b"hevc", b"avif") else _VIDEO
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _archive(data)
     if data.startswith(_OLE):

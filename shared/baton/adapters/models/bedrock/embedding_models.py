@@ -55,10 +55,6 @@ def _titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int
     return {"inputText": texts[0], "dimensions": dimensions, "normalize": True}
 
 
-def _titan_1_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
-    return {"inputText": texts[0]}
-
-
 def _titan_numbers(answer: Mapping[str, Any]) -> Any:
     return [answer.get("embedding")]
 
@@ -104,7 +100,9 @@ def _nova_numbers(answer: Mapping[str, Any]) -> Any:
 
 _ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)
 _FAMILIES = {
-    "amazon.titan-embed-text-v1": BedrockEmbeddingModel(_ONE_TEXT, (1536,), _titan_1_body, _titan_numbers),
+    "amazon.titan-embed-text-v1": BedrockEmbeddingModel(
+        _ONE_TEXT, (1536,), lambda texts, purpose, dimensions: {"inputText": texts[0]}, _titan_numbers
+    ),
     "amazon.titan-embed-text": BedrockEmbeddingModel(_ONE_TEXT, (256, 512, 1024), _titan_body, _titan_numbers),
     "amazon.nova-2-multimodal-embeddings": BedrockEmbeddingModel(
         _ONE_TEXT, (256, 384, 1024, 3072), _nova_body, _nova_numbers

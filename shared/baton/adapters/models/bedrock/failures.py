@@ -10,7 +10,7 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.models.bedrock.event_stream import BrokenStream, StreamEvent
-from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, retry_after
+from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, json_text, retry_after
 
 _STATUS = {
     "accessdeniedexception": 403,
@@ -110,7 +110,7 @@ def is_expired(failure: ProviderFailure) -> bool:
 def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> ProviderFailure:
     texts = (fields.get("message") or fields.get("Message"), fields.get("originalMessage"))
     text = " ".join(text for text in texts if isinstance(text, str))[:MAX_TEXT]
-    text = text or (_json(fields) if set(fields) - {"message", "Message"} else "")
+    text = text or (json_text(fields) if set(fields) - {"message", "Message"} else "")
     failure = ProviderFailure(name, status=status, code=name, param=_setting(text), text=text)
     words = failure.words
     if _AGREEMENT in words:
@@ -118,13 +118,6 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     elif status == 400 and any(phrase in words for phrase in _ACCOUNT):
         failure.status = 403
     return failure
-
-
-def _json(fields: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(fields, ensure_ascii=False)[:MAX_TEXT] if fields else ""
-    except RecursionError:
-        return ""
 
 
 def _setting(text: str) -> str:

@@ -88,10 +88,10 @@ class ProviderFailure(Exception):
             return cls(name, text=text, retry_after=_wait(text))
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
-        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
+        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or json_text(body)]
         location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
         # Gateways quote the provider here.
-        texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        texts += [json_text(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
         text = " ".join(map(_text, texts))
         return cls(
             name,
@@ -152,13 +152,6 @@ class ProviderFailure(Exception):
             return _from_status(self.status, words)
         return _from_words(f"{self.name} {self.code} {self.type}".lower())
 
-    @property
-    def is_worth_repeating(self) -> bool:
-        """True if the same request may succeed later. After a timeout it would take too long."""
-        if self.kind is FailureKind.TIMEOUT or self.is_final:
-            return False
-        return isinstance(self.error, ModelRateLimited | ModelUnavailable | ModelTimeout)
-
     def described(self, secret: str) -> dict[str, object]:
         """Return the log fields, without ``secret``."""
         fields: dict[str, object] = {"failure": self.name}
@@ -179,7 +172,9 @@ class Backoff:
 
     def before_retry(self, failure: ProviderFailure, attempt: int) -> float | None:
         """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
-        if not failure.is_worth_repeating:
+        if failure.kind is FailureKind.TIMEOUT or failure.is_final:  # it would take too long again, or is useless
+            return None
+        if not isinstance(failure.error, ModelRateLimited | ModelUnavailable | ModelTimeout):
             return None
         if failure.retry_after is not None:
             return failure.retry_after if failure.retry_after <= MAX_RETRY_AFTER_SECONDS else None
@@ -243,10 +238,11 @@ def _without(secret: str, text: str) -> str:
 def _text(value: object) -> str:
     if value is None or isinstance(value, bool):
         return ""
-    return value[:MAX_TEXT] if isinstance(value, str) else _json(value)[:MAX_TEXT]
+    return value[:MAX_TEXT] if isinstance(value, str) else json_text(value)[:MAX_TEXT]
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a value as JSON, cut at ``MAX_TEXT``; empty if it has no such text."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)[:MAX_TEXT]
     except (ValueError, RecursionError):

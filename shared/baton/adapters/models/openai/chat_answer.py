@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,9 +85,7 @@ class ChatAnswer(AnswerSoFar):
             calls = []
         if calls and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
-        dropped = tuple(
-            name for name in sorted(self._profile.dropped) if getattr(self._settings, name, None) is not None
-        )
+        dropped = self._unsent(self._profile.dropped)
         finished = Finished(reason, self._model, self._usage, self._parts(calls), dropped)
         return [*chunks, *calls, finished]
 
@@ -150,7 +148,9 @@ class ChatAnswer(AnswerSoFar):
         if delta.get("refusal") or _FILTERED.search(ending):
             raise ContentFiltered
         if _FAILED.search(ending):
-            raise ProviderFailure(ending, status=_error_status(choice), text="The endpoint ended with an error.")
+            error = choice.get("error")  # which gateways put beside the reason to stop
+            status = ProviderFailure.of(error, IN_STREAM).status if error else 502
+            raise ProviderFailure(ending, status=status, text="The endpoint ended with an error.")
         if ending:
             self.reason = _REASONS.get(ending, FinishReason.STOP)
         self._heard += self._fields.take(delta)
@@ -175,12 +175,6 @@ class ChatAnswer(AnswerSoFar):
                 _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
                 _count(written, "reasoning_tokens") or 0,
             )
-
-
-def _error_status(choice: Mapping[str, Any]) -> int | None:
-    """Return the status of an error that a gateway puts beside the reason to stop."""
-    error = choice.get("error")
-    return ProviderFailure.of(error, IN_STREAM).status if error else 502
 
 
 def _count(holder: object, name: str) -> int | None:

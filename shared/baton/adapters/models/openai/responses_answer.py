@@ -66,7 +66,8 @@ class ResponsesAnswer(AnswerSoFar):
         if (calls or written) and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS
         parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
-        finished = Finished(reason, self._model, self._usage, parts, self._dropped())
+        dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
+        finished = Finished(reason, self._model, self._usage, parts, self._unsent(dropped))
         return [*chunks, *(call for _, call in calls), *written, finished]
 
     def _take(self, answer_value: AnswerValue) -> Sequence[ModelChunk]:
@@ -199,11 +200,6 @@ class ResponsesAnswer(AnswerSoFar):
             elif item in calls:
                 parts.append({"call": calls.index(item), **named})
         return parts
-
-    def _dropped(self) -> tuple[str, ...]:
-        """Return the settings that were not sent."""
-        dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
-        return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 
 
 def _message_text(whole: Mapping[str, Any]) -> str:
