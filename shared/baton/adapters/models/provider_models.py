@@ -12,16 +12,8 @@ from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
 from baton.adapters.egress.stream_limits import AsyncClosable
+from baton.domain import errors
 from baton.domain.agents.model_providers import route
-from baton.domain.errors import (
-    ContextTooLong,
-    ModelError,
-    ModelMisconfigured,
-    ModelRateLimited,
-    ModelTimeout,
-    ModelUnavailable,
-    OutOfCredit,
-)
 from baton.domain.metrics import Metric, count
 from baton.ports.agents.chat_model import (
     AnsweredBy,
@@ -34,7 +26,7 @@ from baton.ports.agents.chat_model import (
 )
 from baton.ports.documents.files import ThreadFiles
 
-STANDS_IN = (ModelUnavailable, ModelRateLimited, ModelTimeout, OutOfCredit)
+STANDS_IN = (errors.ModelUnavailable, errors.ModelRateLimited, errors.ModelTimeout, errors.OutOfCredit)
 """Failures after which another model is asked: this one cannot answer, whatever the question is.
 
 An account without credit is one of them, although only an operator can end it: the users have no part in it. Refusals,
@@ -92,7 +84,7 @@ class ProviderModels:
                             yield AnsweredBy(name)
                         is_answering = True
                         yield chunk
-            except ContextTooLong as failure:
+            except errors.ContextTooLong as failure:
                 failure.model = model if model != settings.model else None
                 self._explain(failure)
                 raise
@@ -103,7 +95,7 @@ class ProviderModels:
                 extra = {"model": model, "error": failure.code, "fallback": fallbacks.pop(0)}
                 logger.warning("The model cannot answer; asking its fallback", extra=extra)
                 count(Metric.MODEL_FALLBACKS)
-            except ModelError as failure:
+            except errors.ModelError as failure:
                 self._explain(failure)
                 raise
             else:
@@ -143,14 +135,14 @@ class ProviderModels:
             count(Metric.MODEL_CALLS_FAILED)
             raise _misconfigured(str(error)) from None
 
-    def _explain(self, failure: ModelError) -> None:
+    def _explain(self, failure: errors.ModelError) -> None:
         if self._shows_reasons and failure.reason:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"
 
 
-def _misconfigured(reason: str) -> ModelMisconfigured:
+def _misconfigured(reason: str) -> errors.ModelMisconfigured:
     """Return the error with its reason for operators."""
-    error = ModelMisconfigured()
+    error = errors.ModelMisconfigured()
     error.reason = reason
     return error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from baton.adapters.models.attachments.content import LaidMessage
@@ -45,52 +45,36 @@ NO_RESULT = "(The tool gave no result.)"
 CACHE_POINT: Block = {"cachePoint": {"type": "default"}}
 
 
-@dataclass(slots=True)
 class ConverseMessages:
-    """The prompts of one request."""
+    """The prompts of one request in their wire form."""
 
-    system: list[Block] = field(default_factory=list)
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    """Roles alternate, and the first and the last message are the user's."""
-    has_cache_points: bool = False
-
-
-def converse_messages(laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> ConverseMessages:
-    """Return the prompts in their wire form."""
-    return _Rendering(tools, profile).rendered(laid)
-
-
-class _Rendering:
-    def __init__(self, tools: ModelTools, profile: ModelProfile) -> None:
+    def __init__(self, laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> None:
+        self.system: list[Block] = []
+        self.messages: list[dict[str, Any]] = []
+        """Roles alternate, and the first and the last message are the user's."""
         self._tools = tools
         self._profile = profile
         self._marks = profile.cache is CacheHints.POINTS and "cache_point" not in profile.dropped
-        self._made = ConverseMessages()
         self._media = MessageMedia(1)
         self._call_ids: set[str] = set()
         self._unanswered: dict[str, str] = {}
         """The calls of the last answer that have no result yet: their ids, and those in the request."""
-
-    def rendered(self, laid: Sequence[LaidMessage]) -> ConverseMessages:
-        messages = self._made
         for message in laid:
             if message.role is Role.SYSTEM:
-                messages.system += [
-                    {"text": piece} for piece in message.pieces if isinstance(piece, str) and piece.strip()
-                ]
-                self._mark(messages.system, message)
+                texts = [piece for piece in message.pieces if isinstance(piece, str) and piece.strip()]
+                self.system += [{"text": text} for text in texts]
+                self._mark(self.system, message)
             elif self._add(message):
-                self._mark(messages.messages[-1]["content"], message)
+                self._mark(self.messages[-1]["content"], message)
         self._answer_all()
         if self._last_role != "user":
-            self._extend("user", [{"text": GO_ON if messages.messages else BEGINNING}])
-        contents = [messages.system, *(message["content"] for message in messages.messages)]
-        messages.has_cache_points = limited(contents, self._profile.max_cache_marks)
-        return messages
+            self._extend("user", [{"text": GO_ON if self.messages else BEGINNING}])
+        contents = [self.system, *(wire_message["content"] for wire_message in self.messages)]
+        self.has_cache_points = limited(contents, profile.max_cache_marks)
 
     @property
     def _last_role(self) -> str | None:
-        return self._made.messages[-1]["role"] if self._made.messages else None
+        return self.messages[-1]["role"] if self.messages else None
 
     def _add(self, message: LaidMessage) -> bool:
         """Render a message, and return whether it has content."""
@@ -98,12 +82,15 @@ class _Rendering:
             return self._extend("user", [self._result(message, self._unanswered.pop(message.call_id or ""))])
         self._answer_all()
         if message.role is Role.ASSISTANT:
-            return self._add_answer(message)
-        if message.media and _holds_results(self._made.messages):
+            self._unanswered = {call.id: self._unique(call.id) for call in message.calls}
+            calls = tuple(replace(call, id=self._unanswered[call.id]) for call in message.calls)
+            return self._extend("assistant", _answer_blocks(replace(message, calls=calls), self._tools))
+        holds_results = self.messages and any("toolResult" in block for block in self.messages[-1]["content"])
+        if message.media and holds_results:
             # No model takes a document beside a result, and Converse joins neighbours of one role.
             self._extend("assistant", [{"text": BETWEEN}])
         if self._last_role != "user":
-            self._media = MessageMedia(len(self._made.messages) + 1)
+            self._media = MessageMedia(len(self.messages) + 1)
         blocks: list[Block] = []
         for piece in message.pieces:
             if not isinstance(piece, str):
@@ -112,18 +99,12 @@ class _Rendering:
                 blocks.append({"text": piece})
         return self._extend("user", blocks)
 
-    def _add_answer(self, message: LaidMessage) -> bool:
-        ids = {call.id: self._unique(call.id) for call in message.calls}
-        calls = tuple(replace(call, id=ids[call.id]) for call in message.calls)
-        self._unanswered = ids
-        return self._extend("assistant", _answer_blocks(replace(message, calls=calls), self._tools))
-
     def _extend(self, role: str, blocks: Sequence[Block]) -> bool:
         """Add the blocks to the last message if it is of that role, otherwise to a new one."""
         if blocks and self._last_role != role:
-            self._made.messages.append({"role": role, "content": []})
+            self.messages.append({"role": role, "content": []})
         if blocks:
-            self._made.messages[-1]["content"].extend(blocks)
+            self.messages[-1]["content"].extend(blocks)
         return bool(blocks)
 
     def _unique(self, call_id: str) -> str:
@@ -161,10 +142,6 @@ def _output(text: str, profile: ModelProfile) -> Block:
     except (ValueError, RecursionError):
         value = None
     return {"json": value if isinstance(value, dict) else {"result": text}}
-
-
-def _holds_results(messages: Sequence[dict[str, Any]]) -> bool:
-    return bool(messages) and any("toolResult" in block for block in messages[-1]["content"])
 
 
 def _answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:

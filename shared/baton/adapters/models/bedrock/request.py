@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.adapters.models.answer_forms import STRICT_NAME
-from baton.adapters.models.bedrock.messages import converse_messages
+from baton.adapters.models.bedrock.messages import ConverseMessages
 from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
@@ -76,7 +76,7 @@ def converse_request(
     """Return the request for the messages and tools, in the form of the model's profile."""
     settings, profile, tools = question.settings, question.profile, question.tools
     draft = _draft(settings, tools, profile)
-    prompts = converse_messages(question.messages, tools, profile)
+    prompts = ConverseMessages(question.messages, tools, profile)
     inference = _inference(draft)
     tool_config, fields = _tool_config(draft), _model_fields(draft)
     streams = not (tools.tools and profile.further.get("streams_tools") == "no")

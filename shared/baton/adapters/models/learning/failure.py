@@ -13,17 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.adapters.models.learning import wordings
-from baton.domain.errors import (
-    ContentFiltered,
-    ContextTooLong,
-    ModelError,
-    ModelMisconfigured,
-    ModelRateLimited,
-    ModelRefused,
-    ModelTimeout,
-    ModelUnavailable,
-    OutOfCredit,
-)
+from baton.domain import errors
 
 MAX_BACKOFF_SECONDS = 8.0
 MAX_RETRY_AFTER_SECONDS = 20.0
@@ -114,7 +104,7 @@ class ProviderFailure(Exception):
     @property
     def is_refusal(self) -> bool:
         """True if the endpoint refused this request, so that another form of it may be taken."""
-        return self.kind is FailureKind.ANSWER and isinstance(self.error, ModelRefused)
+        return self.kind is FailureKind.ANSWER and isinstance(self.error, errors.ModelRefused)
 
     @property
     def may_be_refusal(self) -> bool:
@@ -122,32 +112,32 @@ class ProviderFailure(Exception):
 
         An error of a gateway, or one that asks to try again, counts as an outage even if it quotes the request.
         """
-        if self.kind is not FailureKind.ANSWER or not isinstance(self.error, ModelUnavailable):
+        if self.kind is not FailureKind.ANSWER or not isinstance(self.error, errors.ModelUnavailable):
             return False
         if self.status not in (None, 500, 501) or wordings.OVERLOADED.search(self.words):
             return False
         return wordings.ABOUT_REQUEST.search(self.words) is not None
 
     @property
-    def error(self) -> ModelError:
+    def error(self) -> errors.ModelError:
         """The error for callers. It contains no text of the provider."""
         if self.kind is FailureKind.TIMEOUT:
-            return ModelTimeout()
+            return errors.ModelTimeout()
         if self.kind is not FailureKind.ANSWER:
-            return ModelUnavailable()
+            return errors.ModelUnavailable()
         words = self.words
         if wordings.FILTERED.search(words):
-            return ContentFiltered()
+            return errors.ContentFiltered()
         if self.status == 413 or (wordings.OVERFLOW.search(words) and not wordings.NO_OVERFLOW.search(words)):
-            return ContextTooLong()
+            return errors.ContextTooLong()
         if self.status == 402 or wordings.NO_CREDIT.search(words):
-            return OutOfCredit()
+            return errors.OutOfCredit()
         if self.status == 429 and wordings.DAILY.search(words):
-            return OutOfCredit()
+            return errors.OutOfCredit()
         if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait(words) is None:
-            return OutOfCredit()
+            return errors.OutOfCredit()
         if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
-            return ModelUnavailable()
+            return errors.ModelUnavailable()
         if self.status is not None:
             return _from_status(self.status, words)
         return _from_words(f"{self.name} {self.code} {self.type}".lower())
@@ -174,7 +164,7 @@ class Backoff:
         """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
         if failure.kind is FailureKind.TIMEOUT or failure.is_final:  # it would take too long again, or is useless
             return None
-        if not isinstance(failure.error, ModelRateLimited | ModelUnavailable | ModelTimeout):
+        if not isinstance(failure.error, errors.ModelRateLimited | errors.ModelUnavailable | errors.ModelTimeout):
             return None
         if failure.retry_after is not None:
             return failure.retry_after if failure.retry_after <= MAX_RETRY_AFTER_SECONDS else None
@@ -186,34 +176,34 @@ class Backoff:
         return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
 
 
-def _from_status(status: int, words: str) -> ModelError:
+def _from_status(status: int, words: str) -> errors.ModelError:
     if 300 <= status < 400:
-        return ModelMisconfigured()
+        return errors.ModelMisconfigured()
     if status == 429:
-        return ModelRateLimited()
+        return errors.ModelRateLimited()
     if status == 408:
-        return ModelTimeout()
+        return errors.ModelTimeout()
     if status >= 500 or status in _PASSING:
-        return ModelUnavailable()
+        return errors.ModelUnavailable()
     if status == 403 and wordings.FLAGGED.search(words):
-        return ContentFiltered()
+        return errors.ContentFiltered()
     if (status == 403 and "prompt caching" in words) or wordings.UNROUTED.search(words):
-        return ModelRefused()
+        return errors.ModelRefused()
     if status in (401, 403, 404) or _is_misconfigured(words):
-        return ModelMisconfigured()
-    return ModelRefused() if status >= 400 else ModelUnavailable()
+        return errors.ModelMisconfigured()
+    return errors.ModelRefused() if status >= 400 else errors.ModelUnavailable()
 
 
-def _from_words(words: str) -> ModelError:
+def _from_words(words: str) -> errors.ModelError:
     if wordings.RATE_LIMITED.search(words):
-        return ModelRateLimited()
+        return errors.ModelRateLimited()
     if wordings.TIMED_OUT.search(words):
-        return ModelTimeout()
+        return errors.ModelTimeout()
     if _is_misconfigured(words):
-        return ModelMisconfigured()
+        return errors.ModelMisconfigured()
     if wordings.REFUSED.search(words):
-        return ModelRefused()
-    return ModelUnavailable()
+        return errors.ModelRefused()
+    return errors.ModelUnavailable()
 
 
 def _is_misconfigured(words: str) -> bool:
