@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import ImagePart
 
-from baton.adapters.models.answer_forms import schema_note
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning.failure import ProviderFailure
@@ -18,6 +18,10 @@ from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 
+ASKED_FOR = (
+    "Your last answer, the one after which you call no more tools, is a JSON object and nothing else: no code block, "
+    "no words before or after it. It is valid against this JSON Schema: {schema}"
+)
 READ_BY_MOST = ModelProfile().documents
 """Media types of documents that models usually read themselves. Others are extracted for every model."""
 
@@ -33,6 +37,14 @@ class ModelQuestion:
     hides_tools: bool = False
     """True if no tools are declared, and earlier calls are text: the model has called tools where none may be called,
     and said nothing."""
+
+
+def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
+    """Return the most tokens of an answer, with room for thinking that counts against it; None for no limit."""
+    if settings.max_output_tokens is None:
+        return profile.default_max_output
+    thinks = settings.reasoning_effort != "none"
+    return settings.max_output_tokens + (profile.thinking_tokens if thinks else 0)
 
 
 def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
@@ -120,8 +132,9 @@ async def prepare_question(
     pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
     layout = PromptLayout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
     messages = lay_out(question.prompts, pieces, layout)
-    note = schema_note(question.settings.answer_schema, profile)
-    if note is not None:
+    schema = question.settings.answer_schema
+    if schema is not None and profile.answer_form is not AnswerForm.SCHEMA:  # the API itself does not enforce it
+        note = ASKED_FOR.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
         messages = _with_note(messages, note, profile)
     called = [call.name for message in messages for call in message.calls]
     return PreparedQuestion(question.settings, profile, origin, messages, offered_tools(declared, profile, called))

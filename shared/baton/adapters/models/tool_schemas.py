@@ -1,4 +1,4 @@
-"""Tools in the form that a model takes: names, schemas and their number."""
+"""Tools in the form that a model takes: names, schemas and their number. Schemas of answers have the same form."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ MAX_BRANCHES = 50
 """Branches and references at the top level that are followed."""
 _NO_NUMBER = object()
 """Stand-in for a number that JSON does not have."""
+STRICT_NAME = "answer"
+_REFUSED_BY_STRICT_MODES = """
+allOf contains dependentRequired dependentSchemas else if not oneOf patternProperties propertyNames then
+unevaluatedItems unevaluatedProperties uniqueItems
+"""
+_NEVER_STRICT = frozenset(_REFUSED_BY_STRICT_MODES.split())
+"""Keywords of JSON Schema that strict modes refuse."""
 _COMBINED = ("oneOf", "anyOf", "allOf")
 _AROUND_NAMES = " \t\r\n\"'`<>(){}:"
 _RECIPIENT = re.compile(r"\bto=([\w.:/-]+)")
@@ -186,6 +193,30 @@ def normalised_schema(
     )
     normalised: dict[str, Any] = walk.schema(schema, 0)
     return normalised
+
+
+def is_strict(schema: Any) -> bool:
+    """Return whether a schema fits strict modes: every object requires all its properties and allows no others.
+
+    A schema with keywords that strict modes refuse does not fit.
+    """
+    if isinstance(schema, list | tuple):
+        return all(map(is_strict, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if not _NEVER_STRICT.isdisjoint(schema):
+        return False
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        required = schema.get("required")
+        if schema.get("additionalProperties") is not False or set(properties) != set(required or ()):
+            return False
+        return all(map(is_strict, properties.values())) and all(
+            is_strict(value) for key, value in schema.items() if key not in ("properties", "enum", "const", "default")
+        )
+    if schema.get("type") == "object":
+        return False
+    return all(is_strict(value) for key, value in schema.items() if key not in ("enum", "const", "default"))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -76,19 +75,12 @@ _NAMES = ("name", "tool_name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _OTHERS = frozenset({"type", "id", "tool_call_id", "call_id", "index"})
 _JSON = json.JSONDecoder()
+WrittenCall = tuple[str, str]
+"""A call that was written as text: its name, and its arguments as JSON, or as written if they cannot be read."""
 
 
 class Unreadable(Exception):
     """The text is no notation of calls that is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenCall:
-    """A call that was written as text."""
-
-    name: str
-    arguments: str
-    """JSON; the text as the model wrote it if it cannot be read."""
 
 
 def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCall]:
@@ -106,7 +98,7 @@ def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCa
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
         return [] if is_bare or is_followed else _unreadable(text, tools)
-    return calls if any(tools.offered_name(call.name) is not None for call in calls) else []
+    return calls if any(tools.offered_name(name) is not None for name, _ in calls) else []
 
 
 def _unreadable(text: str, tools: ModelTools) -> list[WrittenCall]:
@@ -120,7 +112,7 @@ def _unreadable(text: str, tools: ModelTools) -> list[WrittenCall]:
     if match is None:
         return []
     name = next(tool.name for tool in tools.tools if tool.name.lower() == (match[match.lastindex or 0]).lower())
-    return [WrittenCall(name, text[:MAX_RAW])]
+    return [(name, text[:MAX_RAW])]
 
 
 class _Reader:
@@ -147,7 +139,7 @@ class _Reader:
                 yield from self._value()
             elif (element := _ELEMENT.match(self._text, self._at)) is not None:
                 self._at = element.end()
-                yield WrittenCall(element["name"], self._parameters(element["name"], element["body"]))
+                yield element["name"], self._parameters(element["name"], element["body"])
             else:
                 yield from self._named()
 
@@ -182,14 +174,14 @@ class _Reader:
             [(name, arguments)] = value.items()
             if self._is_bare or self._tools.offered_name(name) is None or not isinstance(arguments, dict):
                 raise Unreadable
-            return WrittenCall(name, json.dumps(arguments, ensure_ascii=False))
+            return name, json.dumps(arguments, ensure_ascii=False)
         others = set(fields) - {*_NAMES, *_ARGUMENTS, *_OTHERS}
         if name is None or (self._is_bare and (others or key is None)):
             raise Unreadable
         arguments = fields[key] if key is not None else {}
         if isinstance(arguments, str):
-            return WrittenCall(name, arguments)
-        return WrittenCall(name, json.dumps(arguments, ensure_ascii=False))
+            return name, arguments
+        return name, json.dumps(arguments, ensure_ascii=False)
 
     def _named(self) -> Iterator[WrittenCall]:
         """Read a name with arguments after it: an object, pairs of tags, or those of a call in Python."""
@@ -207,13 +199,13 @@ class _Reader:
                 pairs.append((pair["name"], pair["value"]))
                 self._at = pair.end()
                 pair = _PAIR.match(self._text, self._at)
-            yield WrittenCall(name, self._typed(name, pairs))
+            yield name, self._typed(name, pairs)
             return
         self._skip()
         if self._text.startswith("{", self._at):
-            yield WrittenCall(name, self._object())
+            yield name, self._object()
         elif self._tools.offered_name(name) is not None and self._at >= len(self._text):
-            yield WrittenCall(name, "{}")
+            yield name, "{}"
         else:
             raise Unreadable
 
@@ -257,7 +249,7 @@ class _Reader:
                 if not isinstance(elt, ast.Call) or elt.args:
                     raise Unreadable
                 arguments = {word.arg: ast.literal_eval(word.value) for word in elt.keywords if word.arg is not None}
-                yield WrittenCall(ast.unparse(elt.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+                yield ast.unparse(elt.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False)
 
 
 def _value_of(text: str, schema: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from baton.adapters.models.answers.quoted_text import Beginnings
 
@@ -17,15 +16,9 @@ _TOKEN = re.compile(r"<\|(" + "|".join(NAMES) + r")\|>")
 _BEGINNINGS = Beginnings(*TOKENS)
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
+Passage = tuple[str, bool]
+"""A piece of a message, and whether it is thinking."""
 _TEXT, _THINKING, _CALL = "text", "thinking", "call"
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of a message."""
-
-    text: str
-    is_thinking: bool = False
 
 
 class Harmony:
@@ -49,32 +42,32 @@ class Harmony:
             start = token.end()
         end = len(text) - _BEGINNINGS.length_at_end(text[start:])
         self._held = text[end:]
-        return [passage for passage in (*passages, *self._content(text[start:end])) if passage.text]
+        return [passage for passage in (*passages, *self._content(text[start:end])) if passage[0]]
 
     def end(self) -> list[Passage]:
         """Return the rest at the end of the answer. A head without its message is nothing."""
         held, self._held = self._held, ""
-        return [passage for passage in self._content(held) if passage.text]
+        return [passage for passage in self._content(held) if passage[0]]
 
     def _content(self, text: str) -> list[Passage]:
         if self._header is None:
-            return [Passage(text, self._kind is _THINKING)]
+            return [(text, self._kind is _THINKING)]
         self._header += text
         if len(self._header) <= MAX_HEADER:
             return []
         text, self._header, self._kind = self._header, None, _TEXT
-        return [Passage(text)]
+        return [(text, False)]
 
     def _token(self, name: str, token: str) -> list[Passage]:
         if name in ("start", "channel", "constrain"):
             if name == "constrain" and self._header is None:
-                return [Passage(token, self._kind is _THINKING)]
+                return [(token, self._kind is _THINKING)]
             self._header = (self._header or "")[-MAX_HEADER:] + token
         elif name == "message" and self._header is not None:
             return self._begin(self._header)
         elif name != "message":
             is_call, self._kind, self._header = self._kind is _CALL, _TEXT, None
-            return [Passage("<|call|>")] if is_call else []
+            return [("<|call|>", False)] if is_call else []
         return []
 
     def _begin(self, header: str) -> list[Passage]:
@@ -84,6 +77,6 @@ class Harmony:
         self._header = None
         if recipient is not None and (name != "analysis" or recipient[1].startswith("functions.")):
             self._kind = _CALL
-            return [Passage(CALL.format(name=recipient[1]))]
+            return [(CALL.format(name=recipient[1]), False)]
         self._kind = _THINKING if name == "analysis" else _TEXT
         return []

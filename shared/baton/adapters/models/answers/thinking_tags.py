@@ -287,5 +287,5 @@ class ThinkingTags:
             else:
                 self._answer += self._waiting
                 self._waiting, self._waits_for_close = [], False
-        for passage in passages:
-            (self._thinking if passage.is_thinking else self._answer).append(passage.text)
+        for text, is_thinking in passages:
+            (self._thinking if is_thinking else self._answer).append(text)

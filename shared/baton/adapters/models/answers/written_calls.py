@@ -85,7 +85,7 @@ class WrittenCalls:
         self.forget()
         if not calls:
             return held, []
-        named = [(self._tools.name_inside(call.name), as_object(call.arguments)) for call in calls if not cut]
+        named = [(self._tools.name_inside(name), as_object(arguments)) for name, arguments in calls if not cut]
         return "", [ToolCall(new_call_id(), *name_and_input) for name_and_input in named]
 
     def forget(self) -> None:

@@ -80,25 +80,14 @@ class AttachedFile:
             name += _ENDINGS.get(file_type.mime_type, "")
         return cls(name, len(data), file_type, b"" if file_type.kind is FileKind.TEXT else data)
 
-    @property
-    def word(self) -> str:
-        """The word for the file in a sentence."""
-        return "image" if self.type.mime_type.startswith("image/") else "document"
-
     def not_given(self, reason: str) -> str:
         """Return the sentence in the file's place."""
-        return not_given(self.word, self.name, reason)
+        return not_given("image" if self.type.mime_type.startswith("image/") else "document", self.name, reason)
 
     def media(self) -> Media:
         """Return the file as it is."""
         kind = MediaKind.IMAGE if self.type.kind is FileKind.IMAGE else MediaKind.DOCUMENT
         return Media(kind, self.name, self.type.mime_type, self.data)
-
-    def image_refusal(self, profile: ModelProfile, sent: Sequence[Media]) -> str | None:
-        """Return why the model does not get this image beside what it is ``sent`` of the message already."""
-        if profile.max_image_bytes is not None and self.size > profile.max_image_bytes:
-            return f"it reads images of at most {profile.max_image_bytes} bytes"
-        return _image_refusal(profile, sent)
 
     def is_document_for(self, profile: ModelProfile, sent: Sequence[Media]) -> bool:
         """Return whether the model reads this document itself beside what it is ``sent`` of the message already."""
@@ -227,7 +216,7 @@ class Attachments:
         if file.type.kind is FileKind.TEXT:
             return file.framed(file.type.text, room, characters=file.type.characters)
         if file.type.kind is FileKind.IMAGE:
-            refusal = file.image_refusal(profile, sent)
+            refusal = _image_refusal(profile, sent, file.size)
             return file.media() if refusal is None else file.not_given(refusal)
         if file.is_document_for(profile, sent):
             return file.media()
@@ -285,7 +274,10 @@ def not_given(word: str, name: str, reason: str) -> str:
     return f"[The {word} {name} was not given to the model, because {reason}.]"
 
 
-def _image_refusal(profile: ModelProfile, sent: Sequence[Media]) -> str | None:
+def _image_refusal(profile: ModelProfile, sent: Sequence[Media], size: int = 0) -> str | None:
+    """Return why the model does not get an image beside what it is ``sent`` of the message already."""
+    if profile.max_image_bytes is not None and size > profile.max_image_bytes:
+        return f"it reads images of at most {profile.max_image_bytes} bytes"
     if not profile.images:
         return "it reads no images"
     if _is_full(MediaKind.IMAGE, profile.max_images, sent):

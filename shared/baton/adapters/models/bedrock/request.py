@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.adapters.models.answer_forms import STRICT_NAME
 from baton.adapters.models.bedrock.messages import ConverseMessages
 from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
 from baton.adapters.models.question import PreparedQuestion
-from baton.adapters.models.tool_schemas import ModelTools, normalised_schema
+from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, normalised_schema
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm
 from baton.adapters.models.openai.chat_answer import ChatAnswer
@@ -14,7 +13,7 @@ from baton.adapters.models.openai.clients import LIMITS
 from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
 from baton.adapters.models.openai.messages import Wire, chat_messages, chat_tools
 from baton.adapters.models.profiles.profile import CacheHints
-from baton.adapters.models.question import ModelQuestion, PreparedQuestion, prepare_question
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.ports.agents.chat_model import Prompt
 

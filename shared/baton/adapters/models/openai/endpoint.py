@@ -9,14 +9,13 @@ from typing import Any
 from openai import AsyncOpenAI, AsyncStream, OpenAIError
 
 from baton.adapters.egress.stream_limits import StreamLimits
-from baton.adapters.models.answer_forms import STRICT_NAME, is_strict
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.errors import provider_failure
 from baton.adapters.models.openai.messages import wire_metadata
 from baton.adapters.models.profiles.profile import AnswerForm, CacheHints, ModelProfile
 from baton.adapters.models.question import ModelQuestion, PreparedQuestion, RefusedQuestion
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, is_strict
 from baton.ports.agents.chat_model import ToolSpec
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.adapters.models.answer_forms import is_strict, output_limit
 from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.openai.clients import RESPONSES_LIMITS
@@ -15,8 +14,8 @@ from baton.adapters.models.openai.messages import Wire, data_url
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
 from baton.adapters.models.prompt_layout import arguments_text
-from baton.adapters.models.question import ModelQuestion, PreparedQuestion, prepare_question
-from baton.adapters.models.tool_schemas import ModelTools
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
+from baton.adapters.models.tool_schemas import ModelTools, is_strict
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 
