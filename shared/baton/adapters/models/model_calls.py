@@ -22,7 +22,7 @@ from baton.adapters.models.learning.refusal import content_size
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, learned_facts
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.question import ModelQuestion, RefusedQuestion, lost_parts, without_refused
+from baton.adapters.models.question import ModelQuestion, RefusedQuestion, find_lost_parts, without_refused
 from baton.concurrency.tasks import off_loop
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.metrics import Metric, count
@@ -277,7 +277,7 @@ class _Reading:
                 # For this user only, who may have asked for such words.
                 self._learn(self._answer.learned(profile), profile, is_users=True)
                 chunks[at] = replace(
-                    chunk, dropped=tuple(sorted({*chunk.dropped, *lost_parts(self._question, profile)}))
+                    chunk, dropped=tuple(sorted({*chunk.dropped, *find_lost_parts(self._question, profile)}))
                 )
         return chunks
 

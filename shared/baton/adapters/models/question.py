@@ -56,7 +56,7 @@ def _refused_settings(settings: ModelSettings, profile: ModelProfile) -> set[str
     return {name for name, value in profile.refused_values if repr(getattr(settings, name)) == value}
 
 
-def lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
+def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
     """Return the names of what the profile keeps from the model.
 
     These are settings whose values it refuses, ``images``, ``documents`` if it gets the text of one only, and

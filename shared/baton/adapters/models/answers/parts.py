@@ -33,12 +33,12 @@ def is_object(text: str) -> bool:
         return False
 
 
-def new_call_id() -> str:
+def make_call_id() -> str:
     """Return an id for a call that has none."""
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
-def unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
+def make_unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
     """Return the calls of ids, names and arguments. Raises ``ModelUnavailable`` if one has no name.
 
     Results are matched by unique ids, but some endpoints send none or the same one for every call.
@@ -48,7 +48,7 @@ def unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
     for call_id, name, arguments in drafts:
         if not name:
             raise ModelUnavailable
-        unique = call_id if call_id and call_id not in taken else new_call_id()
+        unique = call_id if call_id and call_id not in taken else make_call_id()
         taken.add(unique)
         calls.append(ToolCall(unique, name, arguments))
     return calls

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from baton.adapters.models.answers.call_markup import BARE, OPENINGS, read_calls
-from baton.adapters.models.answers.parts import new_call_id
+from baton.adapters.models.answers.parts import make_call_id
 from baton.adapters.models.answers.quoted_text import MAX_MARKS, Beginnings, is_quoted
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
@@ -86,7 +86,7 @@ class WrittenCalls:
         if not calls:
             return held, []
         named = [(self._tools.name_inside(name), as_object(arguments)) for name, arguments in calls if not cut]
-        return "", [ToolCall(new_call_id(), *name_and_input) for name_and_input in named]
+        return "", [ToolCall(make_call_id(), *name_and_input) for name_and_input in named]
 
     def forget(self) -> None:
         """Forget all text so far, which was none of the answer."""

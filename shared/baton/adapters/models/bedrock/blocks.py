@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, text_of, unique_calls
+from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, text_of
 from baton.adapters.models.bedrock.messages import kept_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.tool_schemas import ModelTools
@@ -103,7 +103,7 @@ class AnswerBlocks:
         Raises ``ModelUnavailable`` for a call that names no tool.
         """
         blocks = [block for _, block in sorted(self._blocks.items()) if block.is_call]
-        return unique_calls(
+        return make_unique_calls(
             (block.call_id, tools.name_inside(block.name), block.input)
             for block in blocks
             if not cut or is_object(block.input)

@@ -31,11 +31,11 @@ class Topic(StrEnum):
 class RefusalRule:
     """Facts of a profile, and the words of refusals that ask for them."""
 
-    topic: Topic
     words: re.Pattern[str]
     facts: Mapping[str, Any]
     condition: Mapping[str, Any] = field(default_factory=dict)
     """Facts that the profile must have already, because the words may also ask for these."""
+    topic: Topic = Topic.MESSAGES
     is_met: Callable[[SentFeatures], bool] = lambda sent: True
     """Whether the request holds what the facts are about."""
 
@@ -58,7 +58,6 @@ _SYSTEM_FIRST = (
 
 RULES = (
     RefusalRule(
-        Topic.MESSAGES,
         any_of(
             r"support (?:the )?(?:role )?.?system\b(?!.{0,20}(?:schema|prompt cach))",
             r"system role (?:is )?not supported",
@@ -68,57 +67,46 @@ RULES = (
         _NO_SYSTEM,
     ),
     # An endpoint with a separate field for the system's words may still take them as the first message.
+    RefusalRule(any_of(r"unexpected role .{0,2}system(?!.{0,2} after)"), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
+    RefusalRule(any_of(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}),
     RefusalRule(
-        Topic.MESSAGES,
-        any_of(r"unexpected role .{0,2}system(?!.{0,2} after)"),
-        _NO_SYSTEM,
-        {"system": SystemPlace.FIRST},
-    ),
-    RefusalRule(
-        Topic.MESSAGES, any_of(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}
-    ),
-    RefusalRule(
-        Topic.MESSAGES,
         any_of(r"role .?user.? after role .?tool", r"tool result blocks cannot be provided in the same turn"),
         {"user_after_tool": False},
     ),
     RefusalRule(
-        Topic.MESSAGES,
         any_of(*_ALTERNATE, r"unexpected role"),
         {"alternates": True, "system": SystemPlace.FIRST},
         {"alternates": False, "system": SystemPlace.ANYWHERE},
     ),
-    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
+    RefusalRule(any_of(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
     RefusalRule(
-        Topic.MESSAGES,
         any_of(
             r"(?:conversation|first message|must).{0,40}start with a user", r"first message (?:must|to be).{0,20}user"
         ),
         {"user_first": True},
     ),
     # Mistral's template counts neither calls nor their results.
-    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
-    RefusalRule(Topic.MESSAGES, any_of(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
+    RefusalRule(any_of(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
+    RefusalRule(any_of(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
     RefusalRule(
-        Topic.MESSAGES,
         any_of(r"tool call id.{0,80}length (?:of )?9", r"call_?id.{0,80}9 (?:characters|chars)"),
         {"call_ids": NINE_CHARACTERS},
         {"call_ids": None},
     ),
-    RefusalRule(Topic.TOOLS, any_of(r"tools=|toolconfig|tools param"), {"tools_with_history": True}),
+    RefusalRule(any_of(r"tools=|toolconfig|tools param"), {"tools_with_history": True}, topic=Topic.TOOLS),
     RefusalRule(
-        Topic.TOOLS,
         any_of(r"tool use in streaming mode"),
         {"further": {"streams_tools": "no"}},
+        topic=Topic.TOOLS,
         is_met=lambda sent: sent.has_tools,
     ),
     RefusalRule(
-        Topic.TOOLS,
         any_of(r"invalid schema for function|strict"),
         {"dropped": frozenset({"strict"})},
+        topic=Topic.TOOLS,
         is_met=lambda sent: "strict" in sent.fields,
     ),
-    RefusalRule(Topic.TOOLS, any_of(r"\$ref|\$defs"), {"inlines_refs": True}, is_met=lambda sent: sent.has_tools),
+    RefusalRule(any_of(r"\$ref|\$defs"), {"inlines_refs": True}, topic=Topic.TOOLS, is_met=lambda sent: sent.has_tools),
 )
 
 LACKING = any_of(

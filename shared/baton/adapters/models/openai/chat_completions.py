@@ -10,7 +10,7 @@ from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm
 from baton.adapters.models.openai.chat_answer import ChatAnswer
 from baton.adapters.models.openai.clients import LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
+from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, tool_choice
 from baton.adapters.models.openai.messages import Wire, chat_messages, chat_tools
 from baton.adapters.models.profiles.profile import CacheHints
 from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
@@ -31,7 +31,7 @@ class ChatCompletions:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
-        declared = declared_tools(question, profile)
+        declared = choose_tools(question, profile)
         calls_as_text = question.hides_tools or (profile.tools_with_history and not declared)
         prepared = await prepare_question(question, form, origin, declared, calls_as_text=calls_as_text)
         fields = self._optional_fields(prepared)
@@ -58,9 +58,9 @@ class ChatCompletions:
             stream_options={"include_usage": True},
             reasoning_effort=effort_with_tools or settings.reasoning_effort,
             verbosity=settings.verbosity,
-            response_format=_nested(answer_format(settings.answer_schema, profile)),
+            response_format=_nest(answer_format(settings.answer_schema, profile)),
             tools=chat_tools(tools) or None,
-            tool_choice=_nested(tool_choice(settings.tool_choice, tools)),
+            tool_choice=_nest(tool_choice(settings.tool_choice, tools)),
         )
 
 
@@ -87,7 +87,7 @@ def _fields_of(parts: ProviderParts) -> dict[str, Any]:
     return fields
 
 
-def _nested(value: Any) -> Any:
+def _nest(value: Any) -> Any:
     """Return an object of Responses as Chat Completions takes it: its members in one that has the name of its type."""
     if not isinstance(value, dict) or len(value) == 1:
         return value

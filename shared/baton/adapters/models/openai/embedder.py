@@ -114,11 +114,9 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
 
 
 def _numbers(embedding: object) -> Sequence[float]:
-    return _decode(embedding) if isinstance(embedding, str) else embedding if isinstance(embedding, list) else ()
-
-
-def _decode(text: str) -> Sequence[float]:
+    if not isinstance(embedding, str):
+        return embedding if isinstance(embedding, list) else ()
     try:
-        return array("f", base64.b64decode(text, validate=True))
+        return array("f", base64.b64decode(embedding, validate=True))
     except (binascii.Error, ValueError):
         raise NoEmbeddings("An embedding is not base64 of numbers.") from None

@@ -68,7 +68,7 @@ class Endpoint:
         return AnswerBody(stream.response, limits)
 
 
-def declared_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
+def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
     """Return the tools to declare: none where none may be called, unless the history needs them."""
     if question.hides_tools:
         return ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, mapping_of, text_of, unique_calls
+from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, mapping_of, text_of
 from baton.adapters.models.openai.tool_calls import MAX_CALLS
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
@@ -117,7 +117,7 @@ class OutputItems:
         Raises ``ModelUnavailable`` if a call has no name.
         """
         items = [item for item in self.calls if not cut or (item.is_done and is_object(item.arguments))]
-        calls = unique_calls((item.call_id or item.id, item.name, item.arguments) for item in items)
+        calls = make_unique_calls((item.call_id or item.id, item.name, item.arguments) for item in items)
         return list(zip(items, calls, strict=True))
 
     def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:

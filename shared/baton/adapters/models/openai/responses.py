@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.openai.clients import RESPONSES_LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, declared_tools, tool_choice
+from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, tool_choice
 from baton.adapters.models.openai.messages import Wire, data_url
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
@@ -37,7 +37,7 @@ class Responses:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
-        prepared = await prepare_question(question, form, origin, declared_tools(question, profile))
+        prepared = await prepare_question(question, form, origin, choose_tools(question, profile))
         fields = self._optional_fields(prepared)
         body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, mapping_of, text_of, unique_calls
+from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, mapping_of, text_of
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
@@ -99,7 +99,7 @@ class ToolCallFragments:
         """
         drafts = [draft for draft in self._drafts if not cut or is_object(draft.arguments)]
         self._drafts = []
-        calls = unique_calls((draft.id, draft.name, as_object(draft.arguments)) for draft in drafts)
+        calls = make_unique_calls((draft.id, draft.name, as_object(draft.arguments)) for draft in drafts)
         self.fields += [draft.fields for draft in drafts]
         return calls
 

@@ -20,8 +20,7 @@ strands-agents 1.62 (models/bedrock).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
 from baton.adapters.models.profiles.profile import (
     BEDROCK_HOST,
@@ -31,8 +30,8 @@ from baton.adapters.models.profiles.profile import (
     Api,
     CacheHints,
     EffortForm,
-    ProfileRule,
     SystemPlace,
+    make_rules,
 )
 from baton.domain.runs.provider_parts import Replay
 
@@ -43,12 +42,11 @@ NO_DOCUMENTS: frozenset[str] = frozenset()
 IDS = r"[a-zA-Z0-9_.:-]{1,64}"
 
 
-def _rules(models: Iterable[str], **facts: Any) -> tuple[ProfileRule, ...]:
-    return tuple(ProfileRule(HOST, model, facts) for model in models)
+_rules = partial(make_rules, host=HOST)
 
 
 ALL = _rules(
-    ["*"],
+    "*",
     api=Api.CONVERSE,
     system=SystemPlace.HEAD,
     alternates=False,  # neighbours are joined as blocks
@@ -81,7 +79,8 @@ _UNFORCED = ("*claude-fable-5-[12]*", "*claude-mythos-5-[12]*", "*claude-opus-5-
 
 CLAUDE = (
     *_rules(
-        ["*anthropic.claude*", "claude*"],
+        "*anthropic.claude*",
+        "claude*",
         user_first=False,
         replay=Replay.TURN,
         default_max_output=4_096,  # older ones refuse more than the rest of their context
@@ -95,35 +94,36 @@ CLAUDE = (
             "no_calls": "tool_choice",
         },
     ),
-    *_rules(["*claude-3-haiku*", "*claude-3-sonnet*", "*claude-3-opus*"], cache=CacheHints.NONE),
-    *_rules(["*claude-3-haiku*", "*claude-3-sonnet*", "*claude-3-opus*", "*claude-3-5*"], effort=EffortForm.NONE),
-    *_rules(["*claude-*-4-5*"], default_max_output=64_000, answer_form=AnswerForm.SCHEMA),
+    *_rules("*claude-3-haiku*", "*claude-3-sonnet*", "*claude-3-opus*", cache=CacheHints.NONE),
+    *_rules("*claude-3-haiku*", "*claude-3-sonnet*", "*claude-3-opus*", "*claude-3-5*", effort=EffortForm.NONE),
+    *_rules("*claude-*-4-5*", default_max_output=64_000, answer_form=AnswerForm.SCHEMA),
     *_rules(
-        [*_ADAPTIVE, *_NEWEST],
+        *_ADAPTIVE,
+        *_NEWEST,
         default_max_output=128_000,
         answer_form=AnswerForm.SCHEMA,
         effort=EffortForm.ADAPTIVE,
         further={"efforts": "low,medium,high,max"},
     ),
     *_rules(
-        _WITHOUT_SAMPLING, dropped=SAMPLING, further={"efforts": "low,medium,high,xhigh,max", "display": "summarized"}
+        *_WITHOUT_SAMPLING, dropped=SAMPLING, further={"efforts": "low,medium,high,xhigh,max", "display": "summarized"}
     ),
-    *_rules(["*claude-fable-5*"], answer_form=AnswerForm.PROMPT),
-    *_rules(["*claude-fable-5*", "*claude-mythos-5*", "*claude-opus-5-5*"], further={"thinking_off": "never"}),
-    *_rules(["*claude-sonnet-5-5*"], further={"thinking_off": "between_tools"}),
-    *_rules(_UNFORCED, further={"forced_calls": "no"}),
+    *_rules("*claude-fable-5*", answer_form=AnswerForm.PROMPT),
+    *_rules("*claude-fable-5*", "*claude-mythos-5*", "*claude-opus-5-5*", further={"thinking_off": "never"}),
+    *_rules("*claude-sonnet-5-5*", further={"thinking_off": "between_tools"}),
+    *_rules(*_UNFORCED, further={"forced_calls": "no"}),
 )
 
 NOVA = (
     *_rules(
-        ["amazon.nova*"],
+        "amazon.nova*",
         inlines_refs=True,
         cache=CacheHints.POINTS,
         further={"cache_after_results": "no", "forced_calls": "yes"},
     ),
-    *_rules(["amazon.nova-micro*"], images=False, documents=NO_DOCUMENTS),
+    *_rules("amazon.nova-micro*", images=False, documents=NO_DOCUMENTS),
     *_rules(
-        ["amazon.nova-2*"],
+        "amazon.nova-2*",
         cache=CacheHints.NONE,  # cache points cost its answers
         effort=EffortForm.NOVA,
         further={"efforts": "none,low,medium,high"},
@@ -146,44 +146,42 @@ _WITH_SCHEMA = (
 )
 
 OPEN_MODELS = (
-    *_rules(_OPEN, images=False, documents=NO_DOCUMENTS),
-    *_rules(_WITH_IMAGES, images=True),
-    *_rules(_WITH_DOCUMENTS, documents=PDF),
-    *_rules(_WITH_SCHEMA, answer_form=AnswerForm.SCHEMA),
-    *_rules(_ALONE, user_after_tool=False),
-    *_rules(["meta.llama*", "writer.*", "deepseek.*"], further={"streams_tools": "no"}),
-    *_rules(["mistral.*"], call_ids=NINE_CHARACTERS, further={"results": "json", "forced_calls": "yes"}),
-    *_rules(["writer.*"], dropped=frozenset({"result_status"})),
+    *_rules(*_OPEN, images=False, documents=NO_DOCUMENTS),
+    *_rules(*_WITH_IMAGES, images=True),
+    *_rules(*_WITH_DOCUMENTS, documents=PDF),
+    *_rules(*_WITH_SCHEMA, answer_form=AnswerForm.SCHEMA),
+    *_rules(*_ALONE, user_after_tool=False),
+    *_rules("meta.llama*", "writer.*", "deepseek.*", further={"streams_tools": "no"}),
+    *_rules("mistral.*", call_ids=NINE_CHARACTERS, further={"results": "json", "forced_calls": "yes"}),
+    *_rules("writer.*", dropped=frozenset({"result_status"})),
     # They think in the open, and read their thinking again while they call tools.
-    *_rules(["openai.gpt-oss*", "zai.*", "moonshot*", "minimax.*"], replay=Replay.TURN),
-    *_rules(["qwen.*", "zai.*", "moonshot*"], user_first=False),
-    *_rules(["zai.*", "moonshot*"], further={"forced_calls": "yes"}),
-    *_rules(["qwen.qwen3*"], effort=EffortForm.REASONING_CONFIG, further={"efforts": "none,low,high"}),
-    *_rules(["qwen.qwen3-coder*"], effort=EffortForm.NONE),
+    *_rules("openai.gpt-oss*", "zai.*", "moonshot*", "minimax.*", replay=Replay.TURN),
+    *_rules("qwen.*", "zai.*", "moonshot*", user_first=False),
+    *_rules("zai.*", "moonshot*", further={"forced_calls": "yes"}),
+    *_rules("qwen.qwen3*", effort=EffortForm.REASONING_CONFIG, further={"efforts": "none,low,high"}),
+    *_rules("qwen.qwen3-coder*", effort=EffortForm.NONE),
     *_rules(
-        ["openai.gpt-oss*"],
-        inlines_refs=True,
-        effort=EffortForm.REASONING_EFFORT,
-        further={"efforts": "low,medium,high"},
+        "openai.gpt-oss*", inlines_refs=True, effort=EffortForm.REASONING_EFFORT, further={"efforts": "low,medium,high"}
     ),
     *_rules(
-        ["deepseek.v3*", "zai.*"],
+        "deepseek.v3*",
+        "zai.*",
         effort=EffortForm.REASONING_EFFORT,
         further={"efforts": "none,high"},  # they take others, but think with this one only
     ),
-    *_rules(["zai.glm-5.3*"], further={"efforts": "low,medium,high,xhigh,max"}),
+    *_rules("zai.glm-5.3*", further={"efforts": "low,medium,high,xhigh,max"}),
 )
 
 CLOSED_MODELS = (
     *_rules(
-        ["openai.gpt-[5-9]*"],
+        "openai.gpt-[5-9]*",
         dropped=SAMPLING,
         effort=EffortForm.REASONING,
         further={"efforts": "none,low,medium,high,xhigh"},
     ),
-    *_rules(["openai.gpt-6-astra*", "openai.gpt-6.1-sol*"], further={"efforts": "low,medium,high,xhigh"}),
+    *_rules("openai.gpt-6-astra*", "openai.gpt-6.1-sol*", further={"efforts": "low,medium,high,xhigh"}),
     *_rules(
-        ["xai.*"],
+        "xai.*",
         dropped=SAMPLING,
         effort=EffortForm.REASONING,
         documents=NO_DOCUMENTS,

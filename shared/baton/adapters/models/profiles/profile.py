@@ -179,3 +179,8 @@ class ProfileRule:
     host: str
     model: str
     facts: Mapping[str, Any]
+
+
+def make_rules(*models: str, host: str = "*", **facts: Any) -> tuple[ProfileRule, ...]:
+    """Return a rule with the same facts for each pattern of models."""
+    return tuple(ProfileRule(host, model, facts) for model in models)

@@ -11,7 +11,6 @@ the providers' documentation, and bug reports of other projects, named where the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from baton.adapters.models.profiles.bedrock_profiles import BEDROCK
@@ -24,6 +23,7 @@ from baton.adapters.models.profiles.profile import (
     CacheHints,
     ProfileRule,
     SystemPlace,
+    make_rules,
 )
 from baton.domain.runs.provider_parts import Replay
 
@@ -48,16 +48,11 @@ $schema additionalProperties const propertyNames patternProperties unevaluatedPr
 exclusiveMaximum dependentRequired dependentSchemas if then else not contains examples deprecated readOnly writeOnly
 contentEncoding contentMediaType
 """
-GOOGLE_KEYWORDS = frozenset(_KEYWORDS.split())
+OF_GOOGLE: dict[str, Any] = {"dropped_keywords": frozenset(_KEYWORDS.split()), "inlines_refs": True}
 
-OPEN_TEMPLATE = {"system": SystemPlace.FIRST, "alternates": True, "documents": frozenset()}
+OPEN_TEMPLATE: dict[str, Any] = {"system": SystemPlace.FIRST, "alternates": True, "documents": frozenset()}
 """Facts of the chat templates of most open models."""
-USER_FIRST = {**OPEN_TEMPLATE, "user_first": True, "breaks_special_tokens": True}
-
-
-def _rules(*families: str, **facts: Any) -> Iterator[ProfileRule]:
-    """Yield a rule for each family of models, at any endpoint."""
-    return (ProfileRule("*", family, facts) for family in families)
+USER_FIRST: dict[str, Any] = {**OPEN_TEMPLATE, "user_first": True, "breaks_special_tokens": True}
 
 
 ENDPOINTS = (
@@ -66,45 +61,39 @@ ENDPOINTS = (
         for host in (*OPENAI_HOSTS, *AZURE_HOSTS)
     ),
     # Over Chat Completions Azure takes no ``file`` parts (pydantic-ai providers/azure).
-    ProfileRule("*.openai.azure.com", "*", {"documents": frozenset(), "limit_field": "max_completion_tokens"}),
-    ProfileRule(
-        "generativelanguage.googleapis.com",
+    *make_rules("*", host="*.openai.azure.com", documents=frozenset(), limit_field="max_completion_tokens"),
+    *make_rules("*", host="generativelanguage.googleapis.com", tool_names=r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", **OF_GOOGLE),
+    *make_rules("*", host="*aiplatform.googleapis.com", **OF_GOOGLE),
+    *make_rules(
         "*",
-        {"dropped_keywords": GOOGLE_KEYWORDS, "inlines_refs": True, "tool_names": r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"},
+        host="api.mistral.ai",
+        dropped=frozenset({"metadata", "stream_options", "prompt_cache_key", "verbosity"}),
+        call_ids=NINE_CHARACTERS,
+        replay=Replay.NEVER,
     ),
-    ProfileRule("*aiplatform.googleapis.com", "*", {"dropped_keywords": GOOGLE_KEYWORDS, "inlines_refs": True}),
-    ProfileRule(
-        "api.mistral.ai",
-        "*",
-        {
-            "dropped": frozenset({"metadata", "stream_options", "prompt_cache_key", "verbosity"}),
-            "call_ids": NINE_CHARACTERS,
-            "replay": Replay.NEVER,
-        },
-    ),
-    ProfileRule("api.x.ai", "*", {"api": Api.RESPONSES, "cache": CacheHints.KEY}),
-    ProfileRule("api.anthropic.com", "*", {"dropped": frozenset({"response_format"}), "system": SystemPlace.FIRST}),
-    ProfileRule(
-        "*:11434", "*", {"dropped": frozenset({"tool_choice"}), "documents": frozenset(), "ends_without_reason": True}
+    *make_rules("*", host="api.x.ai", api=Api.RESPONSES, cache=CacheHints.KEY),
+    *make_rules("*", host="api.anthropic.com", dropped=frozenset({"response_format"}), system=SystemPlace.FIRST),
+    *make_rules(
+        "*", host="*:11434", dropped=frozenset({"tool_choice"}), documents=frozenset(), ends_without_reason=True
     ),
     # LM Studio knows no ``json_object``, but schemas; nothing local reads PDF files.
-    ProfileRule("*:1234", "*", {"documents": frozenset()}),
+    *make_rules("*", host="*:1234", documents=frozenset()),
 )
 
 FAMILIES = (
     # OpenAI: reasoning models, which need Responses for tools at OpenAI's own host.
-    *_rules(
+    *make_rules(
         *OPENAI_REASONING, *OPENAI_AT_BEDROCK, limit_field="max_completion_tokens", thinking_tokens=THINKING_TOKENS
     ),
     # gpt-5.1 to gpt-5.4 do not think unless a request asks for it. Those for ChatGPT never do.
-    *_rules("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*", dropped=SAMPLING),
-    *_rules("openai.gpt-5.[5-9]*", "openai.gpt-6*", dropped=SAMPLING),
-    *_rules("gpt-4*", "gpt-3.5*", "gpt-5*-chat-latest", dropped=NO_REASONING),
-    *_rules("o[134]*", dropped=frozenset({"parallel_tool_calls"})),
-    *_rules("gpt-oss*", inlines_refs=True),
-    *_rules("*gemini-[3-9]*", calls_need_parts=True),
+    *make_rules("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*", dropped=SAMPLING),
+    *make_rules("openai.gpt-5.[5-9]*", "openai.gpt-6*", dropped=SAMPLING),
+    *make_rules("gpt-4*", "gpt-3.5*", "gpt-5*-chat-latest", dropped=NO_REASONING),
+    *make_rules("o[134]*", dropped=frozenset({"parallel_tool_calls"})),
+    *make_rules("gpt-oss*", inlines_refs=True),
+    *make_rules("*gemini-[3-9]*", calls_need_parts=True),
     # DeepSeek's thinking models want their thinking back with every message of a conversation with tools.
-    *_rules(
+    *make_rules(
         "*deepseek*",
         replay=Replay.ALWAYS,
         replayed_fields=LATE_REASONING,
@@ -112,58 +101,55 @@ FAMILIES = (
         documents=frozenset(),
         inlines_refs=True,
     ),
-    *_rules("*deepseek-r*", dropped=SAMPLING),
+    *make_rules("*deepseek-r*", dropped=SAMPLING),
     # The chat templates of open models.
-    *_rules("*qwen*", **OPEN_TEMPLATE, replayed_fields=LATE_REASONING, inlines_refs=True, breaks_special_tokens=True),
-    *_rules("*gemma*", **USER_FIRST),
+    *make_rules(
+        "*qwen*", **OPEN_TEMPLATE, replayed_fields=LATE_REASONING, inlines_refs=True, breaks_special_tokens=True
+    ),
+    *make_rules("*gemma*", **USER_FIRST),
     # The templates of Gemma 1 and 2 know no system role.
-    *_rules("*gemma-[127]*", "*gemma[12]*", system=SystemPlace.USER),
-    *_rules("*llama*", "*phi-*", "*granite*", **USER_FIRST, inlines_refs=True),
-    *_rules(
+    *make_rules("*gemma-[127]*", "*gemma[12]*", system=SystemPlace.USER),
+    *make_rules("*llama*", "*phi-*", "*granite*", **USER_FIRST, inlines_refs=True),
+    *make_rules(
         *("*mistral*", "*magistral*", "*ministral*", "*devstral*", "*codestral*"),
         **OPEN_TEMPLATE,
         user_first=True,
         user_after_tool=False,
         call_ids=NINE_CHARACTERS,
     ),
-    *_rules(
+    *make_rules(
         *("*minimax*", "*kimi*", "*glm-*"), replayed_fields=LATE_REASONING, inlines_refs=True, documents=frozenset()
     ),
     # Since Claude 4.7 Anthropic's models choose how they sample.
-    *_rules("*claude-[a-z]*[a-z]-[5-9]*", "*claude-[a-z]*-4-[789]*", dropped=SAMPLING),
+    *make_rules("*claude-[a-z]*[a-z]-[5-9]*", "*claude-[a-z]*-4-[789]*", dropped=SAMPLING),
 )
 
 FAMILIES_AT_ENDPOINTS = (
-    *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in OPENAI_HOSTS for family in OPENAI_REASONING),
-    *(ProfileRule(host, family, {"api": Api.RESPONSES}) for host in BEDROCK_HOSTS for family in OPENAI_AT_BEDROCK),
+    *(rule for host in OPENAI_HOSTS for rule in make_rules(*OPENAI_REASONING, host=host, api=Api.RESPONSES)),
+    *(rule for host in BEDROCK_HOSTS for rule in make_rules(*OPENAI_AT_BEDROCK, host=host, api=Api.RESPONSES)),
     # A deployment at Azure may have any name. Models with these names take tools over Responses only.
-    *(
-        ProfileRule(host, family, {"api": Api.RESPONSES})
-        for host in AZURE_HOSTS
-        for family in ("gpt-5.[5-9]*", "gpt-6*")
-    ),
+    *(rule for host in AZURE_HOSTS for rule in make_rules("gpt-5.[5-9]*", "gpt-6*", host=host, api=Api.RESPONSES)),
     # Only some of these take an effort of thinking. The others refuse it, and that is learned.
-    ProfileRule("api.x.ai", "grok-[4-9]*", {"thinking_tokens": THINKING_TOKENS}),
-    ProfileRule("api.groq.com", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
-    ProfileRule("api.cerebras.ai", "*", {"replay": Replay.NEVER, "replayed_fields": ()}),
-    ProfileRule(
-        "api.deepseek.com",
+    *make_rules("grok-[4-9]*", host="api.x.ai", thinking_tokens=THINKING_TOKENS),
+    *make_rules("*", host="api.groq.com", replay=Replay.NEVER, replayed_fields=()),
+    *make_rules("*", host="api.cerebras.ai", replay=Replay.NEVER, replayed_fields=()),
+    *make_rules(
         "*",
-        {"required_field": "reasoning_content", "replayed_fields": ("reasoning_content",), "replay": Replay.ALWAYS},
+        host="api.deepseek.com",
+        required_field="reasoning_content",
+        replayed_fields=("reasoning_content",),
+        replay=Replay.ALWAYS,
     ),
-    ProfileRule("api.mistral.ai", "*", {"system": SystemPlace.FIRST, "user_after_tool": False}),
-    ProfileRule(
-        "openrouter.ai",
+    *make_rules("*", host="api.mistral.ai", system=SystemPlace.FIRST, user_after_tool=False),
+    *make_rules(
         "*",
-        {
-            # Within a turn only: Claude binds its thinking to a prompt that the next turn assembles again.
-            "replay": Replay.TURN,
-            "replayed_fields": ("reasoning_details",),
-            "call_ids": None,
-            "system": SystemPlace.ANYWHERE,
-            "alternates": False,
-            "user_after_tool": True,
-        },
+        host="openrouter.ai",
+        replay=Replay.TURN,  # not longer: Claude binds its thinking to a prompt that the next turn assembles again
+        replayed_fields=("reasoning_details",),
+        call_ids=None,
+        system=SystemPlace.ANYWHERE,
+        alternates=False,
+        user_after_tool=True,
     ),
 )
 
