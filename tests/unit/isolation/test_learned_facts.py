@@ -234,5 +234,5 @@ class TestFactsOfAModel:
         await tenants.ask("globex", "THINK")
         model: Any = tenants.model
         callers = (("acme", "ada"), ("acme", "bob"), ("globex", "ada"), ("initech", "ada"))
-        known = [model._calls._profiles.of(tenants.default_model, ModelCaller(*caller)) for caller in callers]
+        known = [model._profiles.of(tenants.default_model, ModelCaller(*caller)) for caller in callers]
         assert [profile.thinks_first for profile in known] == [True, False, True, False]

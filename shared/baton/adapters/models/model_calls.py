@@ -107,7 +107,8 @@ class ApiChatModel:
                 while True:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
-                            answer = await self._open(attempt)
+                            api = self._api_of(attempt.form.profile)
+                            answer = await api.open(self._question(attempt), attempt.form)
                         reading = _Reading(self._profiles, attempt, answer)
                         async with aclosing(answer):
                             while (chunks := await reading.next()) is not None:
@@ -128,11 +129,10 @@ class ApiChatModel:
             unavailable.reason = str(left_alone)
             raise unavailable from None
 
-    async def _open(self, attempt: _Attempt) -> AnswerSoFar:
+    def _question(self, attempt: _Attempt) -> ModelQuestion:
         settings = without_refused(attempt.question.settings, attempt.form.profile)
         hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
-        question = replace(attempt.question, settings=settings, hides_tools=hides_tools)
-        return await self._api_of(attempt.form.profile).open(question, attempt.form)
+        return replace(attempt.question, settings=settings, hides_tools=hides_tools)
 
     def _guard(self, settings: ModelSettings) -> Guard:
         """Return the guard of a call. Silence says nothing if the caller's limit is shorter than models may think."""

@@ -8,9 +8,10 @@ from typing import Any
 
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm
+from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.chat_answer import ChatAnswer
 from baton.adapters.models.openai.clients import LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, tool_choice
+from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, note_refusal, tool_choice
 from baton.adapters.models.openai.messages import Wire, chat_messages, chat_tools
 from baton.adapters.models.profiles.profile import CacheHints
 from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
@@ -45,7 +46,9 @@ class ChatCompletions:
             withheld=_withheld(question.prompts, origin, messages),
             body=body,
         )
-        return ChatAnswer(await self._endpoint.post("/chat/completions", body, sent, LIMITS), prepared, sent)
+        with note_refusal(sent):
+            stream = await self._endpoint.post("/chat/completions", body)
+        return ChatAnswer(AnswerBody(stream.response, LIMITS), prepared, sent)
 
     def _optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from openai import AsyncOpenAI, AsyncStream, OpenAIError
 
-from baton.adapters.egress.stream_limits import StreamLimits
 from baton.adapters.models.learning.request_form import SentFeatures
-from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.errors import provider_failure
 from baton.adapters.models.openai.messages import wire_metadata
 from baton.adapters.models.profiles.profile import AnswerForm, CacheHints, ModelProfile
@@ -50,22 +49,29 @@ class Endpoint:
         }
         return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
 
-    async def post(self, path: str, body: dict[str, Any], sent: SentFeatures, limits: StreamLimits) -> AnswerBody:
-        """Send a request and return the body of its answer. Raises ``RefusedQuestion``."""
-        try:
-            # The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths
-            # load for half a second, copy every message, and make models of every event.
-            stream = await self.client().post(
-                path,
-                body=body,
-                cast_to=object,
-                options={"security": {"bearer_auth": True}},
-                stream=True,
-                stream_cls=AsyncStream[object],
-            )
-        except (OpenAIError, ValueError, RecursionError) as error:
-            raise RefusedQuestion(provider_failure(error), sent) from None
-        return AnswerBody(stream.response, limits)
+    def post(self, path: str, body: dict[str, Any]) -> Awaitable[AsyncStream[object]]:
+        """Send a request and return the stream of its answer.
+
+        The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths load
+        for half a second, copy every message, and make models of every event.
+        """
+        return self.client().post(
+            path,
+            body=body,
+            cast_to=object,
+            options={"security": {"bearer_auth": True}},
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+
+
+@contextmanager
+def note_refusal(sent: SentFeatures) -> Iterator[None]:
+    """Raise ``RefusedQuestion`` for the SDK's errors in a request that holds ``sent``."""
+    try:
+        yield
+    except (OpenAIError, ValueError, RecursionError) as error:
+        raise RefusedQuestion(provider_failure(error), sent) from None
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Piece
 from baton.adapters.models.learning.request_form import RequestForm
+from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.clients import RESPONSES_LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, tool_choice
+from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, note_refusal, tool_choice
 from baton.adapters.models.openai.messages import Wire, data_url
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
@@ -47,7 +48,9 @@ class Responses:
             "stream": True,
         }
         sent = replace(prepared.features(*_names(fields), *settings.extra), body=body)
-        return ResponsesAnswer(await self._endpoint.post("/responses", body, sent, RESPONSES_LIMITS), prepared, sent)
+        with note_refusal(sent):
+            stream = await self._endpoint.post("/responses", body)
+        return ResponsesAnswer(AnswerBody(stream.response, RESPONSES_LIMITS), prepared, sent)
 
     def _optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
         """Return the fields besides model and input, without those that the model does not take."""
