@@ -56,7 +56,7 @@ MUTATIONS = (
     Mutation("item.cosine >= floor)", "item.cosine >= 0)", "test_selecting.py"),
     Mutation("if match.score >= least]", "if match.score >= 0]", "test_selecting.py"),
     # Turns and documents.
-    Mutation("if known.digest != call.request.digest:", "if not known.digest:", "test_turns.py"),
+    Mutation("if record.digest != call.request.digest:", "if not record.digest:", "test_turns.py"),
     Mutation("at_once=CONCURRENT,\n", "at_once=1_000,\n", "test_source_refresh.py"),
     # Adapters of models.
     Mutation('"length": FinishReason.LENGTH', '"length": FinishReason.STOP', "test_conformance_refusals.py"),

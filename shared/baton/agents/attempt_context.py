@@ -23,6 +23,7 @@ from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, with_text
@@ -173,6 +174,8 @@ class Attempt:
     """The search of memory for the message, done for the agent that is active when the run begins."""
     tracker: ConversationTracker
     transcript: Transcript
+    journal: Mapping[str, ToolCallRecord]
+    """The calls that earlier attempts have executed, by id. They are not repeated."""
     remote_tasks: RemoteTasks
     """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
     steps: StepJournal

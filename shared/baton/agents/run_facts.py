@@ -1,36 +1,55 @@
-"""The facts of a run, which all its steps share."""
+"""The facts of a run, which all its steps share, and the call that asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.runs.run_step import RunStep
-from baton.domain.runs.task import RemoteTask
-from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, TurnRequest
+from baton.memory.early_recall import EarlyRecall
+from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.outbox.outbox import Emit
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCall:
+    """One request to ``Turns``, with the ways to reach its caller."""
+
+    scope: Scope
+    """The user's scope. A run has the permissions that its message came with."""
+    request: TurnRequest
+    emit: Emit
+    deadline: float
+    """Event loop time at which the turn must have ended."""
+    subscriber: Subscriber | None = None
+    gives_up: bool = False
+    """True to end the run as interrupted, without an answer."""
+    record: HeldRecord | None = None
+    """The queue record of the request; None if it came over HTTP."""
+    early: EarlyRecall | None = None
+    """The search of the user's past for the message; None if it begins with the run, or there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """The facts of a run, or of a dry run. Steps that read more facts return new ones."""
 
-    scope: Scope
-    """The user's scope, with the permissions that the message came with."""
+    call: TurnCall
+    """The call that the run is carried out for. It has no caller if its worker has died."""
     thread: Thread
     run: Run
     agents: RegisteredAgents
     """The tenant's agents, as they were when the run began."""
     agent: AgentDefinition
     """The agent that is active when the run begins."""
-    request: TurnRequest
     question: StoredMessage
     """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
     answered: PendingInterrupts | None = None
@@ -41,12 +60,15 @@ class RunFacts:
     """The interrupts of the previous run, with the results that came with this message; None if none came."""
     unfinished: Sequence[StoredMessage] = ()
     """The interrupted exchange that the run continues; empty if there is none."""
-    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
-    """The calls that earlier attempts have executed, by id. They are not repeated."""
-    steps: Mapping[str, RunStep] = field(default_factory=dict)
-    """The steps of agents with ``run`` that earlier attempts and runs of the exchange have recorded, by id."""
-    remote_tasks: Mapping[str, RemoteTask] = field(default_factory=dict)
-    """The tasks that earlier attempts gave to remote agents, by Baton's id of the message that each works on."""
+
+    @property
+    def scope(self) -> Scope:
+        """The user's scope, with the permissions that the message came with."""
+        return self.call.scope
+
+    @property
+    def request(self) -> TurnRequest:
+        return self.call.request
 
     @property
     def offered_by(self) -> str | None:

@@ -38,10 +38,10 @@ from baton.ports.threads.connections import Connections
 from baton.ports.threads.turn_queue import QueueRecords
 from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
+from baton.threads.outbox.outbox import discard
 from baton.threads.outbox.task_notifications import TaskNotifications
 from baton.threads.sessions.titles import MadeTitles
 from baton.turns.closing import Closer
-from baton.turns.turn_call import discard
 from baton.turns.turns import Turns
 
 logger = Logger(child=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton.agents.approvals import audit_decision
+from baton.agents.run_facts import TurnCall
 from baton.agents.tools.tool_set import find_taken_name
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import (
@@ -43,13 +44,13 @@ from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.rates import RunPermit
 from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.leases import give_back
+from baton.threads.outbox.outbox import discard
 from baton.threads.requests.thread_access import distinguish_unavailable
 from baton.turns.branch_points import BranchPoints
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import find_finished
 from baton.turns.run import RunExecution
-from baton.turns.turn_call import TurnCall, discard
 from baton.turns.turn_services import TurnServices
 
 BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
@@ -88,7 +89,8 @@ class Admission:
         request = call.request
         self._agents.begin(call.scope)  # during the lease's request
         self._services.limits.begin(call.scope)
-        lease_request = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=call.delivery)
+        delivery = call.record.delivery if call.record is not None else None
+        lease_request = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=delivery)
         if isinstance(request, MessageRequest) and request.a2a_task is not None:
             lease_request = replace(lease_request, begins_task=True, notifies=request.notifies)
         try:
@@ -150,14 +152,14 @@ class Admission:
         )
         return error
 
-    async def admit(self, call: TurnCall, lease: Lease) -> RunExecution | FinishedRun | None:
+    async def admit(self, call: TurnCall, lease: Lease, permit: RunPermit | None) -> RunExecution | FinishedRun | None:
         """Return the run to carry out under the lease: the run of the call, or an orphaned run, which comes first.
 
         Return the finished run if an earlier copy of the request was carried out, and None while other decisions are
         missing; then the lease has been given back. Raises ``REFUSALS``, and ``ThreadBusy`` if the call gives up its
         run and there is an orphaned run.
         """
-        run, request, scope = lease.thread.run, call.request, call.scope
+        run, request = lease.thread.run, call.request
         is_own = run is not None and run.message_id == request.message_id
         orphan = None if is_own else await find_orphan(self._store, lease)
         if orphan is not None and call.gives_up:
@@ -176,17 +178,17 @@ class Admission:
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
         refusal = await self._find_refusal(lease, request)
-        if refusal is None and call.permit is not None:
-            limited = await self._services.run_limits.begin(call.permit, lease)
+        if refusal is None and permit is not None:
+            limited = await self._services.run_limits.begin(permit, lease)
             # The decisions on interrupts are stored by now.
-            refusal = limited if call.permit.is_message else None
+            refusal = limited if permit.is_message else None
         if refusal is not None:
             return await self._find_earlier(call, lease, refusal)
         pending = lease.thread.pending
         if isinstance(request, DecisionRequest) and pending is not None:
-            scope = replace(scope, permissions=frozenset(pending.permissions))
+            call = replace(call, scope=replace(call.scope, permissions=frozenset(pending.permissions)))
         try:
-            return await self._admit_own(call, lease, scope)
+            return await self._admit_own(call, lease)
         except BRANCH_REFUSALS as refused:
             return await self._find_earlier(call, lease, refused)
 
@@ -194,10 +196,9 @@ class Admission:
         self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
     ) -> RunExecution:
         """Return the run whose worker died. Its caller gets the events over its connections and by replay."""
-        call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
-        return await self._admit_own(call, lease, orphan.scope)
+        return await self._admit_own(TurnCall(orphan.scope, orphan.request, discard, deadline, record=record), lease)
 
-    async def _admit_own(self, call: TurnCall, lease: Lease, scope: Scope) -> RunExecution:
+    async def _admit_own(self, call: TurnCall, lease: Lease) -> RunExecution:
         """Return the run of the call, which begins a branch if the request asks for one."""
         request, branch = call.request, None
         if isinstance(request, MessageRequest) and request.branch is not None:
@@ -206,7 +207,7 @@ class Admission:
         agents = await self._agents.of(lease.scope)
         if branch is not None:
             lease = replace(lease, thread=branch.point.thread)
-        return RunExecution(self._services, call, lease, scope, agents, branch)
+        return RunExecution(self._services, call, lease, agents, branch)
 
     async def _find_earlier(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
         """Return the run of an earlier copy of this request, and give the lease back.

@@ -32,17 +32,13 @@ def begin_attempt(
     *,
     lease: Callable[[], Lease],
     ensure_lease: Callable[[], Awaitable[None]],
-    deadline: float,
     emit: EmitEvent,
     today: Today,
     ends_at_once_as: OutcomeType | None = None,
 ) -> Attempt:
-    """Return a new attempt at the run; see the fields of ``Attempt``.
-
-    ``deadline`` is the event loop time by which the caller wants the answer. The agent may allow less.
-    """
+    """Return a new attempt at the run; see the fields of ``Attempt``. The agent may allow less time than the caller."""
     now = asyncio.get_running_loop().time()
-    deadline = min(deadline, now + facts.agent.timeouts.turn_seconds)
+    deadline = min(facts.call.deadline, now + facts.agent.timeouts.turn_seconds)
     question, began_with, inspection = facts.question, facts.began_with, Inspection()
     is_from_user = question.role is Role.USER
     return Attempt(
@@ -65,8 +61,9 @@ def begin_attempt(
             counter=services.counter,
             first_id=None if is_from_user else facts.request.message_id,
         ),
-        remote_tasks=RemoteTasks(facts.remote_tasks),
-        steps=StepJournal(began_with.id, facts.first_of_exchange, began_with.timestamp, facts.steps),
+        journal=snapshot.journal,
+        remote_tasks=RemoteTasks(snapshot.remote_tasks),
+        steps=StepJournal(began_with.id, facts.first_of_exchange, began_with.timestamp, snapshot.steps),
         inspection=inspection,
         data=inspection.begin_data(ConversationData(snapshot.conversation.data)),
         ends_at_once_as=ends_at_once_as,

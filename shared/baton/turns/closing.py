@@ -17,7 +17,6 @@ from baton.threads.leases import acquire_when_free, holding
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.requests.thread_access import distinguish_unavailable
 from baton.threads.sessions.endings import Closed, Endings, last_episode
-from baton.turns.turn_call import delivery_of
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 
@@ -62,7 +61,8 @@ class Closer:
         return await self.endings.end(lease, reason, subscriber)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
-        lease_request, loop = LeaseRequest(thread_id, delivery=delivery_of(record)), asyncio.get_running_loop()
+        delivery, loop = record.delivery if record is not None else None, asyncio.get_running_loop()
+        lease_request = LeaseRequest(thread_id, delivery=delivery)
         until = loop.time() + patience
         while True:
             lease = await acquire_when_free(self.services.store, scope, lease_request, seconds=until - loop.time())

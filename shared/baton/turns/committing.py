@@ -103,7 +103,7 @@ class RunCommit:
         if episode_ref is not None:
             await self.services.sessions.record(lease, episode_ref)
         if run.attempt > 1:
-            await settle_tasks(self.services.agents, lease, run, self.facts.journal)
+            await settle_tasks(self.services.agents, lease, run, attempt.journal)
             await self.services.conversations.undo(lease, self.facts.question, end.change)
         due = result.summary_due
         summary_at = due.below if due is not None and due.thread_id == self._thread.id else None
@@ -182,7 +182,7 @@ class RunCommit:
         lease, run_id, facts = self.holder.lease, self._run.run_id, self.facts
         if run_id in self.outbox.delivery.cancelled_runs:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
-        await stop_remote_tasks(self.services.agents, facts.scope, facts.agents, attempt.remote_tasks, facts.journal)
+        await stop_remote_tasks(self.services.agents, facts.scope, facts.agents, attempt.remote_tasks, attempt.journal)
         if session is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason.value)
         if summary_due is not None:

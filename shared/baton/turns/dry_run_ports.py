@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from baton.agents.agent_work import AgentQuestion
 from baton.agents.answer_sources import select_recorded_sources
-from baton.agents.attempt_context import EmitEvent
+from baton.agents.attempt_context import AgentServices, EmitEvent
 from baton.agents.call_outcome import CallOutcome
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.found_item import FoundItem
-from baton.domain.runs.run_step import RunStep
-from baton.domain.runs.task import RemoteTask, Task, TaskStatus
+from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.memory.agent_memory import AgentMemory
@@ -25,8 +24,9 @@ from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
 from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.agents.chat_model import TextDelta
 from baton.ports.agents.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
-from baton.ports.tenants.audit import Once
+from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.leases import Lease
+from baton.ports.threads.run_records import RunRecords
 
 NOT_EXECUTED = (
     "Not executed: this is a dry run, and the turn that it repeats made no such call. Go on without the result, and "
@@ -112,8 +112,15 @@ class UnaskedAgents:
         """Do nothing, because no task was begun."""
 
 
-class UnstoredRecords:
-    """``RunRecords`` that keeps the calls of a dry run for its answer, and reads nothing else."""
+class Unwritten:
+    """A port that a dry run only writes to: its methods do nothing, and return nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[None]]:
+        return _write_nothing
+
+
+class UnstoredRecords(Unwritten):
+    """``RunRecords`` that keeps the calls of a dry run for its answer."""
 
     def __init__(self) -> None:
         self.calls: list[ToolCallRecord] = []
@@ -121,46 +128,9 @@ class UnstoredRecords:
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         self.calls.append(call)
 
-    async def calls_of_run(
-        self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
-    ) -> Sequence[ToolCallRecord]:
-        return ()
 
-    async def put_task(self, lease: Lease, task: Task) -> None:
-        """Store nothing."""
-
-    async def tasks(
-        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
-    ) -> tuple[Sequence[Task], str | None]:
-        return (), None
-
-    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
-        """Store nothing."""
-
-    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        return ()
-
-    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
-        """Store nothing."""
-
-    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
-        return ()
-
-
-class UnkeptAudit:
-    """``ports.tenants.audit.AuditLog`` of the steps of a dry run, which is audited as a whole."""
-
-    async def record(
-        self,
-        scope: Scope,
-        action: str,
-        *,
-        thread_id: str | None,
-        outcome: str,
-        detail: dict[str, Any],
-        once: Once | None = None,
-    ) -> None:
-        """Record nothing."""
+async def _write_nothing(*arguments: object, **options: object) -> None:
+    """Do nothing, in place of a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +158,23 @@ class PastMemory(AgentMemory):
         if item.id in self.without or item.at >= self.asked_at:
             return False
         return item.kind != SUMMARY or item.source.thread_id != self.thread_id
+
+
+def read_only(
+    services: AgentServices, memory: PastMemory, recorded: RecordedCalls, records: UnstoredRecords
+) -> AgentServices:
+    """Return services that read as ``services`` do, and store, send and execute nothing.
+
+    A dry run is audited as a whole. ``recorded`` answers its calls, which ``records`` keeps.
+    """
+    return replace(
+        services,
+        memory=memory,
+        tools=RecordedTools(services.tools, recorded),
+        agent_client=UnaskedAgents(),
+        records=cast("RunRecords", records),
+        audit=cast("AuditLog", Unwritten()),
+    )
 
 
 def _as_compared(arguments: Mapping[str, Any] | str) -> str:

@@ -12,7 +12,6 @@ from typing import Self
 from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Attempt
-from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
@@ -183,11 +182,7 @@ class LeaseKeeper:
     async def flush(self) -> None:
         """Send the events that were held back. Raises ``LeaseLost``."""
         if self._is_paused:
-            try:
-                await self._holder.ensure(self._log.last_seq)
-            except (LeaseLost, StoreUnavailable):
-                self._attempt.passed_on.set()
-                raise
+            await self._holder.ensure(self._log.last_seq)
             self._is_paused = False
             self._outbox.open()
 

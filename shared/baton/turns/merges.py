@@ -9,9 +9,9 @@ from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads.message import OutcomeType
 from baton.ports.tenants.audit import AuditLog, Once
 from baton.threads.handoffs.forks import Forks
+from baton.threads.outbox.outbox import discard
 from baton.threads.requests.parsing import merge_request
 from baton.turns.committing import FinishedRun
-from baton.turns.turn_call import discard
 from baton.turns.turns import Turns
 
 

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from baton.agents.run_facts import TurnCall
 from baton.domain.errors import MessageIdConflict
 from baton.domain.threads.events import Event
 from baton.domain.threads.queued import Subscriber
@@ -17,7 +18,6 @@ from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.replay import Replays
 from baton.turns.committing import FinishedRun
-from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.run_facts import RunFacts
+from baton.agents.run_facts import RunFacts, TurnCall
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.model_providers import OfferedModels
@@ -28,18 +28,11 @@ from baton.ports.threads.leases import Lease
 from baton.tenants.registry.agent_editing import AgentEditing
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.outbox.outbox import discard
 from baton.turns.attempts import begin_attempt
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
-from baton.turns.dry_run_ports import (
-    PastMemory,
-    RecordedCalls,
-    RecordedConsultations,
-    RecordedTools,
-    UnaskedAgents,
-    UnkeptAudit,
-    UnstoredRecords,
-)
+from baton.turns.dry_run_ports import PastMemory, RecordedCalls, RecordedConsultations, UnstoredRecords, read_only
 from baton.turns.past_turns import PastTurn, PastTurns, without_turns
 from baton.turns.thread_snapshot import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
 from baton.turns.turn_services import TurnServices
@@ -135,10 +128,10 @@ class Reruns:
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
             )
         )
-        attempt = _Attempt(services, scope, turn, agents, conversation, recorded, options)
         name = f"rerun#{services.agents.clock.new_id()}"
         async with services.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
             await services.run_limits.admit(caller)
+            attempt = _DryAttempt(services, scope, turn, agents, conversation, recorded, options.without)
             try:
                 return await attempt.answer()
             finally:
@@ -177,7 +170,7 @@ class Reruns:
         return definition
 
 
-class _Attempt:
+class _DryAttempt:
     """One dry run."""
 
     def __init__(
@@ -188,38 +181,28 @@ class _Attempt:
         agents: RegisteredAgents,
         conversation: RunningConversation,
         recorded: RecordedCalls,
-        options: RerunOptions,
+        without: Collection[str],
     ) -> None:
-        thread, question = turn.thread, turn.question
+        thread, question, own = turn.thread, turn.question, services.agents
         self._records = UnstoredRecords()
         self._recorded = recorded
-        own = services.agents
-        memory = PastMemory(
-            own.memory.recall, own.memory.counter, frozenset(options.without), thread.id, question.timestamp
-        )
-        dry = replace(
-            own,
-            memory=memory,
-            tools=RecordedTools(own.tools, recorded),
-            agent_client=UnaskedAgents(),
-            records=self._records,
-            audit=UnkeptAudit(),
-        )
-        self._services = replace(services, agents=dry)
-        self._options = options
+        self._without = frozenset(without)
+        memory = PastMemory(own.memory.recall, own.memory.counter, self._without, thread.id, question.timestamp)
+        self._services = replace(services, agents=read_only(own, memory, recorded, self._records))
         client = turn.record.client if turn.record is not None else None
         ref = ThreadRef(thread.id, may_create=False)
+        request = MessageRequest(ref, question.id, question.run_id, question.content, client=client)
         # Procedures that were changed a moment ago count.
         taught_at = own.clock.now() - CLOCK_SKEW
         thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
         self._conversation = replace(conversation, thread=thread)
+        self._began = asyncio.get_running_loop().time()
         self._facts = RunFacts(
-            scope=scope,
+            call=TurnCall(scope, request, discard, self._began + MAX_SECONDS),
             thread=thread,
             run=Run(question.run_id, question.id, attempt=1),
             agents=agents,
             agent=conversation.agent,
-            request=MessageRequest(ref, question.id, question.run_id, question.content, client=client),
             question=question,
             client=client,
         )
@@ -232,18 +215,15 @@ class _Attempt:
 
     async def answer(self) -> DryRun:
         """Let the agents answer. Raises the error that the answer ends with."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
         services, facts = self._services, self._facts
         history, search = await gather_all(history_before(services, facts), recall_for(services, facts))
-        history = replace(history, messages=without_turns(history.messages, self._options.without))
+        history = replace(history, messages=without_turns(history.messages, self._without))
         attempt = begin_attempt(
             facts,
             services.agents,
             ThreadSnapshot(history, self._conversation, search),
             lease=self._no_lease,
             ensure_lease=_hold_none,
-            deadline=began + MAX_SECONDS,
             emit=_show_nobody,
             # Memory is current, so the date is too.
             today=Today.at(services.agents.clock.now(), facts.question.time_zone or facts.thread.time_zone),
@@ -260,7 +240,8 @@ class _Attempt:
         result = dialogue.finish()
         if result.error is not None:
             raise result.error
-        return self._to_dry_run(result, attempt.inspection, timedelta(seconds=loop.time() - began))
+        duration = timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+        return self._to_dry_run(result, attempt.inspection, duration)
 
     def _to_dry_run(self, result: DialogueResult, inspection: Inspection, duration: timedelta) -> DryRun:
         texts = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]

@@ -9,11 +9,10 @@ from typing import Any
 from ag_ui.core import BaseEvent, EventType
 
 from baton.agents.attempt_context import Attempt, Writes
-from baton.agents.run_facts import RunFacts
+from baton.agents.run_facts import RunFacts, TurnCall
 from baton.concurrency.tasks import gather_all, stop_all
-from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import RunStamp
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, text_asked, text_said
 from baton.domain.threads.thread import Run
@@ -51,7 +50,6 @@ from baton.turns.run_question import (
 )
 from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.thread_snapshot import ThreadSnapshot, read_thread
-from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3
@@ -66,19 +64,14 @@ class RunExecution:
         services: TurnServices,
         call: TurnCall,
         lease: Lease,
-        scope: Scope,
         agents: RegisteredAgents,
         branch: BranchOpening | None = None,
     ) -> None:
-        """``call`` has no caller if its worker has died. ``scope`` has the permissions that the message came with.
-
-        If the run begins ``branch``, the thread of ``lease`` is that of the branch's point.
-        """
+        """If the run begins ``branch``, the thread of ``lease`` is that of the branch's point."""
         request, times, agent = call.request, services.lease_times, agents.answering(lease.thread)
         self._services = services
-        self._call = call
         self._branch = branch
-        self._holder = LeaseHolder(services.store, lease, services.agents.clock, self._call.record, times)
+        self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record, times)
         run = _leased_run(lease)
         stamp = RunStamp(lease.thread_id, run.run_id, run.attempt)
         delivery = Delivery(
@@ -90,17 +83,16 @@ class RunExecution:
             lease_until=lambda: self._holder.until,
             times=times,
         )
-        self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, self._call.emit)
+        self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, request.time_zone)
         answered = lease.thread.pending if isinstance(request, DecisionRequest) else None
         question = opening_message(request, lease.thread, run, services, answered, time_zone=self._zone.name)
         self._facts = RunFacts(
-            scope=scope,
+            call=call,
             thread=lease.thread,
             run=run,
             agents=agents,
             agent=agent,
-            request=request,
             question=question if branch is None else replace(question, branch=branch.start),
             answered=answered,
             client=request.client,
@@ -133,7 +125,7 @@ class RunExecution:
                 tasks.append(writing := asyncio.ensure_future(self._write(facts, record, watchers, locating)))
                 facts, snapshot = await reading
                 result = None
-                if not self._call.gives_up and may_answer_early(facts, snapshot.history):
+                if not self._facts.call.gives_up and may_answer_early(facts, snapshot.history):
                     attempt = self._begin_attempt(facts, snapshot)
                     result = await self._answer(attempt, writing)
                 record = await writing
@@ -183,7 +175,7 @@ class RunExecution:
     async def _earlier_outcome(self, record: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
         store = self._services.store
-        finished = await find_finished(store, self._call, record, self._facts.thread)
+        finished = await find_finished(store, self._facts.call, record, self._facts.thread)
         if finished is None:
             return None
         await store.release(self._holder.lease)
@@ -219,11 +211,11 @@ class RunExecution:
         """Store the question with the user's time zone; return the record of an earlier attempt, or None."""
         if self._zone.must_be_found:
             facts = await asyncio.shield(locating)
-        attaching = attach_caller(self._outbox.delivery, self._call.subscriber, watchers)
+        attaching = attach_caller(self._outbox.delivery, self._facts.call.subscriber, watchers)
         return await store_question(self._services, facts, self._holder.lease, record, attaching)
 
     async def _read(self, facts: RunFacts, locating: asyncio.Future[RunFacts]) -> tuple[RunFacts, ThreadSnapshot]:
-        """Read the thread. Return the located facts with the results of earlier attempts and of the interrupted run."""
+        """Read the thread. Return the located facts with those of the interrupted run, and what was read."""
         snapshot: ThreadSnapshot
         located: RunFacts
         lease, records, run = self._holder.lease, self._services.agents.records, facts.run
@@ -233,7 +225,7 @@ class RunExecution:
                 self._services,
                 facts,
                 recalls=not self._is_given_up,
-                early=self._call.early,
+                early=self._facts.call.early,
                 departed=self._branch.point.departed if self._branch is not None else None,
             ),
             asyncio.shield(locating),
@@ -241,8 +233,8 @@ class RunExecution:
             read_earlier_remote_tasks(records, lease, run),
             read_earlier_steps(records, lease, run, facts.agents, facts.began_with.id, facts.first_of_exchange),
         )
-        question = located.question
-        return replace(facts, question=question, journal=journal, steps=steps, remote_tasks=remote_tasks), snapshot
+        snapshot = replace(snapshot, journal=journal, remote_tasks=remote_tasks, steps=steps)
+        return replace(facts, question=located.question), snapshot
 
     # Answer
 
@@ -260,11 +252,7 @@ class RunExecution:
         beginning = asyncio.ensure_future(self._begin(attempt, writing))
         try:
             async with keeper:
-                try:
-                    await dialogue.run()
-                except (LeaseLost, StoreUnavailable):
-                    attempt.passed_on.set()
-                    raise
+                await dialogue.run()
                 has_begun = await beginning
                 if has_begun:
                     await keeper.flush()
@@ -315,7 +303,6 @@ class RunExecution:
             snapshot,
             lease=lambda: self._holder.lease,
             ensure_lease=self._ensure_lease,
-            deadline=self._call.deadline,
             emit=emit,
             today=Today.at(facts.question.timestamp, self._zone.name),
             ends_at_once_as=self._ends_at_once_as,
@@ -331,7 +318,7 @@ class RunExecution:
 
     @property
     def _is_given_up(self) -> bool:
-        return self._call.gives_up or self._facts.run.attempt >= MAX_ATTEMPTS
+        return self._facts.call.gives_up or self._facts.run.attempt >= MAX_ATTEMPTS
 
     # Commit and deliver
 

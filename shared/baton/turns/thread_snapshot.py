@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
 from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.threads.history_window import session_of, window_of
 from baton.domain.threads.message import Role
 from baton.domain.threads.running_conversation import RunningConversation
@@ -31,6 +35,12 @@ class ThreadSnapshot:
     conversation: RunningConversation
     search: MemorySearch
     """The search of memory for the message, and for the main agent's procedures that it matches."""
+    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
+    """The calls that earlier attempts have executed, by id."""
+    remote_tasks: Mapping[str, RemoteTask] = field(default_factory=dict)
+    """The tasks that earlier attempts gave to remote agents, by Baton's id of the message that each works on."""
+    steps: Mapping[str, RunStep] = field(default_factory=dict)
+    """The steps of agents with ``run`` that earlier attempts and runs of the exchange have recorded, by id."""
 
 
 async def read_thread(

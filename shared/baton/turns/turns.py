@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 
+from baton.agents.run_facts import TurnCall
 from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, UnknownAgent
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
@@ -16,13 +17,12 @@ from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThr
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
-from baton.threads.outbox.outbox import Emit
+from baton.threads.outbox.outbox import Emit, discard, once_each
 from baton.threads.outbox.replay import Replays
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import find_orphan
 from baton.turns.repeats import Repeats, find_finished
-from baton.turns.turn_call import TurnCall, delivery_of, discard, once_each
 from baton.turns.turn_services import TurnServices
 
 
@@ -33,16 +33,18 @@ class Acquisition:
     services: TurnServices
     repeats: Repeats
 
-    async def acquire(self, call: TurnCall, request: LeaseRequest) -> Lease | FinishedRun:
+    async def acquire(self, call: TurnCall, request: LeaseRequest, wait_until: float) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
-        Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable``,
+        Raises ``ThreadBusy`` when the event loop's time is ``wait_until``, ``NoSuchThread``, ``ThreadUnavailable``,
         ``MessageIdConflict``, and ``RateLimited`` if too many requests wait.
         """
         async with AsyncExitStack() as held:
-            return await self._acquire(call, request, held)
+            return await self._acquire(call, request, wait_until, held)
 
-    async def _acquire(self, call: TurnCall, request: LeaseRequest, held: AsyncExitStack) -> Lease | FinishedRun:
+    async def _acquire(
+        self, call: TurnCall, request: LeaseRequest, wait_until: float, held: AsyncExitStack
+    ) -> Lease | FinishedRun:
         """Do as ``acquire``. The place of a request that waits is entered into ``held``."""
         store, loop, is_waiting = self.services.store, asyncio.get_running_loop(), False
         while True:
@@ -61,8 +63,8 @@ class Acquisition:
             if turn is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
                 dead = await self.repeats.follow(call, turn.run_id)
             if busy.run is not None:
-                request = replace(request, presumed_dead=dead or await self._wait_until_free(call))
-            elif loop.time() >= call.wait_until:
+                request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
+            elif loop.time() >= wait_until:
                 raise ThreadBusy
             else:  # held for a close or a fork, which sends no sign of life
                 await asyncio.sleep(POLL_SECONDS)
@@ -75,11 +77,11 @@ class Acquisition:
         seconds = max(0.0, call.deadline - asyncio.get_running_loop().time())
         return self.services.place_limits.place(call.scope, CounterKind.WAITS, name, seconds=seconds)
 
-    async def _wait_until_free(self, call: TurnCall) -> LeaseMark | None:
+    async def _wait_until_free(self, call: TurnCall, wait_until: float) -> LeaseMark | None:
         """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead."""
         thread_id = call.request.thread.id
         watch = LeaseWatch(self.services.live, call.scope, thread_id, self.services.lease_times)
-        while asyncio.get_running_loop().time() < call.wait_until:
+        while asyncio.get_running_loop().time() < wait_until:
             thread = await self.services.store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
                 return None
@@ -132,20 +134,20 @@ class Turns:
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
-        call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
+        call = TurnCall(scope, request, once_each(emit), deadline, subscriber, gives_up, record)
         lease_request, unknown_agent = await self._admission.lease_request(call)
-        call = replace(call, permit=await self._admission.permit(call))
+        permit = await self._admission.permit(call)
         async with AsyncExitStack() as held:
             call = replace(call, early=await self._admission.begin_recall(call, lease_request))
             if call.early is not None:
                 held.push_async_callback(call.early.stop)
             while True:
                 try:
-                    lease = await self._acquisition.acquire(call, lease_request)
+                    lease = await self._acquisition.acquire(call, lease_request, wait_until)
                     if isinstance(lease, FinishedRun):
                         return await self._repeats.replay(call, lease)
                     async with holding(self._store, lease, refusals=REFUSALS):
-                        run = await self._admission.admit(call, lease)
+                        run = await self._admission.admit(call, lease, permit)
                         if run is None:
                             return None
                         if isinstance(run, FinishedRun):
@@ -183,7 +185,8 @@ class Turns:
         self, scope: Scope, thread_id: str, *, presumed_dead: LeaseMark | None = None, record: HeldRecord | None = None
     ) -> None:
         """Take over the thread's run if its worker has died and no other worker has taken it over."""
-        lease_request = LeaseRequest(thread_id, delivery=delivery_of(record), presumed_dead=presumed_dead)
+        delivery = record.delivery if record is not None else None
+        lease_request = LeaseRequest(thread_id, delivery=delivery, presumed_dead=presumed_dead)
         try:
             lease = await self._store.acquire(scope, lease_request)
         except (LeaseBusy, NoSuchThread):

@@ -121,7 +121,7 @@ class HookedCalls:
             logger.exception("call not judged", tool=call.name, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
             return self._settle(call, CallOutcome.failed(FAULT))
-        call_record = self._context.facts.journal.get(call.id)
+        call_record = self._context.journal.get(call.id)
         return self._settle(call, admitted, call_record.input if call_record is not None else None)
 
     def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:

@@ -237,7 +237,7 @@ class ToolCalls:
         except BadCall as bad:
             self._budget.count_bad_call()
             return CallOutcome.refused(f"Error: {bad}")
-        call_record = self._context.facts.journal.get(call.id)
+        call_record = self._context.journal.get(call.id)
         if call_record is not None and is_shown(call.name):
             return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
         if not self._budget.take_call():

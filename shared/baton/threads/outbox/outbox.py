@@ -14,6 +14,25 @@ Emit = Callable[[Event], None]
 """Takes an event for the caller of the turn."""
 
 
+def discard(event: Event) -> None:
+    """Drop the event: no caller waits for it."""
+
+
+def once_each(emit: Emit) -> Emit:
+    """Return an ``Emit`` that drops repeated events, because a followed run is replayed once it has finished."""
+    last_seq = 0
+
+    def emit_new(event: Event) -> None:
+        nonlocal last_seq
+        if event.seq is not None:
+            if event.seq <= last_seq:
+                return
+            last_seq = event.seq
+        emit(event)
+
+    return emit_new
+
+
 class Outbox:
     """The events of one attempt at a run, sent in order. While it is closed, as it is at first, they wait."""
 

@@ -314,7 +314,7 @@ class AgentRunner:
             if interrupt.answer is not None and interrupt.tool_call_id in calls
         ]
         for interrupt in interrupts:
-            if interrupt.tool_call_id not in self._facts.journal:
+            if interrupt.tool_call_id not in self._attempt.journal:
                 await audit_decision(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
         settled = find_settled_calls(replace(pending, interrupts=tuple(interrupts)))
         await loop.go_on([calls[call_id] for call_id in settled], (), settled)

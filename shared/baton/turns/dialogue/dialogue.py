@@ -104,7 +104,7 @@ class Dialogue:
         """Return the result, once ``run`` has returned."""
         attempt, facts, agents = self._attempt, self._attempt.facts, self._runner.results
         if facts.answered is not None and not attempt.transcript.messages:
-            add_results(attempt.transcript, facts.agent, facts.answered, facts.journal)
+            add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
         last = agents[-1] if agents and not self._router.has_last_word else None
         conversation = attempt.tracker.current.with_data(attempt.data.values)
         if attempt.screened.is_refused:
