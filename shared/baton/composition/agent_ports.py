@@ -165,7 +165,6 @@ class AgentPorts(StorePorts):
             read = partial(self.secrets.get, settings.keys_secret)
         else:
             return None
-
         return parts.SubjectTokens(read)
 
     @cached_property

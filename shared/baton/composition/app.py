@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from baton.composition import parts
 from baton.composition.knowledge import KnowledgeUseCases
-from baton.composition.memory import MemoryUseCases
+from baton.composition.memory import MemoryUseCases, ProcedureUseCases
 from baton.composition.privacy import PrivacyUseCases
-from baton.composition.procedures import ProcedureUseCases
 from baton.composition.sessions import SessionUseCases
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ class App:
         return self._queued_turns(parts.Turns(services, self.replays, self.follower), None)
 
     def _queued_turns(self, turns: parts.Turns, records: parts.QueueRecords | None) -> parts.QueuedTurns:
-
         ports = self.ports
         return parts.QueuedTurns(
             turns=turns,

@@ -40,7 +40,6 @@ def aws_session() -> parts.CredentialSource:
 
 
 def _profile() -> Session | None:
-
     settings = parts.BedrockSettings()
     if settings.profile is None:
         return None

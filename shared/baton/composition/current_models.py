@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.composition import parts
 from baton.domain.metrics import Metric, count
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -106,7 +106,6 @@ class _Models:
     """The clients of one state of the settings."""
 
     def __init__(self, settings: parts.ProviderSettings, clients: parts.ProviderModels) -> None:
-
         self.settings = settings
         self.clients = clients
         self.is_connected = False

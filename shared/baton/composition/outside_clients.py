@@ -83,7 +83,6 @@ class Outside:
             return parts.http_client(self._policy())
 
         headers = self.header_values
-
         return parts.RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
 
     @cached_property

@@ -243,11 +243,10 @@ if TYPE_CHECKING:
     from baton.threads.outbox.follow import Follower
     from baton.threads.outbox.replay import Replays
     from baton.threads.outbox.task_notifications import TaskNotifications
-    from baton.threads.sessions.endings import Endings
     from baton.threads.sessions.importing import Importer
     from baton.threads.sessions.overviews import Overviews
     from baton.threads.sessions.ratings import Ratings
-    from baton.threads.sessions.sessions import Sessions
+    from baton.threads.sessions.sessions import Endings, Sessions
     from baton.threads.sessions.titles import MadeTitles, Titles
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer

@@ -57,11 +57,7 @@ class Ports(SearchPorts):
         """The detector of personal data."""
         regions = parts.PrivacySettings().regions
 
-        def make() -> parts.PiiDetector:
-
-            return parts.InProcessPiiDetector(regions)
-
-        return parts.DeferredPiiDetector(make)
+        return parts.DeferredPiiDetector(lambda: parts.InProcessPiiDetector(regions))
 
     @cached_property
     def with_episode_facts(self) -> bool:

@@ -59,7 +59,6 @@ class SearchPorts(AgentPorts):
             return parts.NoSearch()
         if self.search_administration is None:
             return engine_of(url).index(url, parts.EmbeddingSettings().dimensions)
-
         return parts.OpenSearchIndex(self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model)
 
     @cached_property
@@ -67,7 +66,6 @@ class SearchPorts(AgentPorts):
         """The making and rebuilding of OpenSearch's indices; None for another engine."""
         if not parts.SearchSettings().url.startswith("http"):
             return None
-
         return parts.OpenSearchAdministration(self.opensearch, self.search_layout)
 
     @cached_property
@@ -111,7 +109,6 @@ class SearchPorts(AgentPorts):
                 from baton.composition.bedrock import embedder
 
                 return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
-
             if settings.base_url is not None and not settings.base_url.startswith("http"):
                 make_installed: MakeEmbedder = _installed(EMBEDDERS, settings.base_url, "BATON_EMBEDDING_BASE_URL")
                 return make_installed(settings.base_url, model, dimensions)
@@ -135,5 +132,4 @@ class SearchPorts(AgentPorts):
 @cache
 def _embedding_paces() -> parts.EmbeddingPaces:
     # Functions of a local cloud share the paces, because they share the machine and the endpoints.
-
     return parts.EmbeddingPaces()

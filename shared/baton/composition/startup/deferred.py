@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import cache
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.search import Vector
@@ -18,26 +19,19 @@ class DeferredAgentClient:
     """``AgentClient`` that is created with the first request, because loading A2A's SDK takes more than a second."""
 
     def __init__(self, make: Callable[[], AgentClient]) -> None:
-        self._make = make
-        self._made: AgentClient | None = None
+        self._make = cache(make)
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[AgentChunk, None]:
         """See ``AgentClient``."""
-        async with aclosing(self._client.stream(agent, task, is_passed_on=is_passed_on)) as chunks:
+        async with aclosing(self._make().stream(agent, task, is_passed_on=is_passed_on)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
         """See ``AgentClient``."""
-        await self._client.cancel(agent, scope, remote_task_id)
-
-    @property
-    def _client(self) -> AgentClient:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        await self._make().cancel(agent, scope, remote_task_id)
 
 
 class DeferredEmbedder:
