@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import NOTHING_RECALLED
 from baton.ports.agents.chat_model import ModelChunk, Prompt
-from baton.threads.outbox.text_batches import AnswerLimit, batch
+from baton.threads.outbox.text_batches import AnswerLimit, Take, read_batches, yield_batches
 
 LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
@@ -139,7 +140,7 @@ class AgentLoop:
         work = self._work
         answer = self._answer = self._begin_answer()
         try:
-            await answer.read(self._open_stream(answer.prompts, is_last=is_last), self._ids)
+            await answer.read(partial(self._stream, answer.prompts, is_last=is_last), self._ids)
         finally:
             work.result.model = answer.model
         screening = self._screening
@@ -181,22 +182,32 @@ class AgentLoop:
         )
         return ModelAnswer(self._context, self._agent, events, prompts, self._context.inspection.begin_call(note))
 
-    def _open_stream(self, prompts: list[Prompt], *, is_last: bool) -> AsyncGenerator[ModelChunk, None]:
-        """Return the chunks of the model's answer, which guardrails have screened."""
+    async def _stream(self, prompts: list[Prompt], take: Take, *, is_last: bool) -> None:
+        """Ask the model, and give ``take`` the chunks of its answer, which guardrails have screened."""
         context, own, tools = self._context, self._work.own, self._tools.specs
         conversation = own.tracker.current if own is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
         settings = replace(self._settings, metadata=metadata, tool_choice=self._tool_choice(is_last=is_last))
 
         def open_stream(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
-            # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
-            # writes would have to wait.
-            stream = context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
-            return batch(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
+            return context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
 
+        # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
+        # writes would have to wait: until the question is stored, only the first one is read.
+        paced = partial(
+            read_batches, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened
+        )
         if self._screening is None:
-            return open_stream(prompts)
-        return self._screening.screen(open_stream, prompts, is_whole=self._structured is not None)
+            await paced(open_stream(prompts), take)
+            return
+
+        def open_batches(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
+            return yield_batches(partial(paced, open_stream(sent)))
+
+        screened = self._screening.screen(open_batches, prompts, is_whole=self._structured is not None)
+        async with aclosing(screened) as chunks:
+            async for chunk in chunks:
+                take(chunk)
 
     def _list_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
         """Return the prompts with which the model is asked to answer again; nothing if its answer stands."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +33,7 @@ from baton.ports.agents.chat_model import (
     TextDelta,
     TextTakenBack,
 )
+from baton.threads.outbox.text_batches import Take
 
 
 class AnswerEvents:
@@ -175,20 +175,22 @@ class ModelAnswer:
         """True if the model has ended without a text and without calls."""
         return self.is_whole and not (self.events.text or self.calls or self._is_spent)
 
-    async def read(self, chunks: AsyncGenerator[ModelChunk, None], ids: CallIds) -> None:
-        """Show and collect the chunks. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
+    async def read(self, stream: Callable[[Take], Awaitable[None]], ids: CallIds) -> None:
+        """Show and collect the chunks that ``stream`` gives. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
+
+        def take(chunk: ModelChunk) -> None:
+            if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
+                self._context.emit_all(self.events.of(chunk))
+            elif isinstance(chunk, ToolCall):
+                if len(self.calls) < MAX_CALLS:
+                    self.calls.append(ids.identify(chunk))
+            elif isinstance(chunk, AnsweredBy):
+                self.model = self._note.model = chunk.model
+            elif isinstance(chunk, Finished):
+                self.finished = chunk
+
         try:
-            async with contextlib.aclosing(chunks):
-                async for chunk in chunks:
-                    if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
-                        self._context.emit_all(self.events.of(chunk))
-                    elif isinstance(chunk, ToolCall):
-                        if len(self.calls) < MAX_CALLS:
-                            self.calls.append(ids.identify(chunk))
-                    elif isinstance(chunk, AnsweredBy):
-                        self.model = self._note.model = chunk.model
-                    elif isinstance(chunk, Finished):
-                        self.finished = chunk
+            await stream(take)
         except (LeaseLost, StoreUnavailable):
             raise
         except HookRefusal as refusal:

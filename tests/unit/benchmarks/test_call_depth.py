@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.call_depth import measure
 
 MOST_FRAMES = 18
-MOST_GENERATORS = 5
-MOST_TASKS = 3
+MOST_GENERATORS = 3
+MOST_TASKS = 2
 MOST_BUFFERS = 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from baton.concurrency.tasks import stop_all
@@ -33,150 +33,184 @@ LONG_AFTER_SECONDS = 2.0
 """Seconds after which a streaming answer counts as long."""
 
 
-async def batch(
+Take = Callable[[ModelChunk], None]
+"""Takes a chunk of an answer, in order. It neither waits nor fails."""
+
+
+async def read_batches(
     chunks: AsyncGenerator[ModelChunk, None],
+    take: Take,
     *,
     limit: AnswerLimit,
     deadline: float,
     stop: asyncio.Event,
     opened: asyncio.Event | None = None,
-) -> AsyncGenerator[ModelChunk, None]:
-    """Yield the chunks with adjacent text joined: the first text at once, then the text of each interval.
+) -> None:
+    """Give ``take`` the chunks with adjacent text joined: the first text at once, then the text of each interval.
 
-    Visible thinking is joined and yielded too. Text that is taken back before it was yielded is not yielded. The
-    chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set, and none if ``stop`` is set then.
+    Visible thinking is joined and taken too. Text that is taken back before its interval ends is left out. The chunks
+    end at ``limit``. Only the first chunk is read before ``opened`` is set, and none is taken if ``stop`` is set then.
 
-    If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event
-    loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after yielding the text so far.
+    If the model fails, its earlier text is taken before its error is raised. Raises ``TurnTimeout`` when the event
+    loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after the text so far.
     """
     loop = asyncio.get_running_loop()
-    buffer = _Buffer()
-    reader = asyncio.ensure_future(buffer.fill(chunks, limit, opened, stop))
-    stopper = asyncio.ensure_future(buffer.end_when(stop))
-    began = loop.time()
+    batches = _Batches(take)
+
+    async def end_when_stopped() -> None:
+        await stop.wait()
+        batches.flush(is_last=True)
+        until.reschedule(loop.time())
+
     try:
-        while True:
-            if loop.time() >= deadline:
-                raise TurnTimeout
-            if not buffer.arrived.is_set():
-                with contextlib.suppress(TimeoutError):
-                    # Not wait_for: before Python 3.12 it could swallow a cancellation.
-                    async with asyncio.timeout_at(deadline):
-                        await buffer.arrived.wait()
-            for kind, text in buffer.take():
-                if kind is TextTakenBack:
-                    yield TextTakenBack()
-                if kind is AnsweredBy:
-                    yield AnsweredBy(text)
-                    continue
-                for start, end in slices(text, MAX_DELTA_CHARS):
-                    # A model may split a character beyond the BMP between two deltas. A single half is not valid text.
-                    piece = encodable(text[start:end])
-                    yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
-                    if len(text) > MAX_DELTA_CHARS:
-                        await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
-            if buffer.end.is_set() and not buffer.pieces:
-                if buffer.error is not None:
-                    raise buffer.error
-                for chunk in buffer.after_text:
-                    yield chunk
-                return
-            interval = LONG_STRIDE_SECONDS if loop.time() - began >= LONG_AFTER_SECONDS else STRIDE_SECONDS
-            # The last text need not wait for the end of the interval.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(interval):
-                    await buffer.end.wait()
+        async with asyncio.timeout_at(deadline) as until:
+            stopper = asyncio.ensure_future(end_when_stopped())
+            try:
+                # One loop reads and cuts. A generator for each step would cost more than the step, for each token.
+                async with contextlib.aclosing(chunks):
+                    async for chunk in chunks:
+                        if opened is not None:
+                            await opened.wait()
+                            await asyncio.sleep(0)  # the run's first events go on their way before its first words
+                            opened = None
+                            if stop.is_set():
+                                break  # nothing of the answer may be shown
+                        part = limit.cut(chunk)
+                        if part is not None and batches.add(part):
+                            await batches.send_now()
+                        if limit.is_spent:
+                            break
+                if opened is not None:
+                    await opened.wait()
+            finally:
+                stopper.cancel()
+    except asyncio.CancelledError:
+        batches.drop()
+        raise
+    except TimeoutError:
+        if not until.expired():
+            raise
+        if not stop.is_set():
+            raise TurnTimeout from None
     finally:
-        stopper.cancel()
-        if not reader.done():  # otherwise do not pause, so that the message's end shares a frame with its last text
-            await stop_all(reader, stopper)
+        batches.flush(is_last=True)
+    batches.end()
 
 
-async def _let_first_words_out() -> None:
-    for _ in range(ROUNDS):
-        await asyncio.sleep(0)
+async def yield_batches(read: Callable[[Take], Awaitable[None]]) -> AsyncGenerator[ModelChunk, None]:
+    """Yield the chunks that ``read`` gives, for a consumer that waits between them."""
+    waiting: asyncio.Queue[ModelChunk | None] = asyncio.Queue()
+    reader = asyncio.ensure_future(read(waiting.put_nowait))
+    reader.add_done_callback(lambda _: waiting.put_nowait(None))
+    try:
+        while (chunk := await waiting.get()) is not None:
+            yield chunk
+        await reader
+    finally:
+        await stop_all(reader)
 
 
 _Kind = type[AnsweredBy] | type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]
 
 
-class _Buffer:
-    """The model's chunks that have not been taken yet."""
+class _Batches:
+    """The model's chunks that have not been given on yet. A timer gives on the text of an interval."""
 
-    def __init__(self) -> None:
-        self.pieces: list[tuple[_Kind, list[str]]] = []
+    def __init__(self, take: Take) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._take = take
+        self._pieces: list[tuple[_Kind, list[str]]] = []
         """Texts and thinking in order; neighbours of one kind are joined."""
-        self.after_text: list[ModelChunk] = []
-        """Tool calls and the end, which are yielded after all text."""
-        self.error: Exception | None = None
-        self.arrived = asyncio.Event()
-        self.end = asyncio.Event()
+        self._after_text: list[ModelChunk] = []
+        """Tool calls and the end, which are given on after all text."""
+        self._size = 0
+        """Characters of the texts in an interval."""
         self._has_given_text = False
+        self._began = self._loop.time()
+        self._due = self._began
+        """Event loop time at which the text that arrives may be given on."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._failure: Exception | None = None
 
-    async def fill(
-        self,
-        chunks: AsyncGenerator[ModelChunk, None],
-        limit: AnswerLimit,
-        opened: asyncio.Event | None,
-        stop: asyncio.Event,
-    ) -> None:
-        # One loop takes and cuts the chunks. A generator for each step would cost more than the step, for each token.
-        try:
-            async with contextlib.aclosing(chunks):
-                async for chunk in chunks:
-                    if opened is not None:
-                        await opened.wait()
-                        opened = None
-                        if stop.is_set():
-                            break  # nothing of the answer may be shown
-                    part = limit.cut(chunk)
-                    if isinstance(part, TextDelta | ReasoningDelta):
-                        self._add(type(part), part.text)
-                        if not self.arrived.is_set():
-                            self.arrived.set()
-                            await _let_first_words_out()
-                    elif isinstance(part, AnsweredBy):
-                        self._add(AnsweredBy, part.model)
-                    elif isinstance(part, TextTakenBack):
-                        self._take_back()
-                    elif part is not None:
-                        self.after_text.append(part)
-                    if limit.is_spent:
-                        break
-            if opened is not None:
-                await opened.wait()
-        except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the text before it
-            self.error = error
-        self.arrived.set()
-        self.end.set()
-
-    async def end_when(self, stop: asyncio.Event) -> None:
-        await stop.wait()
-        self.arrived.set()
-        self.end.set()
-
-    def take(self) -> list[tuple[_Kind, str]]:
-        """Return the chunks that have arrived. The first half of a character waits for the second one."""
-        taken, self.pieces = [(kind, "".join(texts)) for kind, texts in self.pieces], []
-        if taken and not self.end.is_set() and "\ud800" <= taken[-1][1][-1:] <= "\udbff":
-            kind, text = taken.pop()
-            self.pieces = [(kind, [text[-1]])]
-            taken += [(kind, text[:-1])] if text[:-1] else []
-        self._has_given_text |= any(kind is TextDelta for kind, _ in taken)
-        if not self.end.is_set():
-            self.arrived.clear()
-        return taken
-
-    def _add(self, kind: _Kind, text: str) -> None:
-        if self.pieces and self.pieces[-1][0] is kind:
-            self.pieces[-1][1].append(text)
+    def add(self, part: ModelChunk) -> bool:
+        """Add a chunk. Return True if its text must not wait for the end of an interval."""
+        if isinstance(part, TextTakenBack):
+            self._pieces = [piece for piece in self._pieces if piece[0] is not TextDelta]
+            if self._has_given_text:
+                self._pieces.append((TextTakenBack, []))
+        elif isinstance(part, AnsweredBy):
+            self._join(AnsweredBy, part.model)
+        elif isinstance(part, TextDelta | ReasoningDelta):
+            self._join(type(part), part.text)
+            self._size += len(part.text)
+            if self._loop.time() >= self._due or self._size > MAX_DELTA_CHARS:
+                return True
+            if self._timer is None:
+                self._timer = self._loop.call_at(self._due, self._flush_when_due)
         else:
-            self.pieces.append((kind, [text]))
+            self._after_text.append(part)
+        return False
 
-    def _take_back(self) -> None:
-        self.pieces = [piece for piece in self.pieces if piece[0] is not TextDelta]
-        if self._has_given_text:
-            self.pieces.append((TextTakenBack, []))
+    async def send_now(self) -> None:
+        """Give on all text at once, and let it go on its way to the client before more is read."""
+        for piece in self._cut():
+            self._take(piece)
+            await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
+
+    def flush(self, *, is_last: bool = False) -> None:
+        """Give on all text."""
+        for piece in self._cut(is_last=is_last):
+            self._take(piece)
+
+    def drop(self) -> None:
+        """Give on no more text."""
+        self._pieces = []
+        self.flush()
+
+    def end(self) -> None:
+        """Give on the chunks after the text. Raises the failure of the timer."""
+        if self._failure is not None:
+            raise self._failure
+        for chunk in self._after_text:
+            self._take(chunk)
+
+    def _flush_when_due(self) -> None:
+        try:
+            self.flush()
+        except Exception as failure:  # noqa: BLE001 - raised again in the reader's own task
+            self._failure = failure
+
+    def _cut(self, *, is_last: bool = False) -> Iterator[ModelChunk]:
+        """Yield what has arrived, in slices that fit an event. The first half of a character waits for the second."""
+        ready, self._pieces, self._size = [(kind, "".join(texts)) for kind, texts in self._pieces], [], 0
+        if ready and not is_last and "\ud800" <= ready[-1][1][-1:] <= "\udbff":
+            kind, text = ready.pop()
+            self._pieces = [(kind, [text[-1]])]
+            ready += [(kind, text[:-1])] if text[:-1] else []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._loop.time()
+        self._due = now + (LONG_STRIDE_SECONDS if now - self._began >= LONG_AFTER_SECONDS else STRIDE_SECONDS)
+        self._has_given_text |= any(kind is TextDelta for kind, _ in ready)
+        for kind, text in ready:
+            if kind is TextTakenBack:
+                yield TextTakenBack()
+            elif kind is AnsweredBy:
+                yield AnsweredBy(text)
+            else:
+                for start, end in slices(text, MAX_DELTA_CHARS):
+                    # A model may split a character beyond the BMP between two deltas. A half is not valid text.
+                    piece = encodable(text[start:end])
+                    yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
+
+    def _join(self, kind: _Kind, text: str) -> None:
+        if self._pieces and self._pieces[-1][0] is kind:
+            self._pieces[-1][1].append(text)
+        else:
+            self._pieces.append((kind, [text]))
 
 
 Chunk = TypeVar("Chunk")

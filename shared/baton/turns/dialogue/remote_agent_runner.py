@@ -27,22 +27,10 @@ from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.events import text_content, text_end, text_start
 from baton.domain.threads.message import Content, Part, StoredMessage
-from baton.ports.agents.agent_client import (
-    AgentChunk,
-    AgentData,
-    AgentDone,
-    AgentFailed,
-    AgentFile,
-    AgentReport,
-    AgentStarted,
-    AgentTask,
-    Attachment,
-    HandedOver,
-    NotSent,
-    TaskLost,
-)
+from baton.ports.agents import agent_client
+from baton.ports.agents.agent_client import AgentChunk
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack
-from baton.threads.outbox.text_batches import AnswerLimit, batch
+from baton.threads.outbox.text_batches import AnswerLimit, read_batches
 from baton.turns.dialogue.remote_data import SPOKEN, parse_data, to_words
 
 
@@ -70,9 +58,9 @@ class RemoteAgentRunner:
         """
         self._agent = agent
         self._usage = Usage()
-        self._returns: AgentReport | None = None
+        self._returns: agent_client.AgentReport | None = None
         self._has_answered = False
-        self._not_passed_on: list[Attachment] = []
+        self._not_passed_on: list[agent_client.Attachment] = []
         """The user's files that the agent does not take."""
         self._files = ReturnedFiles(context, agent.id)
         self._documents: Sequence[Mapping[str, Any]] = ()
@@ -105,20 +93,22 @@ class RemoteAgentRunner:
         text, is_open = "", False
         failure: BatonError | None = None
         limit = AnswerLimit()
-        chunks = batch(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
+
+        def take(chunk: ModelChunk) -> None:
+            nonlocal is_open, text, message_id
+            if isinstance(chunk, TextTakenBack) and is_open:
+                context.emit(text_end(message_id, is_taken_back=True))
+                is_open, text, message_id = False, "", self._transcript.new_id()
+            if not isinstance(chunk, TextDelta):
+                return
+            if not is_open:
+                is_open = True
+                context.emit(text_start(message_id, self._agent))
+            text += chunk.text
+            context.emit(text_content(message_id, chunk.text))
+
         try:
-            async with contextlib.aclosing(chunks):
-                async for chunk in chunks:
-                    if isinstance(chunk, TextTakenBack) and is_open:
-                        context.emit(text_end(message_id, is_taken_back=True))
-                        is_open, text, message_id = False, "", self._transcript.new_id()
-                    if not isinstance(chunk, TextDelta):
-                        continue
-                    if not is_open:
-                        is_open = True
-                        context.emit(text_start(message_id, self._agent))
-                    text += chunk.text
-                    context.emit(text_content(message_id, chunk.text))
+            await read_batches(self._chunks(), take, limit=limit, deadline=context.deadline, stop=context.stop)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as error:
@@ -148,13 +138,13 @@ class RemoteAgentRunner:
                 async with contextlib.aclosing(self._send(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
                     async for chunk in chunks:
                         yield chunk
-            except TaskLost:
+            except agent_client.TaskLost:
                 # The agent has lost its task and has not received the message: hand the conversation over again.
                 self._earlier = [*self._earlier, *self._session]
                 async with contextlib.aclosing(self._send(None, hands_over=True)) as chunks:
                     async for chunk in chunks:
                         yield chunk
-        except AgentFailed as failed:
+        except agent_client.AgentFailed as failed:
             raise self._unavailable(failed.reason.rstrip(".")) from None
         yield Finished(FinishReason.STOP, self._agent.id, None)
 
@@ -175,22 +165,22 @@ class RemoteAgentRunner:
                     case TextDelta() | TextTakenBack():
                         has_spoken = isinstance(chunk, TextDelta)
                         yield chunk
-                    case AgentStarted():
+                    case agent_client.AgentStarted():
                         await self._keep_task(task, chunk)
-                    case NotSent(attachment):
+                    case agent_client.NotSent(attachment):
                         self._not_passed_on.append(attachment)
-                    case AgentData(value):
+                    case agent_client.AgentData(value):
                         extras.append((value, isinstance(value, dict) and frozenset(value) in SPOKEN))
-                    case AgentFile(file):
+                    case agent_client.AgentFile(file):
                         extras.append((await self._files.take(file), None))
-                    case AgentDone():
+                    case agent_client.AgentDone():
                         self._take_end(chunk)
                         for words in self._list_endings(extras, chunk, has_spoken=has_spoken):
                             yield TextDelta(f"\n\n{words}" if has_spoken else words)
                             has_spoken = True
 
     def _list_endings(
-        self, extras: Sequence[tuple[Any, bool | None]], end: AgentDone, *, has_spoken: bool
+        self, extras: Sequence[tuple[Any, bool | None]], end: agent_client.AgentDone, *, has_spoken: bool
     ) -> Iterator[str]:
         """Yield the texts after the agent's own text: on its data and files, and on a sign-in that it needs."""
         for value, is_spoken in extras:
@@ -204,12 +194,12 @@ class RemoteAgentRunner:
         if end.needs_sign_in:
             yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
-    async def _keep_task(self, task: AgentTask, started: AgentStarted) -> None:
+    async def _keep_task(self, task: agent_client.AgentTask, started: agent_client.AgentStarted) -> None:
         """Store the task that has the message, for a worker that takes the run over."""
         remote = RemoteTask(task.task_id, self._agent.id, started.remote_task_id, started.known)
         await self._context.keep_remote_task(remote)
 
-    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
+    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run
         sent, missing = await read_attachments(context, self._content)
         words = self._text if isinstance(self._content, str) else _words(self._content)
@@ -219,7 +209,7 @@ class RemoteAgentRunner:
         # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
         about = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
-        return AgentTask(
+        return agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=message_id,
@@ -228,7 +218,7 @@ class RemoteAgentRunner:
             remote_task_id=follows.remote_task_id if follows is not None else remote_task_id,
             data=data,
             follows=follows,
-            handoff=HandedOver(self._handoff, about) if hands_over else None,
+            handoff=agent_client.HandedOver(self._handoff, about) if hands_over else None,
             attachments=tuple(sent),
             time_zone=context.today.known_zone,
         )
@@ -251,14 +241,14 @@ class RemoteAgentRunner:
                 has_spoken |= isinstance(chunk, TextDelta)
                 yield chunk
 
-    def _take_end(self, end: AgentDone) -> None:
+    def _take_end(self, end: agent_client.AgentDone) -> None:
         self._remote_task_id = end.remote_task_id
         self._usage = end.usage or Usage()
         self._documents = bound_sources([{**document, "agentId": self._agent.id} for document in end.documents])
         if end.report is not None and self._handoff.return_expected:
             self._returns = replace(end.report, summary=name_cited(end.report.summary, self._documents))
 
-    def _keep_report(self, report: AgentReport) -> None:
+    def _keep_report(self, report: agent_client.AgentReport) -> None:
         """Store the report as a call of ``return_to_main``, so that it is in the main agent's later prompts."""
         arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
         result_id = self._transcript.new_id()

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
-from baton.threads.outbox.text_batches import AnswerLimit, batch
+from baton.threads.outbox.text_batches import AnswerLimit, read_batches
 from baton_testing.virtual_time import VirtualTimeLoop
 
 FINISHED = Finished(FinishReason.STOP, "model", None)
@@ -26,8 +26,19 @@ async def arrivals(seconds: float, *, stop_after: float | None = None) -> list[t
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     if stop_after is not None:
         loop.call_later(stop_after, stop.set)
-    chunks = batch(talking(seconds), limit=AnswerLimit(), deadline=60.0, stop=stop)
-    return [(round(loop.time(), 1), chunk) async for chunk in chunks]
+    return await batches(talking(seconds), stop)
+
+
+async def batches(
+    chunks: AsyncGenerator[ModelChunk, None], stop: asyncio.Event, opened: asyncio.Event | None = None
+) -> list[tuple[float, ModelChunk]]:
+    loop, taken = asyncio.get_running_loop(), list[tuple[float, ModelChunk]]()
+
+    def take(chunk: ModelChunk) -> None:
+        taken.append((round(loop.time(), 1), chunk))
+
+    await read_batches(chunks, take, limit=AnswerLimit(), deadline=60.0, stop=stop, opened=opened)
+    return taken
 
 
 def run(work: Coroutine[Any, Any, list[tuple[float, ModelChunk]]]) -> list[tuple[float, ModelChunk]]:
@@ -68,13 +79,7 @@ async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
 
 def test_a_character_that_is_split_between_batches_is_whole() -> None:
     async def given() -> list[tuple[float, ModelChunk]]:
-        chunks = batch(
-            split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"),
-            limit=AnswerLimit(),
-            deadline=60.0,
-            stop=asyncio.Event(),
-        )
-        return [(0.0, chunk) async for chunk in chunks]
+        return await batches(split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"), asyncio.Event())
 
     texts = [chunk.text for _, chunk in run(given()) if isinstance(chunk, TextDelta)]
     assert texts == ["Hi ", "\U0001f600", "\U0001f600!", "\ufffd"]
@@ -91,7 +96,6 @@ def test_an_answer_that_is_stopped_before_it_may_begin_says_nothing() -> None:
             opened.set()
 
         loop.call_later(0.5, stop_and_open)
-        chunks = batch(talking(1.0), limit=AnswerLimit(), deadline=60.0, stop=stop, opened=opened)
-        return [(loop.time(), chunk) async for chunk in chunks]
+        return await batches(talking(1.0), stop, opened)
 
     assert run(given()) == []
