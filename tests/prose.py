@@ -87,7 +87,7 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/adapters/tokens/receiver_secrets.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/adapters/tools/openapi_document.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/adapters/tools/toolbox.py", "place"): "a position; callers in other rooms pass it by name",
-    ("shared/baton/concurrency/tenant_threads.py", "each"): "a number for each tenant",
+    ("shared/baton/concurrency/tasks.py", "each"): "a number for each tenant",
     ("shared/baton/domain/agents/agent_checks.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/domain/documents/pipelines.py", "ended"): "callers in other rooms pass it by name",
     ("shared/baton/domain/errors/base.py", "place"): "a position; callers in other rooms pass it by name",

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.agents.approvals import Approvals
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.errors import BatonError, InvalidRequest, MalformedJson, MessageTooLarge, TokenExpired, UnknownAction
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import Metric, count
@@ -32,8 +32,14 @@ from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.outbox.reader_events import ReaderEvents, beginning
 from baton.threads.outbox.replay import Replays
-from baton.threads.requests.client_offers import client_offer
-from baton.threads.requests.parsing import integer, interrupt_decision, message_request, parse_run_id, parse_thread_id
+from baton.threads.requests.parsing import (
+    client_offer,
+    integer,
+    interrupt_decision,
+    message_request,
+    parse_run_id,
+    parse_thread_id,
+)
 from baton.threads.requests.queue_mapping import queued_action, queued_decision, queued_message
 from baton.threads.requests.thread_access import read_audited
 

@@ -20,7 +20,7 @@ from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
 from baton.threads.requests.queue_mapping import queued_close, queued_takeover
 from baton.threads.requests.thread_access import own_thread
-from baton.threads.sessions.endings import Closed, last_episode
+from baton.threads.sessions.sessions import Closed, last_episode
 
 
 @dataclass(frozen=True, slots=True)

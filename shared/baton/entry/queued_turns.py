@@ -9,7 +9,7 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.memory.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count, measure

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import DeploymentLimits, TenantLimits
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 from baton.ports.clock import Clock
 from baton.ports.tenants.tenants import TenantLimitStore
 

@@ -7,27 +7,9 @@ from dataclasses import replace
 from baton.agents.approvals import audit_decision
 from baton.agents.run_facts import TurnCall
 from baton.agents.tools.tool_set import find_taken_name
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import (
-    AgentMismatch,
-    ApprovalsWaiting,
-    BatonError,
-    BranchCrossesHandoff,
-    BranchUnavailable,
-    HandoffInProgress,
-    InterruptUnavailable,
-    LimitReached,
-    MessageIdConflict,
-    NotInHandoff,
-    RateLimited,
-    ThreadBusy,
-    ThreadLed,
-    ThreadUnavailable,
-    ToolNameTaken,
-    TooManyBranches,
-    UnknownAgent,
-    WorkflowUnavailable,
-)
+from baton.domain.errors import ToolNameTaken, UnknownAgent
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.message import text_of
@@ -48,26 +30,25 @@ from baton.threads.outbox.outbox import discard
 from baton.threads.requests.thread_access import distinguish_unavailable
 from baton.turns.branch_points import BranchPoints
 from baton.turns.committing import FinishedRun
-from baton.turns.recovery import Orphan, find_orphan
-from baton.turns.repeats import find_finished
+from baton.turns.repeats import Orphan, find_finished, find_orphan
 from baton.turns.run import RunExecution
 from baton.turns.turn_services import TurnServices
 
-BRANCH_REFUSALS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+BRANCH_REFUSALS = (errors.BranchUnavailable, errors.BranchCrossesHandoff, errors.TooManyBranches)
 REFUSALS = (
     *BRANCH_REFUSALS,
-    MessageIdConflict,
-    AgentMismatch,
+    errors.MessageIdConflict,
+    errors.AgentMismatch,
     UnknownAgent,
-    InterruptUnavailable,
-    NotInHandoff,
-    HandoffInProgress,
-    WorkflowUnavailable,
-    ApprovalsWaiting,
-    ThreadLed,
+    errors.InterruptUnavailable,
+    errors.NotInHandoff,
+    errors.HandoffInProgress,
+    errors.WorkflowUnavailable,
+    errors.ApprovalsWaiting,
+    errors.ThreadLed,
     ToolNameTaken,
-    LimitReached,
-    RateLimited,
+    errors.LimitReached,
+    errors.RateLimited,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
@@ -114,7 +95,7 @@ class Admission:
         is_message = isinstance(request, MessageRequest)
         try:
             return await self._services.run_limits.check(scope, thread_id, message_id, is_message=is_message)
-        except RateLimited:
+        except errors.RateLimited:
             if await self._store.get_turn(scope, thread_id, message_id) is not None:
                 return None
             raise
@@ -132,8 +113,11 @@ class Admission:
         return self._services.agents.memory.begin(call.scope, text_of(request.content), agent)
 
     async def denial(
-        self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None
-    ) -> ThreadUnavailable | UnknownAgent:
+        self,
+        call: TurnCall,
+        error: NoSuchThread | errors.ThreadUnavailable | UnknownAgent,
+        unknown: UnknownAgent | None,
+    ) -> errors.ThreadUnavailable | UnknownAgent:
         """Audit the refusal of the message, and return its error.
 
         ``unknown`` refuses a message to a thread that does not exist. An agent that the caller may know is not audited.
@@ -163,7 +147,7 @@ class Admission:
         is_own = run is not None and run.message_id == request.message_id
         orphan = None if is_own else await find_orphan(self._store, lease)
         if orphan is not None and call.gives_up:
-            raise ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
+            raise errors.ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
         if orphan is not None:
             return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
         if isinstance(request, DecisionRequest):
@@ -209,7 +193,7 @@ class Admission:
             lease = replace(lease, thread=branch.point.thread)
         return RunExecution(self._services, call, lease, agents, branch)
 
-    async def _find_earlier(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
+    async def _find_earlier(self, call: TurnCall, lease: Lease, refusal: errors.BatonError) -> FinishedRun:
         """Return the run of an earlier copy of this request, and give the lease back.
 
         Raises ``refusal`` if there is none.
@@ -229,10 +213,10 @@ class Admission:
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
             if await self._store.get_turn(lease.scope, lease.thread_id, request.message_id) is None:
-                raise InterruptUnavailable
+                raise errors.InterruptUnavailable
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: replay it
         if any(pending.get(decision.interrupt_id) is None for decision in request.decisions):
-            raise InterruptUnavailable
+            raise errors.InterruptUnavailable
         answered = pending.fill_in(request.decisions, self._services.agents.clock.now())
         if answered != pending:
             await self._store.keep_pending(lease, answered)
@@ -241,25 +225,25 @@ class Admission:
                     await audit_decision(self._services.agents.audit, lease.scope, lease.thread_id, after)
         return None if answered.open else replace(lease, thread=replace(lease.thread, pending=answered))
 
-    async def _find_refusal(self, lease: Lease, request: TurnRequest) -> BatonError | None:
+    async def _find_refusal(self, lease: Lease, request: TurnRequest) -> errors.BatonError | None:
         """Return the error that refuses the request in the thread's present state, or None if it may run.
 
         A request that is refused now may have been carried out before. Raises ``AgentMismatch``, ``ThreadLed`` and
         ``UnknownAgent``: such a request was never carried out.
         """
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
-            raise AgentMismatch
+            raise errors.AgentMismatch
         if is_led_by_parent(lease.thread):
-            raise ThreadLed
+            raise errors.ThreadLed
         if isinstance(request, ActionRequest):
             return await self._find_refusal_of_action(lease, request)
         if isinstance(request, DecisionRequest):
-            return InterruptUnavailable() if lease.thread.pending is None else None
+            return errors.InterruptUnavailable() if lease.thread.pending is None else None
         agents = await self._agents.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
         most = (await self._services.limits.of(lease.scope)).thread_tokens
         if most is not None and lease.thread.usage.total_tokens >= most:
-            return LimitReached(
+            return errors.LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )
         return await self._find_tool_clash(lease, request)
@@ -283,7 +267,7 @@ class Admission:
             return
         try:
             await self._store.get_thread(scope, request.thread.id)
-        except ThreadUnavailable as unavailable:
+        except errors.ThreadUnavailable as unavailable:
             if unavailable.is_unused:  # otherwise acquiring the lease finds out that it is another's
                 raise refusal from None
 
@@ -293,15 +277,15 @@ class Admission:
             return None
         return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")
 
-    async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> BatonError | None:
+    async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> errors.BatonError | None:
         if request.action is ConversationAction.EXIT:
-            return None if lease.thread.is_handed_over else NotInHandoff()
+            return None if lease.thread.is_handed_over else errors.NotInHandoff()
         if request.action is ConversationAction.MERGE:
-            return ApprovalsWaiting() if lease.thread.open_interrupts else None
+            return errors.ApprovalsWaiting() if lease.thread.open_interrupts else None
         if await self._services.conversations.is_in_session(lease.thread, lease.scope):
-            return HandoffInProgress()
+            return errors.HandoffInProgress()
         try:
             await self._services.conversations.unfinished(lease.scope, request.about or "")
-        except WorkflowUnavailable as unavailable:
+        except errors.WorkflowUnavailable as unavailable:
             return unavailable
         return None

@@ -16,7 +16,7 @@ from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import acquire_when_free, holding
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.requests.thread_access import distinguish_unavailable
-from baton.threads.sessions.endings import Closed, Endings, last_episode
+from baton.threads.sessions.sessions import Closed, Endings, last_episode
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 

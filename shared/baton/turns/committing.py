@@ -101,7 +101,7 @@ class RunCommit:
         if result.forked is not None:
             await self.services.forks.extend(lease.scope, result.forked)
         if episode_ref is not None:
-            await self.services.sessions.record(lease, episode_ref)
+            await self.services.sessions.episodes.begin(lease, episode_ref)
         if run.attempt > 1:
             await settle_tasks(self.services.agents, lease, run, attempt.journal)
             await self.services.conversations.undo(lease, self.facts.question, end.change)
@@ -127,7 +127,7 @@ class RunCommit:
         try:
             await self._follow_up(attempt, finished, end, episode_ref, result.summary_due)
         finally:
-            await self.outbox.drain()  # last, because it may wait for slow connections
+            await self.outbox.delivery.drain()  # last, because it may wait for slow connections
         return finished
 
     async def adopt(self, record: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
@@ -137,7 +137,7 @@ class RunCommit:
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
         episode_ref = self._find_ended_session(last) if is_closed else None
         if episode_ref is not None:
-            await self.services.sessions.record(lease, episode_ref)
+            await self.services.sessions.episodes.begin(lease, episode_ref)
         handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
         if handoff is not None and not end.is_question_refused:
             await self.services.forks.extend_again(lease.scope, handoff, messages)
@@ -167,7 +167,7 @@ class RunCommit:
                 await self.services.sessions.finish(lease.scope, lease.thread_id, episode_ref, episode_ref.reason.value)
             await self._ask_for_title(finished.thread, end)
         finally:
-            await self.outbox.drain()
+            await self.outbox.delivery.drain()
         return finished
 
     async def _follow_up(

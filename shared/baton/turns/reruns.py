@@ -20,7 +20,7 @@ from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.message import OutcomeType, Role
 from baton.domain.threads.running_conversation import RunningConversation
-from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.thread import Run
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.domain.times import Today
 from baton.memory.inspection.inspection import Inspection
@@ -29,12 +29,11 @@ from baton.tenants.registry.agent_editing import AgentEditing
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.outbox import discard
-from baton.turns.attempts import begin_attempt
+from baton.turns.attempts import CLOCK_SKEW, ThreadSnapshot, begin_attempt, history_before, recall_for
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.dry_run_ports import PastMemory, RecordedCalls, RecordedConsultations, UnstoredRecords, read_only
 from baton.turns.past_turns import PastTurn, PastTurns, without_turns
-from baton.turns.thread_snapshot import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
 from baton.turns.turn_services import TurnServices
 
 MAX_SECONDS = 240.0
@@ -103,11 +102,7 @@ class Reruns:
         self._editing = editing
         self._own_agents = own_agents
         self._offered = offered_models
-        self._turns = PastTurns(services.store, services.conversations)
-
-    async def find(self, owner: Scope, thread: Thread, run_id: str, message_id: str | None) -> PastTurn:
-        """Return the turn of a run. Raises ``NotFound``, ``RerunUnavailable`` and ``StoreUnavailable``."""
-        return await self._turns.find(owner, thread, run_id, message_id)
+        self.turns = PastTurns(services.store, services.conversations)
 
     async def run(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> DryRun:
         """Answer the turn's message again, as its user would be answered now.
@@ -122,7 +117,7 @@ class Reruns:
         if options.model is not None and options.model not in (offered := self._offered()):
             raise ModelNotOffered(f"This deployment offers: {offered}.")
         agents = await self._choose_agents(caller, turn, options)
-        conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
+        conversation = await self.turns.conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(
             await services.agents.records.calls_of_run(
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal

@@ -26,30 +26,15 @@ from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.delivery import Delivery
 from baton.threads.outbox.event_log import EventLog
 from baton.threads.outbox.outbox import Outbox
-from baton.turns.attempts import begin_attempt
+from baton.turns import run_question
+from baton.turns.attempts import ThreadSnapshot, begin_attempt, read_thread
 from baton.turns.branch_points import BranchOpening
 from baton.turns.committing import RunCommit, RunOutcome
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import (
-    opening_message,
-    read_earlier_calls,
-    read_earlier_remote_tasks,
-    read_earlier_steps,
-    with_client_results,
-)
 from baton.turns.repeats import find_finished
-from baton.turns.run_question import (
-    attach_caller,
-    find_earlier_attempt,
-    may_answer_early,
-    read_unfinished,
-    store_question,
-    turn_record,
-)
 from baton.turns.run_time_zone import RunTimeZone
-from baton.turns.thread_snapshot import ThreadSnapshot, read_thread
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3
@@ -86,7 +71,9 @@ class RunExecution:
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, request.time_zone)
         answered = lease.thread.pending if isinstance(request, DecisionRequest) else None
-        question = opening_message(request, lease.thread, run, services, answered, time_zone=self._zone.name)
+        question = run_question.opening_message(
+            request, lease.thread, run, services, answered, time_zone=self._zone.name
+        )
         self._facts = RunFacts(
             call=call,
             thread=lease.thread,
@@ -96,7 +83,9 @@ class RunExecution:
             question=question if branch is None else replace(question, branch=branch.start),
             answered=answered,
             client=request.client,
-            client_results=with_client_results(request, lease.thread.pending, agent, services.agents.clock.now()),
+            client_results=run_question.with_client_results(
+                request, lease.thread.pending, agent, services.agents.clock.now()
+            ),
         )
         self._writes = Writes()
         self._first_token_ms: int | None = None
@@ -115,7 +104,7 @@ class RunExecution:
         lease, store = self._holder.lease, self._services.store
         with inside(self._begin_span()) as span:
             try:
-                record, messages, facts = await find_earlier_attempt(store, self._facts, lease)
+                record, messages, facts = await run_question.find_earlier_attempt(store, self._facts, lease)
                 if record is not None and (messages is not None or record.digest != facts.request.digest):
                     return await self._finish_earlier(facts, record, messages)
                 tasks.append(watchers := asyncio.ensure_future(self._find_watchers()))
@@ -125,7 +114,7 @@ class RunExecution:
                 tasks.append(writing := asyncio.ensure_future(self._write(facts, record, watchers, locating)))
                 facts, snapshot = await reading
                 result = None
-                if not self._facts.call.gives_up and may_answer_early(facts, snapshot.history):
+                if not self._facts.call.gives_up and run_question.may_answer_early(facts, snapshot.history):
                     attempt = self._begin_attempt(facts, snapshot)
                     result = await self._answer(attempt, writing)
                 record = await writing
@@ -134,7 +123,7 @@ class RunExecution:
                     if earlier is not None:
                         return earlier
                     lease = self._holder.lease
-                    await store.reopen_turn(lease, turn_record(facts, lease))
+                    await store.reopen_turn(lease, run_question.turn_record(facts, lease))
                 if result is None:
                     attempt = self._begin_attempt(facts, snapshot)
                     result = await self._answer(attempt)
@@ -147,7 +136,7 @@ class RunExecution:
                     span.set(exchange(text_asked(finished.messages), text_said(finished.messages)))
                 return RunOutcome(finished, was_sent=True)
             finally:
-                self._outbox.stop()
+                self._outbox.delivery.stop()
                 await gather_all(self._writes.stop(), stop_all(*tasks))
 
     def _begin_span(self) -> Span:
@@ -211,15 +200,15 @@ class RunExecution:
         """Store the question with the user's time zone; return the record of an earlier attempt, or None."""
         if self._zone.must_be_found:
             facts = await asyncio.shield(locating)
-        attaching = attach_caller(self._outbox.delivery, self._facts.call.subscriber, watchers)
-        return await store_question(self._services, facts, self._holder.lease, record, attaching)
+        attaching = run_question.attach_caller(self._outbox.delivery, self._facts.call.subscriber, watchers)
+        return await run_question.store_question(self._services, facts, self._holder.lease, record, attaching)
 
     async def _read(self, facts: RunFacts, locating: asyncio.Future[RunFacts]) -> tuple[RunFacts, ThreadSnapshot]:
         """Read the thread. Return the located facts with those of the interrupted run, and what was read."""
         snapshot: ThreadSnapshot
         located: RunFacts
         lease, records, run = self._holder.lease, self._services.agents.records, facts.run
-        facts = await read_unfinished(self._services.store, facts, lease)
+        facts = await run_question.read_unfinished(self._services.store, facts, lease)
         snapshot, located, journal, remote_tasks, steps = await gather_all(
             read_thread(
                 self._services,
@@ -229,9 +218,11 @@ class RunExecution:
                 departed=self._branch.point.departed if self._branch is not None else None,
             ),
             asyncio.shield(locating),
-            read_earlier_calls(records, lease, run),
-            read_earlier_remote_tasks(records, lease, run),
-            read_earlier_steps(records, lease, run, facts.agents, facts.began_with.id, facts.first_of_exchange),
+            run_question.read_earlier_calls(records, lease, run),
+            run_question.read_earlier_remote_tasks(records, lease, run),
+            run_question.read_earlier_steps(
+                records, lease, run, facts.agents, facts.began_with.id, facts.first_of_exchange
+            ),
         )
         snapshot = replace(snapshot, journal=journal, remote_tasks=remote_tasks, steps=steps)
         return replace(facts, question=located.question), snapshot

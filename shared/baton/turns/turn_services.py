@@ -22,7 +22,7 @@ from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.task_notifications import TaskNotifications
 from baton.threads.sessions.sessions import Sessions
-from baton.turns.dialogue.dialogue_services import DialogueServices
+from baton.turns.dialogue.agent_histories import DialogueServices
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from baton.threads.outbox.outbox import Emit, discard, once_each
 from baton.threads.outbox.replay import Replays
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
-from baton.turns.recovery import find_orphan
-from baton.turns.repeats import Repeats, find_finished
+from baton.turns.repeats import Repeats, find_finished, find_orphan
 from baton.turns.turn_services import TurnServices
 
 

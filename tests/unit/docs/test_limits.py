@@ -31,7 +31,7 @@ from baton.memory.inspection import inspector
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES
 from baton.tenants.registry import agent_drafts, tenant_agents
 from baton.threads.handoffs import forks
-from baton.threads.requests import client_offers, parsing, session_import
+from baton.threads.requests import parsing, session_import
 from baton.turns import run
 from baton_documents.pdf import pdf
 from tests.unit.docs.pages import ROOT
@@ -69,8 +69,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "tool calls in one answer of the model": (model_answer.MAX_CALLS, ""),
     "a tool's result": (tool_calls.MAX_RESULT, "bytes"),
     "calls of the client's tools that wait at once": (tool_calls.MAX_CLIENT_CALLS, ""),
-    "tools that a client offers": (client_offers.MAX_TOOLS, ""),
-    "descriptions and schemas of these tools together": (client_offers.MAX_TOOLS_BYTES, "bytes"),
+    "tools that a client offers": (parsing.MAX_TOOLS, ""),
+    "descriptions and schemas of these tools together": (parsing.MAX_TOOLS_BYTES, "bytes"),
     "a result of a client's tool": (parsing.MAX_RESULT_BYTES, "bytes"),
     "an answer of a tool, a page or a remote agent": (egress.MAX_RESPONSE_BYTES, "bytes"),
     "JSON values of such an answer, or of an event of it": (egress.MAX_RESPONSE_VALUES, ""),

@@ -15,7 +15,7 @@ from baton.api.runs.background_turn import BackgroundTurn, Emit
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable, TokenExpired
 from baton.domain.metrics import Metric, counting
 from baton.domain.threads.events import Event
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 
 EVENT = Event({"type": "X"}, 1)
 

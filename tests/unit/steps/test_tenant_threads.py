@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from baton.concurrency import tasks as concurrency
-from baton.concurrency.tasks import LARGE, check_cancelled, off_loop
-from baton.concurrency.tenant_threads import TenantThreads, work_for
+from baton.concurrency.tasks import LARGE, TenantThreads, check_cancelled, off_loop, work_for
 from baton.domain.schemas.json_schema import argument_problem
 
 

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from baton.adapters.tools.tool_source import SourceTool
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.tool import ToolDefinition
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 from baton.ports.agents.tools import MissingTools
 
 RETRY_SECONDS = 30.0

@@ -38,7 +38,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.text import first_bytes
 from baton.domain.threads.message import Content, Role
 from baton.domain.threads.run_events import subagent_error, subagent_finished, subagent_started
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents import agent_client

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from baton.composition.app import App
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.errors import Unauthorized
 from baton.domain.memory.procedure import RESERVED_SLUG
 from baton.domain.tenants.identity import Scope

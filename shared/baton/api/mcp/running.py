@@ -14,7 +14,7 @@ from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 from baton.turns.committing import FinishedRun
 
 logger = Logger(child=True)

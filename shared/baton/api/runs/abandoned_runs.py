@@ -19,7 +19,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import BatonError
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 
 logger = Logger(child=True)
 

@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from baton.domain.errors import BatonError, InternalError, LeaseLost, TokenExpired
 from baton.domain.threads.events import Event
-from baton.failures.background import in_background
-from baton.failures.reports import report_failure
+from baton.failures.reports import in_background, report_failure
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]

@@ -25,8 +25,7 @@ from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents
-from baton.threads.requests.client_offers import client_offer
-from baton.threads.requests.parsing import message_request, parse_time_zone
+from baton.threads.requests.parsing import client_offer, message_request, parse_time_zone
 from baton.threads.requests.thread_access import audit_read
 
 TURN_SECONDS = 840.0

@@ -93,7 +93,7 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
         detail["model"] = body.model
     audited = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
     try:
-        turn = await app.reruns.find(owner, thread, run_id, body.message_id)
+        turn = await app.reruns.turns.find(owner, thread, run_id, body.message_id)
     except errors.NotFound:
         await audited(outcome="not_found", detail=detail)
         raise

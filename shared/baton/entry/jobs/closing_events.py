@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.documents.pipelines import Pipeline
 from baton.domain.memory.episode import Episode
 from baton.domain.tenants.identity import Scope

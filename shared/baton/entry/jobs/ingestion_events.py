@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.documents.document import DocumentRef
 from baton.domain.documents.pipelines import Pipeline
 from baton.entry.jobs.pipeline_admission import PipelineAdmission

@@ -17,8 +17,7 @@ from baton.failures.reports import report_failure
 from baton.ports.clock import Clock
 from baton.ports.memory.episodes import Episodes
 from baton.ports.threads.threads import DueThread, IdleThread, IdleThreads, ThreadStore
-from baton.threads.sessions.endings import Endings
-from baton.threads.sessions.sessions import Sessions
+from baton.threads.sessions.sessions import Endings, Sessions
 
 logger = Logger(child=True)
 

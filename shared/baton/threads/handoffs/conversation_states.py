@@ -221,13 +221,6 @@ class ConversationStates:
         needed = (*conversation.agent.required_permissions, *permissions)
         return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
-    async def check_skill(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
-        """Return a note on sample messages of the workflow's skill that approved procedures answer first.
-
-        Raises ``IllegalTransition`` if the skill cannot be saved: there is no room, or its name is taken.
-        """
-        return await self.skills.check(scope, agent_id, workflow)
-
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"

@@ -13,7 +13,7 @@ from baton.domain.errors import BatonError
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
-from baton.failures.background import in_background
+from baton.failures.reports import in_background
 from baton.ports.clock import Clock
 from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, Connections, FrameRefused, LiveRegistry
 from baton.threads.outbox.frames import EncodedEvent, FrameQueue, frames

@@ -80,11 +80,3 @@ class Outbox:
         for event in events:
             self._emit(event)
         self.delivery.post(events)
-
-    async def drain(self) -> None:
-        """Wait until every connection has all events, for at most the time limit of the delivery."""
-        await self.delivery.drain()
-
-    def stop(self) -> None:
-        """Send nothing more."""
-        self.delivery.stop()

@@ -6,18 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from baton.domain.tenants.identity import Scope, derive_record_id
+from baton.domain.threads import queued
 from baton.domain.threads.history_window import SummaryDue
 from baton.domain.threads.interrupt import InterruptDecision
-from baton.domain.threads.queued import (
-    QueuedAction,
-    QueuedClose,
-    QueuedDecision,
-    QueuedMessage,
-    QueuedSummary,
-    QueuedTakeover,
-    QueuedTitle,
-    Subscriber,
-)
+from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest
 from baton.domain.tracing import current_traceparent
@@ -25,16 +17,16 @@ from baton.domain.tracing import current_traceparent
 
 def queued_message(
     scope: Scope, request: MessageRequest, *, request_id: str, subscriber: Subscriber | None = None
-) -> QueuedMessage:
+) -> queued.QueuedMessage:
     """Make the queue record of a message."""
-    return QueuedMessage(**_about(scope, request.thread.id, request_id, subscriber), request=request)
+    return queued.QueuedMessage(**_about(scope, request.thread.id, request_id, subscriber), request=request)
 
 
 def queued_decision(
     scope: Scope, thread_id: str, decision: InterruptDecision, *, request_id: str, subscriber: Subscriber | None = None
-) -> QueuedDecision:
+) -> queued.QueuedDecision:
     """Make the queue record of one decision. ``scope`` is that of the thread's owner, even if another user decides."""
-    return QueuedDecision(
+    return queued.QueuedDecision(
         **_about(replace(scope, permissions=frozenset()), thread_id, request_id, subscriber),
         interrupt_id=decision.interrupt_id,
         status=decision.status,
@@ -45,9 +37,9 @@ def queued_decision(
 
 def queued_action(
     scope: Scope, request: ActionRequest, *, request_id: str, subscriber: Subscriber | None = None
-) -> QueuedAction:
+) -> queued.QueuedAction:
     """Make the queue record of an action."""
-    return QueuedAction(
+    return queued.QueuedAction(
         **_about(scope, request.thread.id, request_id, subscriber),
         action=request.action.value,
         may_create=request.thread.may_create,
@@ -58,26 +50,28 @@ def queued_action(
 
 def queued_close(
     scope: Scope, thread_id: str, episode: int, *, request_id: str, subscriber: Subscriber | None = None
-) -> QueuedClose:
+) -> queued.QueuedClose:
     """Make the queue record that ends the session number ``episode``."""
-    return QueuedClose(**_about(replace(scope, subject_token=None), thread_id, request_id, subscriber), episode=episode)
+    return queued.QueuedClose(
+        **_about(replace(scope, subject_token=None), thread_id, request_id, subscriber), episode=episode
+    )
 
 
-def queued_takeover(owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str) -> QueuedTakeover:
+def queued_takeover(owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str) -> queued.QueuedTakeover:
     """Make the queue record that finishes the thread's run, whose worker had ``lease``. It has no permissions."""
-    return QueuedTakeover(**_about(_without_rights(owner), thread_id, request_id), lease=lease)
+    return queued.QueuedTakeover(**_about(_without_rights(owner), thread_id, request_id), lease=lease)
 
 
-def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> QueuedSummary:
+def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> queued.QueuedSummary:
     """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
-    return QueuedSummary(**_about(_without_rights(scope), thread_id, request_id), due=due)
+    return queued.QueuedSummary(**_about(_without_rights(scope), thread_id, request_id), due=due)
 
 
-def queued_title(scope: Scope, thread_id: str, run_id: str) -> QueuedTitle:
+def queued_title(scope: Scope, thread_id: str, run_id: str) -> queued.QueuedTitle:
     """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "title", run_id)
-    return QueuedTitle(**_about(_without_rights(scope), thread_id, request_id))
+    return queued.QueuedTitle(**_about(_without_rights(scope), thread_id, request_id))
 
 
 def _about(scope: Scope, thread_id: str, request_id: str, subscriber: Subscriber | None = None) -> dict[str, Any]:

@@ -100,7 +100,9 @@ class Importer:
             IMPORT_TURN, derive_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
         )
         _, _, zone = await gather_all(
-            self.store.reopen_turn(lease, record), self.sessions.record(lease, ref), self._last_zone(lease, imported)
+            self.store.reopen_turn(lease, record),
+            self.sessions.episodes.begin(lease, ref),
+            self._last_zone(lease, imported),
         )
         size = sum(len(message.text) for message in imported.messages)
         messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)

@@ -1,19 +1,32 @@
-"""The end of a session, which is recorded under the lease, then audited and passed to the closing pipeline."""
+"""The end of a session under a lease: it is recorded and audited, clients are notified, and its pipeline starts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import StoreUnavailable
-from baton.domain.memory.episode import EpisodeRef
+from baton.concurrency.tasks import gather_all
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
+from baton.domain.memory.episode import EpisodeRef, ended_session, episode_id
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, derive_record_id
-from baton.domain.threads.thread import EndReason, Thread
+from baton.domain.threads.events import thread_closed
+from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.thread import ConversationState, EndReason, Thread, ThreadStatus
+from baton.ports.clock import Clock
 from baton.ports.memory.episodes import Closings, Episodes
 from baton.ports.tenants.audit import AuditLog, Once
-from baton.ports.threads.leases import Lease
+from baton.ports.threads.connections import Connections, LiveRegistry
+from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.threads.stream_log import StreamLog
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.handoffs.conversation_states import ConversationStates
+from baton.threads.leases import holding
+from baton.threads.outbox.delivery import announce
+from baton.threads.outbox.event_log import log_outside_run
+from baton.threads.outbox.task_notifications import TaskNotifications
 
 logger = Logger(child=True)
 
@@ -28,10 +41,6 @@ class Sessions:
     episodes: Episodes
     closings: Closings
     audit: AuditLog
-
-    async def record(self, lease: Lease, session: EpisodeRef) -> None:
-        """Record that the session is ending. The commit of the thread ends it. Raises ``LeaseLost``."""
-        await self.episodes.begin(lease, session)
 
     async def finish(self, scope: Scope, thread_id: str, session: EpisodeRef | None, reason: str) -> None:
         """Audit the end and start the pipeline. ``session`` is None if the session had no messages.
@@ -73,3 +82,90 @@ class Sessions:
         """Return the reason for which a closed thread was closed."""
         ref = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
         return ref.reason if ref is not None else EndReason.USER_CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The result of closing a thread."""
+
+    thread_id: str
+    episode_id: str | None
+    """None if the session had no messages."""
+
+    @property
+    def status(self) -> ThreadStatus:
+        """The status of the thread from now on."""
+        return ThreadStatus.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """Ends of sessions, of leased threads and of idle ones."""
+
+    store: ThreadStore
+    log: StreamLog
+    live: LiveRegistry
+    connections: Connections
+    sessions: Sessions
+    conversations: ConversationStates
+    clock: Clock
+    task_notifications: TaskNotifications
+
+    async def end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None) -> Closed:
+        """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``."""
+        async with holding(self.store, lease):
+            return await self._end(lease, reason, subscriber)
+
+    async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
+        """End the session of an idle thread. Return None, without changes, if the thread differs from ``seen``.
+
+        A worker that has written to it since either holds the lease or has changed the thread that comes with it.
+        """
+        try:
+            lease = await self.store.acquire(scope, LeaseRequest(seen.id))
+        except (LeaseBusy, NoSuchThread, ThreadUnavailable):
+            return None
+        async with holding(self.store, lease):
+            if lease.thread.run is not None:
+                await self.store.abandon(lease)  # a worker died during a run: the next worker takes the run over
+                return None
+            if replace(lease.thread, reserved_seq=seen.reserved_seq) != seen:
+                await self.store.release(lease)
+                return None
+            return await self._end(lease, EndReason.TIMEOUT, None)
+
+    async def _end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None) -> Closed:
+        thread, scope = lease.thread, lease.scope
+        ref = ended_session(thread, thread.path.last + 1, reason, self.clock.now())
+        if ref is not None:
+            await self.sessions.episodes.begin(lease, ref)
+        closed = Closed(thread.id, ref.id if ref else None)
+        resumable = await self.conversations.close(lease)
+        base_events = await self.conversations.events_of_change(
+            scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
+        )
+        bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed.episode_id)]
+        events, last_seq = await log_outside_run(self.log, lease, bodies)
+        is_queued = thread.notifies and await self.task_notifications.note_session_closed(lease)
+        if await self.store.close(lease, last_seq=last_seq, ended=ref, resumable=resumable) and not is_queued:
+            await self.task_notifications.note_session_closed(lease)
+        # The pipeline need not wait for slow connections.
+        await gather_all(
+            self.sessions.finish(scope, thread.id, ref, reason.value),
+            # The thread is closed; clients that miss this read it in the log.
+            announce(
+                lease,
+                events,
+                last_seq,
+                live=self.live,
+                connections=self.connections,
+                clock=self.clock,
+                subscriber=subscriber,
+            ),
+        )
+        return closed
+
+
+def last_episode(thread: Thread) -> str | None:
+    """Return the episode of a closed thread's last session, if there is one."""
+    return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
@@ -14,8 +14,18 @@ from baton.memory.prompt.context import reading_budget
 from baton.memory.prompt.handoff_context import find_session_start, select_granted
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
-from baton.threads.handoffs.forks import fork_id
-from baton.turns.dialogue.dialogue_services import DialogueServices
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.handoffs.conversation_states import ConversationStates
+from baton.threads.handoffs.forks import Forks, fork_id
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueServices:
+    """The services that a dialogue uses to read threads, forks and workflows."""
+
+    store: ThreadStore
+    conversations: ConversationStates
+    forks: Forks
 
 
 class AgentHistories:

@@ -18,11 +18,10 @@ from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, Handof
 from baton.domain.handoffs.triggers import exit_locale, matching
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.metrics import Metric, count
-from baton.domain.runs.usage import Usage
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.threads.handoffs.forks import SPECIALIST
-from baton.turns.dialogue.dialogue_services import DialogueServices
+from baton.turns.dialogue.agent_histories import DialogueServices
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 TRIGGERS = 50
@@ -33,28 +32,14 @@ class AgentRouter:
     """The router within a run, which decides which agent speaks. A model never writes Baton's own messages."""
 
     def __init__(self, attempt: Attempt, services: DialogueServices) -> None:
-        self._handoffs = HandoffEvents(attempt)
+        self.handoffs = HandoffEvents(attempt)
         self._attempt = attempt
         self._facts = attempt.facts
         self._tracker = attempt.tracker
         self._services = services
         self._text = attempt.facts.question.text
-        self._has_last_word = False
-
-    @property
-    def has_spoken(self) -> bool:
-        """True if Baton itself has sent the user a message."""
-        return self._handoffs.has_spoken
-
-    @property
-    def has_last_word(self) -> bool:
+        self.has_last_word = False
         """True if the last message is Baton's own."""
-        return self._has_last_word
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of summaries for specialists."""
-        return self._handoffs.usage
 
     async def begin(self) -> bool:
         """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
@@ -75,9 +60,9 @@ class AgentRouter:
             return False
         if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
             workflow = await self._find_wanted_workflow(spoken.transfer)
-            await self._handoffs.hand_over(await self._judge(spoken.transfer), workflow)
-            self._has_last_word = spoken.transfer.refusal is not None
-            return not self._has_last_word
+            await self.handoffs.hand_over(await self._judge(spoken.transfer), workflow)
+            self.has_last_word = spoken.transfer.refusal is not None
+            return not self.has_last_word
         if spoken.returns is not None or self._is_done:
             self._end(HandoffOutcome.RETURNED)
         elif self._is_silent_target:
@@ -95,7 +80,7 @@ class AgentRouter:
         """Begin to answer a message, or to continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
-            self._handoffs.return_without_specialist(trouble)
+            self.handoffs.return_without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return False
         is_message = self._facts.answered is None
@@ -105,9 +90,9 @@ class AgentRouter:
         conversation = self._tracker.current
         if conversation.offer is not None and transfer is None:
             self._tracker.current = conversation.mark_offered()
-            self._handoffs.welcome(conversation.offer)
+            self.handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
-            self._handoffs.say_redefined(conversation.redefined)
+            self.handoffs.say_redefined(conversation.redefined)
         locale = (
             exit_locale(conversation.agent.exit_words, self._text)
             if is_message and conversation.handoff is not None
@@ -120,7 +105,7 @@ class AgentRouter:
         if transfer is not None:
             if await self._is_refused(transfer):
                 return False
-            await self._handoffs.hand_over(transfer, None)
+            await self.handoffs.hand_over(transfer, None)
         return transfer is None or transfer.refusal is None
 
     async def _judge(self, transfer: Transfer) -> Transfer:
@@ -147,8 +132,8 @@ class AgentRouter:
                 await hooks.observe_handoff(transfer)
         except HookRefusal as refusal:
             self._attempt.screened.is_refused = judges_questions(agent)  # nobody has judged it
-            self._has_last_word = True
-            self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
+            self.has_last_word = True
+            self.handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
             return True
         return False
 
@@ -156,7 +141,7 @@ class AgentRouter:
         """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
-            self._handoffs.return_without_specialist(trouble)
+            self.handoffs.return_without_specialist(trouble)
         workflow = await self._find_unfinished(workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
@@ -165,7 +150,7 @@ class AgentRouter:
         handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
         transfer = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
-        await self._handoffs.hand_over(transfer, workflow)
+        await self.handoffs.hand_over(transfer, workflow)
         return transfer.refusal is None
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
@@ -174,7 +159,7 @@ class AgentRouter:
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         sources = join_consulted(answer.sources, answer.consulted)
-        self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
+        self.handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
 
     @property
     def _is_done(self) -> bool:
@@ -183,8 +168,8 @@ class AgentRouter:
         return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
     def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
-        self._has_last_word = True
-        self._handoffs.leave(outcome, locale)
+        self.has_last_word = True
+        self.handoffs.leave(outcome, locale)
 
     @property
     def _is_silent_target(self) -> bool:
@@ -196,8 +181,8 @@ class AgentRouter:
         )
 
     def _fail(self) -> None:
-        self._has_last_word = True
-        self._handoffs.fail()
+        self.has_last_word = True
+        self.handoffs.fail()
 
     def _find_requested(self, text: str) -> Transfer | None:
         """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_work import AgentWork, Consult
@@ -40,23 +40,12 @@ from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
 from baton.threads.handoffs.forks import ForkedExchange, fork_id
-from baton.turns.dialogue.agent_histories import AgentHistories
-from baton.turns.dialogue.dialogue_services import DialogueServices
+from baton.turns.dialogue.agent_histories import AgentHistories, DialogueServices
 from baton.turns.dialogue.merging import MergedAnswer
 from baton.turns.dialogue.remote_agent_runner import RemoteAgentRunner
 
-
-class RunsAgent(Protocol):
-    """An agent that produces one answer."""
-
-    @property
-    def result(self) -> AgentResult:
-        """The result so far; it is final once ``answer`` has returned."""
-        ...
-
-    async def answer(self) -> None:
-        """Answer, and emit the events of the answer. Raises the error that ends it, after ending open messages."""
-        ...
+RunsAgent = AgentLoop | CoroutineAgent | RemoteAgentRunner
+"""An agent that produces one answer."""
 
 
 class AgentRunner:
@@ -92,7 +81,10 @@ class AgentRunner:
         conversation, context = self._tracker.current, self._attempt
         transcript, handoff, merged = context.transcript, conversation.handoff, None
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
-            transcript = self._fork_transcript(handoff)
+            services, run = self._services, context.run
+            transcript = Transcript(
+                fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter
+            )
             merged = MergedAnswer(conversation.agent, context.transcript, context.emit)
             context = replace(context, emit=merged.take)
         is_whole = False
@@ -113,10 +105,6 @@ class AgentRunner:
             if merged is not None and handoff is not None:
                 merged.end(is_whole=is_whole)
                 self._keep_fork(handoff, conversation.agent, transcript)
-
-    def _fork_transcript(self, handoff: HandoffRequest) -> Transcript:
-        services, run = self._services, self._attempt.run
-        return Transcript(fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter)
 
     def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
         """Keep the specialist's messages in its fork, and add its report to this thread."""
@@ -256,7 +244,7 @@ class AgentRunner:
         )
 
     def _work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
-        own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.check_skill)
+        own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.skills.check)
         return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
 
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:

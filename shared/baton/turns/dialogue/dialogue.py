@@ -13,16 +13,8 @@ from baton.agents.approvals import find_settled_calls
 from baton.agents.attempt_context import Attempt
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.transcript import Transcript
+from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import (
-    BatonError,
-    InternalError,
-    Interrupted,
-    LeaseLost,
-    ModelError,
-    ModelUnavailable,
-    StoreUnavailable,
-)
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.runs.usage import by_model
@@ -31,10 +23,10 @@ from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import OutcomeType, Role
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.threads.outbox.event_log import jump_from
+from baton.turns.dialogue.agent_histories import DialogueServices
 from baton.turns.dialogue.agent_router import AgentRouter
 from baton.turns.dialogue.agent_runner import AgentRunner
 from baton.turns.dialogue.dialogue_result import DialogueResult
-from baton.turns.dialogue.dialogue_services import DialogueServices
 
 logger = Logger(use_rfc3339=True)
 
@@ -51,7 +43,7 @@ class Dialogue:
         self._router = AgentRouter(attempt, services)
         self._runner = AgentRunner(attempt, services, consult)
         self._has_answered = False
-        self._error: BatonError | None = None
+        self._error: errors.BatonError | None = None
         self._is_cancelled = False
 
     async def run(self) -> None:
@@ -68,7 +60,7 @@ class Dialogue:
         attempt.screened.is_refused = is_asked and judges_questions(attempt.tracker.current.agent)
         if attempt.ends_at_once_as is not None and not facts.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
-            self._error = Interrupted() if attempt.ends_at_once_as is OutcomeType.ERROR else None
+            self._error = errors.Interrupted() if attempt.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
         try:
@@ -77,13 +69,13 @@ class Dialogue:
             while is_next_asked and not attempt.stop.is_set():
                 try:
                     spoken = await self._runner.run_active()
-                except ModelError as failure:
+                except errors.ModelError as failure:
                     self._router.take_back(failure)
                     break
                 self._has_answered |= spoken.has_answered
                 is_next_asked = await self._router.hand_on(spoken)
             self._is_cancelled = attempt.stop.is_set() and not facts.asks_no_model
-        except (LeaseLost, StoreUnavailable):
+        except (errors.LeaseLost, errors.StoreUnavailable):
             raise
         except Exception as error:  # noqa: BLE001 - it becomes the run's error
             self.fail(error)
@@ -91,14 +83,14 @@ class Dialogue:
 
     def fail(self, error: Exception) -> None:
         """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
-        if isinstance(error, BatonError):
+        if isinstance(error, errors.BatonError):
             self._error = error
             return
         attempt = self._attempt
         logger.error("turn failed", exc_info=error, thread_id=attempt.thread_id, run_id=attempt.run.run_id)
         count(Metric.INTERNAL_FAULTS)
         attempt.services.functions.note(error)
-        self._error = InternalError()
+        self._error = errors.InternalError()
 
     def finish(self) -> DialogueResult:
         """Return the result, once ``run`` has returned."""
@@ -112,7 +104,7 @@ class Dialogue:
         result = DialogueResult(
             messages=tuple(attempt.transcript.messages),
             conversation=conversation,
-            usage=sum((agent.usage for agent in agents), self._runner.consulted_usage) + self._router.usage,
+            usage=sum((agent.usage for agent in agents), self._runner.consulted_usage) + self._router.handoffs.usage,
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,
             waiting=tuple(last.waiting) if last is not None else (),
@@ -127,8 +119,8 @@ class Dialogue:
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result
-        if not (self._has_answered or self._router.has_spoken):
-            return replace(result, error=ModelUnavailable("The model gave an empty answer. Please try again."))
+        if not (self._has_answered or self._router.handoffs.has_spoken):
+            return replace(result, error=errors.ModelUnavailable("The model gave an empty answer. Please try again."))
         return replace(result, ends_conversation=last is not None and last.ends_conversation)
 
 

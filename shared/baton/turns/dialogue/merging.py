@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ag_ui.core import (
-    BaseEvent,
-    ReasoningEndEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    ReasoningStartEvent,
-    StateDeltaEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-)
+from ag_ui import core
 
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.transcript import Transcript
@@ -29,13 +16,13 @@ from baton.domain.threads.message import LENGTH
 from baton.threads.handoffs.forks import SPECIALIST
 
 _THINKING = (
-    ReasoningStartEvent,
-    ReasoningMessageStartEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningEndEvent,
+    core.ReasoningStartEvent,
+    core.ReasoningMessageStartEvent,
+    core.ReasoningMessageContentEvent,
+    core.ReasoningMessageEndEvent,
+    core.ReasoningEndEvent,
 )
-_SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent, *_THINKING)
+_SHOWN = (core.StateDeltaEvent, core.StepStartedEvent, core.StepFinishedEvent, *_THINKING)
 _APART = "\n\n"
 
 
@@ -66,7 +53,7 @@ class _Message:
         )
 
     @property
-    def end(self) -> BaseEvent:
+    def end(self) -> core.BaseEvent:
         return text_end(self.id, self.sources, is_cut=self.is_cut)
 
 
@@ -83,17 +70,17 @@ class MergedAnswer:
         self._emit = emit
         self._message: _Message | None = None
 
-    def take(self, event: BaseEvent) -> None:
+    def take(self, event: core.BaseEvent) -> None:
         """Take an event of the fork."""
         message, metadata = self._message, event.metadata or {}
-        if isinstance(event, TextMessageStartEvent):
+        if isinstance(event, core.TextMessageStartEvent):
             self._start(is_structured=bool(metadata.get("isStructured")), refused_by=metadata.get("refusedBy"))
-        elif isinstance(event, TextMessageContentEvent) and message is not None:
+        elif isinstance(event, core.TextMessageContentEvent) and message is not None:
             message.text += event.delta
             self._emit(text_content(message.id, event.delta))
-        elif isinstance(event, TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
+        elif isinstance(event, core.TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
             self._take_back(message)
-        elif isinstance(event, TextMessageEndEvent) and message is not None:
+        elif isinstance(event, core.TextMessageEndEvent) and message is not None:
             listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
             begins = message.fixed + len(_APART) if message.fixed else 0
             message.sources += [shift_places(source, begins) for source in listed]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.threads.client_offer import ClientOffer
-from baton.threads.requests.client_offers import MAX_CONTEXT, MAX_TOOLS, client_offer
-from baton.threads.requests.parsing import interrupt_decision
+from baton.threads.requests.parsing import MAX_CONTEXT, MAX_TOOLS, client_offer, interrupt_decision
 from tests.unit.domain.strategies import json_values
 
 CALL = "0" * 32 + "_abcdefg"

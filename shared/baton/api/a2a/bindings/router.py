@@ -13,7 +13,7 @@ from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token
 from baton.api.http.problems import RefusedBody, request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
-from baton.concurrency.tenant_threads import work_for
+from baton.concurrency.tasks import work_for
 from baton.domain.errors import NotFound, UnknownAgent
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tracing import join
