@@ -29,21 +29,18 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     try:
-        return await _result(arguments)
+        match arguments.command:
+            case "migrate":
+                return await search_commands.migrate()
+            case "reindex":
+                return await search_commands.reindex(arguments.index)
+            case "rebuild":
+                return [await search_commands.rebuild(arguments.index, arguments.tenant)]
+            case "verify":
+                return await search_commands.verify(arguments.tenant)
+        return await search_commands.repair(arguments.tenant)
     finally:
         await search_commands.close()
-
-
-async def _result(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    if arguments.command == "migrate":
-        return await search_commands.migrate()
-    if arguments.command == "reindex":
-        return await search_commands.reindex(arguments.index)
-    if arguments.command == "rebuild":
-        return [await search_commands.rebuild(arguments.index, arguments.tenant)]
-    if arguments.command == "verify":
-        return await search_commands.verify(arguments.tenant)
-    return await search_commands.repair(arguments.tenant)
 
 
 def _parser() -> argparse.ArgumentParser:

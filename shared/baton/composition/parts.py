@@ -185,6 +185,7 @@ if TYPE_CHECKING:
     from baton.ports.threads.threads import IdleThreads, ThreadStore
     from baton.ports.threads.turn_queue import QueueRecords, TurnQueue
     from baton.ports.tracing import Tracer
+    from baton.settings.base import StageSettings
     from baton.settings.conversations import (
         EpisodeSettings,
         InspectorSettings,
@@ -195,7 +196,7 @@ if TYPE_CHECKING:
         TitleSettings,
     )
     from baton.settings.document import MAX_SETTINGS_BYTES, SettingsDocument, read_document, with_variables
-    from baton.settings.identity import CardSettings, DelegationSettings, IdentitySettings, StageSettings
+    from baton.settings.identity import CardSettings, DelegationSettings, IdentitySettings
     from baton.settings.models import (
         BedrockSettings,
         EmbeddingSettings,

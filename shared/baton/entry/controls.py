@@ -19,7 +19,7 @@ from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
 from baton.threads.requests.queue_mapping import queued_close, queued_takeover
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import own_thread, refusals_audited
 from baton.threads.sessions.sessions import Closed, last_episode
 
 
@@ -125,22 +125,13 @@ class Controls:
         """Return the caller's own thread; None if it does not exist and the caller may create it."""
         if not thread.may_create:
             return await self._own(scope, thread.id, action)
-        try:
+        async with refusals_audited(self.audit, scope, thread.id, action):
             await self.store.check_writable(scope, thread.id)
-        except ThreadUnavailable as refusal:
-            await self._audit_refusal(scope, thread.id, action, refusal)
-            raise
         try:
             return await self.store.get_thread(scope, thread.id)
         except ThreadUnavailable:
             return None
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
-        try:
+        async with refusals_audited(self.audit, scope, thread_id, action):
             return await own_thread(self.store, scope, thread_id)
-        except ThreadUnavailable as refusal:
-            await self._audit_refusal(scope, thread_id, action, refusal)
-            raise
-
-    async def _audit_refusal(self, scope: Scope, thread_id: str, action: str, refusal: ThreadUnavailable) -> None:
-        await self.audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})

@@ -91,6 +91,20 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
 
+class StageSettings(Settings):
+    """The stage."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
+
+    @property
+    def is_local(self) -> bool:
+        """True in the local cloud, on a developer's machine.
+
+        Only there may a key be valid for any tenant and be fetched over http, and may logs quote what tools raise.
+        """
+        return self.stage == "local"
+
+
 class MetricSettings(Settings):
     """The dimensions of metrics."""
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr, model_validator
 
-from baton.settings.base import Name, Settings, Url
-
-
-class StageSettings(Settings):
-    """The stage."""
-
-    stage: Name = Field(validation_alias="BATON_STAGE")
-
-    @property
-    def is_local(self) -> bool:
-        """True in the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
-        return self.stage == "local"
+from baton.settings.base import Settings, StageSettings, Url
 
 
 class IdentitySettings(StageSettings):
@@ -42,12 +31,11 @@ class DelegationSettings(Settings):
     """The name of a secret with the keys. The first seals, all of them open."""
 
 
-class ApiSettings(Settings):
+class ApiSettings(StageSettings):
     """Settings of the HTTP API."""
 
     public_url: Url | None = Field(default=None, validation_alias="BATON_PUBLIC_URL")
     """The API's own address, which agent cards name. Default: the one of API Gateway's stage or custom domain."""
-    stage: Name = Field(validation_alias="BATON_STAGE")
     open_a2a: bool = Field(default=False, validation_alias="BATON_LOCAL_OPEN_A2A")
     """True if A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
 
@@ -56,8 +44,3 @@ class ApiSettings(Settings):
         if self.open_a2a and not self.is_local:
             raise ValueError("BATON_LOCAL_OPEN_A2A is for the local cloud: every A2A call needs a token here")
         return self
-
-    @property
-    def is_local(self) -> bool:
-        """True in the local cloud."""
-        return self.stage == "local"

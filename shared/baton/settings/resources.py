@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 
 from baton.domain.documents.pipelines import PipelineLimits
 from baton.domain.threads.thread import ZOMBIE_SECONDS
-from baton.settings.base import Name, Packages, Prefixes, Settings, Url
+from baton.settings.base import Name, Packages, Prefixes, Settings, StageSettings, Url
 
 
 class PipelineSettings(Settings):
@@ -65,10 +65,9 @@ class PushQueueSettings(Settings):
     push_queue_url: Url = Field(validation_alias="BATON_PUSH_QUEUE_URL")
 
 
-class PushKeySettings(Settings):
+class PushKeySettings(StageSettings):
     """The secret from which the keys of push notifications are derived."""
 
-    stage: Name = Field(validation_alias="BATON_STAGE")
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")
     own_secret: Name | None = Field(default=None, validation_alias="BATON_PUSH_KEY_SECRET")
 
@@ -76,10 +75,6 @@ class PushKeySettings(Settings):
     def secret(self) -> str:
         """The secret's name: the own one, or else the stack's. Variables of a function are 4 KB at most."""
         return self.own_secret or f"{self.stack}/push-key"
-
-    @property
-    def is_local(self) -> bool:
-        return self.stage == "local"
 
 
 class PushIssuerSettings(Settings):
@@ -97,21 +92,15 @@ class AgentSettings(Settings):
     """The main agent of conversations that name none. Required only if several files have ``main: true``."""
 
 
-class OutsideSettings(Settings):
+class OutsideSettings(StageSettings):
     """The packages that Python tools may come from, and the stage whose secrets tools may use."""
 
-    stage: Name = Field(validation_alias="BATON_STAGE")
     tool_packages: Packages = Field(default="", validation_alias="BATON_TOOL_PACKAGES")
     """Comma-separated Python packages from which ``python`` tools may come."""
 
     @property
     def packages(self) -> tuple[str, ...]:
         return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
-
-    @property
-    def is_local(self) -> bool:
-        """True on a developer's machine, where logs may quote what tools raise."""
-        return self.stage == "local"
 
 
 class SourceSettings(Settings):
@@ -203,8 +192,7 @@ class TraceSettings(Settings):
     """True if spans have the words of prompts, answers, arguments and results of tools."""
 
 
-class TracedDeploymentSettings(Settings):
+class TracedDeploymentSettings(StageSettings):
     """The deployment that traces come from."""
 
-    stage: Name = Field(validation_alias="BATON_STAGE")
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")

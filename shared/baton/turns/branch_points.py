@@ -106,7 +106,7 @@ class BranchPoints:
 
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message of the path that clients show; None if there is none."""
-        async for page in self._pages(scope, thread):
+        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.is_shown:
                     return message.shown_id
@@ -121,7 +121,7 @@ class BranchPoints:
             if stored and stored[0].id == message_id and stored[0].role is Role.USER:
                 return stored[0]
         # Imported messages and those of a fork's parent began no turn here.
-        async for page in self._pages(scope, thread):
+        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in page.messages:
                 if message.id == message_id and message.role is Role.USER:
                     return message
@@ -133,7 +133,7 @@ class BranchPoints:
         state: ConversationState | None = None
         main = replace(thread.conversation, agent_id=thread.agent_id, handoff=None, workflow=None)
         is_main_alone = True
-        async for page in self._pages(scope, thread):
+        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if after_id is None and message.is_shown:
                     after_id = message.shown_id
@@ -150,7 +150,7 @@ class BranchPoints:
 
     async def _find_data(self, scope: Scope, thread: Thread) -> Mapping[str, Any] | None:
         """Return the data of tools at the end of the path: that of the last run that changed the state."""
-        async for page in self._pages(scope, thread):
+        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.end is not None and message.end.change is not None:
                     return message.end.change.conversation.data
@@ -158,15 +158,16 @@ class BranchPoints:
                 return None
         return thread.conversation.data if thread.path.last != ROOT else None
 
-    async def _pages(self, scope: Scope, thread: Thread) -> AsyncIterator[Page]:
-        """Yield pages of the path, the newest first, up to a bound."""
-        before: int | None = None
-        for _ in range(MAX_PAGES if thread.path.last != ROOT else 0):
-            page = await self.store.read_messages(scope, thread, limit=PAGE, before=before)
-            yield page
-            before = page.next_before
-            if before is None:
-                return
+
+async def pages(store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, most: int) -> AsyncIterator[Page]:
+    """Yield at most ``most`` pages of ``limit`` messages of the thread's path, the newest first."""
+    before: int | None = None
+    for _ in range(most if thread.path.last != ROOT else 0):
+        page = await store.read_messages(scope, thread, limit=limit, before=before)
+        yield page
+        before = page.next_before
+        if before is None:
+            return
 
 
 def _keeps_its_own(conversation: RunningConversation) -> bool:

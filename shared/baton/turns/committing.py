@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import make_interrupts, pending_interrupts
@@ -23,6 +22,7 @@ from baton.domain.threads.events import RunStamp, thread_title, unsequenced
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.threads.queued import QueuedSummary, QueuedTitle
 from baton.domain.threads.run_events import state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread, ThreadStatus, Watchers
@@ -86,8 +86,10 @@ class RunCommit:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
+        is_left = conversation is not result.conversation
+        changes = state_changes(result.conversation.shown, conversation.shown) if is_left else ()
         ends = end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
-        final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
+        final = [self.outbox.log.number(event) for event in (*changes, *ends)]
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (message for message in messages if message is not self.facts.question)
@@ -186,7 +188,8 @@ class RunCommit:
         if session is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason.value)
         if summary_due is not None:
-            await self._ask_for_summary(summary_due)
+            summary = queued_summary(lease.scope, self._thread.id, summary_due)
+            await self._ask_for(summary, "summary not queued", Metric.SUMMARIES_FAILED)
         await self._ask_for_title(finished.thread, end)
         await self.services.learning.after_run(lease.scope, finished.thread, (*facts.unfinished, *finished.messages))
         await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, attempt.inspection, finished.messages)
@@ -261,14 +264,13 @@ class RunCommit:
             self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=session is not None
         )
 
-    async def _ask_for_summary(self, due: SummaryDue) -> None:
-        """Queue the summary. If that fails, the next run asks for it again."""
-        thread, scope = self._thread, self.holder.lease.scope
+    async def _ask_for(self, work: QueuedSummary | QueuedTitle, message: str, failures: Metric) -> None:
+        """Queue work on the thread. If that fails, the next run asks for it again."""
         try:
-            await self.services.queue().send(scope, queued_summary(scope, thread.id, due))
+            await self.services.queue().send(self.holder.lease.scope, work)
         except BatonError as failure:
-            count(Metric.SUMMARIES_FAILED)
-            logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
+            count(failures)
+            logger.warning(message, thread_id=work.thread_id, reason=failure.code)
 
     def _send_title(self, thread: Thread) -> None:
         """Send a title that was made during the run. ``MadeTitles`` sends none while a run is in progress."""
@@ -276,20 +278,11 @@ class RunCommit:
             self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
 
     async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
-        """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
-        scope = self.holder.lease.scope
-        if (
-            not self.services.makes_titles
-            or thread.title is not None
-            or end.outcome is OutcomeType.ERROR
-            or end.is_question_refused
-        ):
-            return
-        try:
-            await self.services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
-        except BatonError as failure:
-            count(Metric.TITLES_FAILED)
-            logger.warning("title not queued", thread_id=thread.id, reason=failure.code)
+        """Queue the title of a thread that has none and was answered."""
+        is_answered = end.outcome is not OutcomeType.ERROR and not end.is_question_refused
+        if self.services.makes_titles and thread.title is None and is_answered:
+            work = queued_title(self.holder.lease.scope, thread.id, self._run.run_id)
+            await self._ask_for(work, "title not queued", Metric.TITLES_FAILED)
 
     async def _move_pointer(
         self,
@@ -368,8 +361,3 @@ def _count_turn(end: RunEnd) -> None:
         count(Metric.OUTPUT_TOKENS, end.usage.output_tokens)
     if end.first_token_ms is not None:
         measure(Metric.TIME_TO_FIRST_TOKEN, end.first_token_ms)
-
-
-def _changes(before: RunningConversation, after: RunningConversation) -> Sequence[BaseEvent]:
-    """Return the events that show clients a return to the main agent."""
-    return list(state_changes(before.shown, after.shown)) if after is not before else ()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads.message import OutcomeType
 from baton.ports.tenants.audit import AuditLog, Once
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.outbox import discard
 from baton.threads.requests.parsing import merge_request
+from baton.threads.requests.thread_access import refusals_audited
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
 
@@ -30,12 +30,8 @@ class Merges:
         for at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
         ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
-        try:
+        async with refusals_audited(self.audit, scope, fork_thread_id, "thread.merge"):
             fork, answer = await self.forks.newest_answer(scope, fork_thread_id)
-        except ThreadUnavailable as refusal:
-            outcome = refusal.audited_as
-            await self.audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
-            raise
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self.turns.run(scope, request, discard, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others

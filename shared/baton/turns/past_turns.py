@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from baton.domain.agents.agent import AgentDefinition
@@ -17,7 +17,7 @@ from baton.domain.threads.thread_state import Describe
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
-from baton.turns.branch_points import BranchPoints
+from baton.turns.branch_points import BranchPoints, pages
 
 PAGE = 100
 MAX_PAGES = 200
@@ -107,8 +107,8 @@ class PastTurns:
                 stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
                 return next((message for message in stored if message.run_id == run_id), None)
         stored_message: StoredMessage | None = None
-        async for messages in self._pages(scope, thread.unbranched, MAX_PAGES):
-            for message in reversed(messages):
+        async for page in pages(self.store, scope, thread.unbranched, limit=PAGE, most=MAX_PAGES):
+            for message in reversed(page.messages):
                 if message.run_id == run_id:
                     stored_message = message
                 elif stored_message is not None:
@@ -119,23 +119,13 @@ class PastTurns:
         """Return the workflow with the data that the run that last changed it has stored."""
         if state.workflow is None:
             return None
-        async for messages in self._pages(scope, thread, MAX_PAGES):
-            for message in reversed(messages):
+        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+            for message in reversed(page.messages):
                 change = message.end.change if message.end is not None else None
                 for workflow in change.workflows if change is not None else ():
                     if workflow.id == state.workflow.id:
                         return workflow
         return state.workflow
-
-    async def _pages(self, scope: Scope, thread: Thread, most: int) -> AsyncIterator[Sequence[StoredMessage]]:
-        """Yield pages of messages, the newest first, up to a bound."""
-        before: int | None = None
-        for _ in range(most):
-            page = await self.store.read_messages(scope, thread, limit=PAGE, before=before)
-            yield page.messages
-            before = page.next_before
-            if before is None:
-                return
 
 
 def without_turns(messages: Sequence[StoredMessage], left_out: Collection[str]) -> list[StoredMessage]:

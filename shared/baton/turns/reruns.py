@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from ag_ui.core import BaseEvent
-
 from baton.agents.run_facts import RunFacts, TurnCall
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
@@ -219,7 +217,7 @@ class _DryAttempt:
             ThreadSnapshot(history, self._conversation, search),
             lease=self._no_lease,
             ensure_lease=_hold_none,
-            emit=_show_nobody,
+            emit=lambda event: None,
             # Memory is current, so the date is too.
             today=Today.at(services.agents.clock.now(), facts.question.time_zone or facts.thread.time_zone),
         )
@@ -274,10 +272,6 @@ class _DryAttempt:
             first_seq=0,
             end_seq=0,
         )
-
-
-def _show_nobody(event: BaseEvent) -> None:
-    """Drop an event: nobody watches a dry run."""
 
 
 async def _hold_none() -> None:

@@ -52,7 +52,7 @@ class RunExecution:
         agents: RegisteredAgents,
         branch: BranchOpening | None = None,
     ) -> None:
-        """If the run begins ``branch``, the thread of ``lease`` is that of the branch's point."""
+        """The thread of ``lease`` is that of the point of ``branch``, if the run begins one."""
         request, times, agent = call.request, services.lease_times, agents.answering(lease.thread)
         self._services = services
         self._branch = branch
@@ -278,10 +278,6 @@ class RunExecution:
     def _milliseconds_since(self, question: StoredMessage) -> int:
         return max(0, to_millis(self._services.agents.clock.now()) - to_millis(question.timestamp))
 
-    async def _ensure_lease(self) -> None:
-        """Renew the lease if another worker may have it. Raises ``LeaseLost``: then nothing may be sent."""
-        await self._holder.ensure(self._outbox.log.last_seq)
-
     def _begin_attempt(self, facts: RunFacts, snapshot: ThreadSnapshot) -> Attempt:
         def emit(event: BaseEvent) -> None:
             self._keeper.send(event)
@@ -293,7 +289,7 @@ class RunExecution:
             self._services.agents,
             snapshot,
             lease=lambda: self._holder.lease,
-            ensure_lease=self._ensure_lease,
+            ensure_lease=lambda: self._holder.ensure(self._outbox.log.last_seq),
             emit=emit,
             today=Today.at(facts.question.timestamp, self._zone.name),
             ends_at_once_as=self._ends_at_once_as,

@@ -54,7 +54,10 @@ class ClosingEvents:
             case "learn":
                 return {"started": await self.learning.catch_up(scope, thread_id, number)}
             case step:
-                return await self._run(ClosingStep(step), scope, thread_id, number, subject)
+                episode = await self.closing.run(ClosingStep(step), scope, thread_id, number)
+                if step == ClosingStep.COMPLETE.value:
+                    await self.admission.note_end(Pipeline.CLOSING, subject)
+                return _describe(episode)
 
     async def _run_all(self, scope: Scope, thread_id: str, number: int, subject: str, seconds: float) -> dict[str, Any]:
         """Carry out all steps for a session that is read once."""
@@ -75,12 +78,6 @@ class ClosingEvents:
             session = await self.closing.carry_out(step, scope, session)
         await self.admission.note_end(Pipeline.CLOSING, subject)
         return _describe(session.episode if session is not None else None)
-
-    async def _run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int, subject: str) -> dict[str, Any]:
-        episode = await self.closing.run(step, scope, thread_id, number)
-        if step is ClosingStep.COMPLETE:
-            await self.admission.note_end(Pipeline.CLOSING, subject)
-        return _describe(episode)
 
 
 def _describe(episode: Episode | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from baton.domain.errors import NotFound, ThreadLed, ThreadUnavailable
+from baton.domain.errors import NotFound, ThreadLed
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSubject
 from baton.domain.tenants.identity import ME, Permission, Scope
 from baton.ports.clock import Clock
@@ -13,7 +13,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.tenants.privacy import ForgetRequests, Forgettings
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.forks import is_led_by_parent
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import own_thread, refusals_audited
 
 
 def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
@@ -56,11 +56,8 @@ class ForgetCalls:
                 await self.forgettings.start(latest)
                 return latest
             return await self._begin(scope, self._about_thread(scope, thread_id))
-        try:
+        async with refusals_audited(self.audit, scope, thread_id, "thread.forget"):
             thread = await own_thread(self.store, scope, thread_id)
-        except ThreadUnavailable as refusal:
-            await self.audit.record(scope, "thread.forget", thread_id=thread_id, outcome=refusal.audited_as, detail={})
-            raise
         if is_led_by_parent(thread):
             raise ThreadLed
         return await self._begin(scope, self._about_thread(scope, thread_id))

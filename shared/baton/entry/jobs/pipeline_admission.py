@@ -82,7 +82,7 @@ class PipelineAdmission:
     async def admit(self, pipeline: Pipeline) -> int:
         """Begin waiting runs while there is room, and return their number. Raises ``StoreUnavailable``."""
         runs_begun = 0
-        while (waiting := await self._next(pipeline)) is not None:
+        while (waiting := await self._choose(pipeline, await self._running(pipeline))) is not None:
             if not await self._begin(waiting.run):
                 break
             await self.queue.remove(waiting)
@@ -114,26 +114,27 @@ class PipelineAdmission:
             if waiting is not None:
                 changed = running.hand_over(subject, waiting.run, self.clock.now())
             if await self.queue.save_running(pipeline, changed):
-                return waiting is not None and await self._begin_waiting(waiting)
+                if waiting is None:
+                    return False
+                is_new = await self._execute(waiting.run)  # otherwise the place is free again
+                await self.queue.remove(waiting)
+                return is_new
             await self._pause(attempt)
         raise StoreUnavailable
 
-    async def _begin_waiting(self, waiting: WaitingRun) -> bool:
-        """Execute a waiting run that has its place. Return False if the place is free again."""
-        is_new = await self._execute(waiting.run)
-        await self.queue.remove(waiting)
-        return is_new
-
-    async def _next(self, pipeline: Pipeline) -> WaitingRun | None:
-        """Return the run to begin next; None if none waits or there is no room."""
-        return await self._choose(pipeline, await self._running(pipeline))
-
     async def _choose(self, pipeline: Pipeline, running: RunningRuns) -> WaitingRun | None:
-        """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest."""
+        """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest.
+
+        Return None if none waits or there is no room.
+        """
         if len(running.places) >= self.limits.at_once:
             return None
         runs = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
-        able = [run for run in runs if self._may_begin(running, run.run)]
+        able = [
+            waiting
+            for waiting in runs
+            if waiting.run.subject in running.places or running.have_room(waiting.run.tenant_id, self.limits)
+        ]
         return min(able, key=lambda run: (running.of_tenant(run.run.tenant_id), run.since), default=None)
 
     async def _begin(self, run: PipelineRun) -> bool:
@@ -185,6 +186,3 @@ class PipelineAdmission:
     async def _running(self, pipeline: Pipeline) -> RunningRuns:
         oldest = self.clock.now() - LONGEST_RUN
         return (await self.queue.running(pipeline)).alive(max(oldest, self.since) if self.since else oldest)
-
-    def _may_begin(self, running: RunningRuns, run: PipelineRun) -> bool:
-        return run.subject in running.places or running.have_room(run.tenant_id, self.limits)

@@ -81,14 +81,7 @@ class AdmittedIngestions:
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         """See ``Ingestions``."""
         subject = _document_subject(ref, created_at)
-        described = {
-            "tenantId": ref.tenant_id,
-            "agentId": ref.agent_id,
-            "documentId": ref.document_id,
-            "version": ref.version,
-            "subject": subject,
-        }
-        run = PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, f"{subject}-{attempt}", described)
+        run = _ingestion(ref, subject, f"{subject}-{attempt}")
         await (self.admission.start_at_once(run) if removes else self.admission.start(run))
 
     async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
@@ -96,23 +89,26 @@ class AdmittedIngestions:
         subject = f"{_document_subject(ref, created_at)}-rebuild"
         if await self.admission.is_pending(Pipeline.INGESTION, subject):
             return False
-        described = {
-            "tenantId": ref.tenant_id,
-            "agentId": ref.agent_id,
-            "documentId": ref.document_id,
-            "version": ref.version,
-            "rebuilds": True,
-            "subject": subject,
-        }
         # A lost index may be rebuilt any number of times, and a name is reserved for 90 days.
-        name = f"{subject}-{to_millis(self.admission.clock.now())}"
-        run = PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, described)
+        run = _ingestion(ref, subject, f"{subject}-{to_millis(self.admission.clock.now())}", rebuilds=True)
         await self.admission.start(run, behind=REBUILDS_WAIT)
         return True
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """See ``Ingestions``."""
         return await self.admission.is_pending(Pipeline.INGESTION, _document_subject(ref, created_at))
+
+
+def _ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> PipelineRun:
+    described = {
+        "tenantId": ref.tenant_id,
+        "agentId": ref.agent_id,
+        "documentId": ref.document_id,
+        "version": ref.version,
+        "subject": subject,
+        **options,
+    }
+    return PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, described)
 
 
 def _document_subject(ref: DocumentRef, created_at: datetime) -> str:

@@ -62,19 +62,11 @@ class ConversationStates:
 
     async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
         """Return the handoff during which an uncommitted run with this ``change`` took place."""
-        changed = change.handoffs if change is not None else ()
-        handoff_request = next(
-            (
-                handoff_request
-                for handoff_request in changed
-                if handoff_request.outcome is None or handoff_request.child_thread_id is not None
-            ),
-            None,
-        )
+        for request in change.handoffs if change is not None else ():
+            if request.outcome is None or request.child_thread_id is not None:
+                return request
         handoff_place = thread.conversation.handoff
-        if handoff_request is not None or handoff_place is None:
-            return handoff_request
-        return await self.handoffs.get(scope, thread.id, handoff_place)
+        return await self.handoffs.get(scope, thread.id, handoff_place) if handoff_place is not None else None
 
     async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
         """Return the caller's own workflow that can be continued, in whichever thread it is.

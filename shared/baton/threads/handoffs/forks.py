@@ -6,12 +6,13 @@ import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ag_ui.core import FileSource, TextPart
 
-from baton.concurrency.tasks import gather_all
+from baton.concurrency.tasks import gather_each
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, UnknownAgent
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
@@ -30,7 +31,7 @@ from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.leases import acquire_when_free, holding
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import own_thread, refusals_audited
 
 SPECIALIST = "specialist"
 """The ``source`` of a message that was merged from a fork."""
@@ -83,12 +84,8 @@ class Forks:
         Its messages do not reach the parent by themselves: see ``turns.merges``. Raises ``ThreadUnavailable``
         (audited), ``UnknownAgent`` (also for a remote agent) and ``StoreUnavailable``.
         """
-        try:
+        async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
             parent = await own_thread(self.store, scope, parent_thread_id)
-        except ThreadUnavailable as refusal:
-            detail, outcome = {"agentId": agent_id}, refusal.audited_as
-            await self.audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
-            raise
         agent = await self.agents.get(scope, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
@@ -253,9 +250,7 @@ class Forks:
         await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
 
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
-        for start in range(0, len(messages), AT_ONCE):
-            some = messages[start : start + AT_ONCE]
-            await gather_all(*(self.store.put_message(lease, message) for message in some))
+        await gather_each(messages, partial(self.store.put_message, lease), at_once=AT_ONCE)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=lease.thread.last_seq,

@@ -73,15 +73,9 @@ class Sandboxes:
         stored_messages = messages[-MAX_COPIED:]
         if len(stored_messages) < len(messages):
             # A call without its result, or a result without its call, would be refused by models.
-            first = next(
-                (
-                    index
-                    for index, stored_message in enumerate(stored_messages)
-                    if stored_message.run_id != messages[-MAX_COPIED - 1].run_id
-                ),
-                0,
-            )
-            stored_messages = stored_messages[first:]
+            cut_run = messages[-MAX_COPIED - 1].run_id
+            whole = (index for index, message in enumerate(stored_messages) if message.run_id != cut_run)
+            stored_messages = stored_messages[next(whole, 0) :]
         refused = filtered_runs(stored_messages)
         return [message for message in stored_messages if message.run_id not in refused]
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
@@ -18,6 +22,19 @@ async def own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread
     return thread
 
 
+@asynccontextmanager
+async def refusals_audited(
+    audit: AuditLog, scope: Scope, thread_id: str, action: str, detail: Mapping[str, Any] | None = None
+) -> AsyncGenerator[None, None]:
+    """Audit a ``ThreadUnavailable`` that the block raises, as a refusal of ``action``."""
+    try:
+        yield
+    except ThreadUnavailable as refusal:
+        outcome = refusal.audited_as
+        await audit.record(scope, action, thread_id=thread_id, outcome=outcome, detail=dict(detail or {}))
+        raise
+
+
 async def read_audited(
     store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str, *, once: Once | None = None
 ) -> Thread:
@@ -26,11 +43,8 @@ async def read_audited(
     Refusals and reads of another user's thread are audited as ``action``, reads with the same ``once`` only once.
     Raises ``ThreadUnavailable``.
     """
-    try:
+    async with refusals_audited(audit, scope, thread_id, action):
         thread = await store.get_thread(scope, thread_id)
-    except ThreadUnavailable as refusal:
-        await audit.record(scope, action, thread_id=thread_id, outcome=refusal.audited_as, detail={})
-        raise
     await audit_read(audit, scope, thread_id, thread.user_id, action, once=once)
     return thread
 

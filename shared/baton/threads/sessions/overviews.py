@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from baton.concurrency.tasks import gather_all
+from baton.concurrency.tasks import gather_all, gather_each
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.runs.usage import Prices
@@ -107,7 +106,9 @@ class Overviews:
                 [(thread, None) for thread in listed if thread.created_at <= cursor.period.end],
                 after is None,
             )
-        counted = await self._count(scope, threads, cursor.period)
+        counted = await gather_each(
+            threads, lambda listed: self._count_one(scope, *listed, cursor.period), at_once=AT_ONCE
+        )
         overview, unfinished = Overview(), []
         for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
             overview = overview.merge(counts)
@@ -128,17 +129,6 @@ class Overviews:
         except ThreadUnavailable:
             return None  # deleted meanwhile
 
-    async def _count(
-        self, scope: Scope, threads: Sequence[tuple[Thread, int | None]], period: Period
-    ) -> Sequence[tuple[Overview, int | None]]:
-        slots = asyncio.Semaphore(AT_ONCE)
-
-        async def count(thread: Thread, before: int | None) -> tuple[Overview, int | None]:
-            async with slots:
-                return await self._count_one(scope, thread, before, period)
-
-        return await gather_all(*(count(thread, before) for thread, before in threads))
-
     async def _count_one(
         self, scope: Scope, thread: Thread, before: int | None, period: Period
     ) -> tuple[Overview, int | None]:
@@ -148,7 +138,11 @@ class Overviews:
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
         used = ThreadCost.of(thread.id, self.prices().cost(thread.spent, thread.usage), thread.usage)
-        counted = [self._to_counted(thread, turn) for turn in summaries if _is_in(turn, period)]
+        counted = [
+            self._to_counted(thread, turn)
+            for turn in summaries
+            if turn.started_at is not None and period.start <= turn.started_at <= period.end
+        ]
         return Overview.of_thread(used, counted, is_first=before is None), rest
 
     def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
@@ -165,10 +159,6 @@ class Overviews:
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
         )
-
-
-def _is_in(turn: TurnSummary, period: Period) -> bool:
-    return turn.started_at is not None and period.start <= turn.started_at <= period.end
 
 
 def _parse_unfinished(entry: object) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.domain.errors import InvalidRequest, NotFound, ThreadUnavailable
+from baton.domain.errors import InvalidRequest, NotFound
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback, Rating
@@ -14,7 +14,7 @@ from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.threads import ThreadStore
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import own_thread, refusals_audited
 
 MAX_AUDITED = 256
 """Characters of an id in the audit."""
@@ -50,19 +50,14 @@ class Ratings:
         """
         if rating is None and comment is not None:
             raise InvalidRequest("comment: a withdrawn rating has none.")
-        try:
+        audited = {"messageId": message_id[:MAX_AUDITED]}
+        async with refusals_audited(self.audit, scope, thread_id, "message.feedback", audited):
             thread = await own_thread(self.store, scope, thread_id)
             message = await self._answer(scope, thread, message_id)
             earlier = await self.feedback.get(scope, thread, message.ordinal)
             if earlier.says(rating, comment) if earlier is not None else rating is None:
                 return Rated(thread.id, message.id, message.run_id, earlier)
             feedback = await self._keep(scope, thread, message, rating, comment)
-        except ThreadUnavailable as refusal:
-            detail = {"messageId": message_id[:MAX_AUDITED]}
-            await self.audit.record(
-                scope, "message.feedback", thread_id=thread_id, outcome=refusal.audited_as, detail=detail
-            )
-            raise
         if rating is not None and (earlier is None or earlier.rating is not rating):
             count(_COUNTED[rating])
         await self.audit.record(

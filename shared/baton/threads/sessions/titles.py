@@ -25,7 +25,7 @@ from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.privacy.redaction import Redactor
 from baton.threads.outbox.connection_sender import send_to_all
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import own_thread, refusals_audited
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,11 @@ class Titles:
 
         Raises ``ThreadUnavailable`` (audited).
         """
-        try:
+        async with refusals_audited(self.audit, scope, thread_id, "thread.rename"):
             thread = await own_thread(self.store, scope, thread_id)
             if thread.title == title:
                 return thread
             renamed = await self.store.rename(scope, thread_id, title)
-        except ThreadUnavailable as refusal:
-            await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome=refusal.audited_as, detail={})
-            raise
         # The title is the user's text, so the record says that it was changed, but not the new title.
         await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
         await self.notify(scope, thread_id, title)
@@ -106,11 +103,11 @@ class MadeTitles:
         if thread.user_id != scope.user_id or is_done or self.source is TitleSource.NONE:
             return False
         try:
-            opening = await self._read_beginning(scope, thread)
-            preview = beginning(opening.question, MAX_PREVIEW)
+            question, answer = await self._read_beginning(scope, thread)
+            preview = beginning(question, MAX_PREVIEW)
             if not preview:
                 return False
-            title = thread.title or await self._write_title(scope, thread_id, opening) or beginning(opening.question)
+            title = thread.title or await self._write_title(scope, thread_id, question, answer) or beginning(question)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
@@ -127,7 +124,7 @@ class MadeTitles:
             await self.titles.notify(scope, thread_id, title)
         return True
 
-    async def _read_beginning(self, scope: Scope, thread: Thread) -> _Beginning:
+    async def _read_beginning(self, scope: Scope, thread: Thread) -> tuple[str, str]:
         """Return the first question and answer of the conversation, without personal data."""
         first = thread.path.ranges[0][0] if thread.path.length else 0
         messages: Sequence[StoredMessage] = await self.store.run_messages(
@@ -141,9 +138,9 @@ class MadeTitles:
             words = _words_of(messages, role)
             return await redactor.redact(words) or words
 
-        return _Beginning(await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT))
+        return await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT)
 
-    async def _write_title(self, scope: Scope, thread_id: str, opening: _Beginning) -> str:
+    async def _write_title(self, scope: Scope, thread_id: str, question: str, answer: str) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
         if self.source is not TitleSource.MODEL:
             return ""
@@ -154,7 +151,7 @@ class MadeTitles:
             metadata={"task": "thread_title"},
             caller=ModelCaller.of(scope, thread_id),
         )
-        material = json.dumps({"user": opening.question, "assistant": opening.answer}, ensure_ascii=False)
+        material = json.dumps({"user": question, "assistant": answer}, ensure_ascii=False)
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
@@ -170,14 +167,6 @@ class MadeTitles:
     def _count_failure(self, thread_id: str, failure: Exception) -> None:
         logger.warning("title not written", thread_id=thread_id, reason=type(failure).__name__)
         count(Metric.TITLES_FAILED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """The user's first words, and the first answer to them."""
-
-    question: str
-    answer: str
 
 
 def _words_of(messages: Sequence[StoredMessage], role: Role) -> str:
