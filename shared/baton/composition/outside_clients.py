@@ -49,9 +49,6 @@ class Outside:
         def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
             return parts.http2_client(self._policy(), timeout_seconds=seconds)
 
-        def mcp_tools() -> parts.ToolSource[parts.McpServer]:
-            return parts.McpTools(make_mcp_client, self.header_values)
-
         def http_tools() -> parts.ToolSource[parts.HttpTool]:
             return parts.HttpTools(parts.HttpRequests(make_client, self.header_values), self._policy)
 
@@ -59,15 +56,12 @@ class Outside:
             requests = parts.HttpRequests(make_client, self.header_values)
             return parts.OpenApiTools(requests, make_client, parts.AgentSettings().agents_dir)
 
-        def python_tools() -> parts.ToolSource[parts.PythonTool]:
-            return parts.PythonTools(self._functions())
-
         return parts.Toolbox(
             {
-                parts.McpServer: mcp_tools,
+                parts.McpServer: lambda: parts.McpTools(make_mcp_client, self.header_values),
                 parts.HttpTool: http_tools,
                 parts.OpenApiTool: openapi_tools,
-                parts.PythonTool: python_tools,
+                parts.PythonTool: lambda: parts.PythonTools(self._functions()),
             },
             self.header_values,
             guards=parts.CircuitBreakers(),
@@ -79,20 +73,15 @@ class Outside:
     def remote_agents(self) -> parts.RemoteAgents:
         """Remote agents, called over A2A."""
 
-        def make_client() -> httpx.AsyncClient:
-            return parts.http_client(self._policy())
-
         headers = self.header_values
-        return parts.RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
+        return parts.RemoteAgents(lambda: parts.http_client(self._policy()), headers.resolve, redacted=headers.redacted)
 
     @cached_property
     def header_values(self) -> parts.HeaderValues:
         """The resolver of secrets in the headers of tools and remote agents."""
         exchanges = None
         if self._subject_tokens is not None:
-
-            def make_client() -> httpx.AsyncClient:
-                return parts.http_client(self._policy(), timeout_seconds=parts.EXCHANGE_SECONDS)
-
-            exchanges = parts.TokenExchanges(make_client, self._subject_tokens)
+            exchanges = parts.TokenExchanges(
+                lambda: parts.http_client(self._policy(), timeout_seconds=parts.EXCHANGE_SECONDS), self._subject_tokens
+            )
         return parts.HeaderValues(self._secrets, parts.ParameterStore(), parts.OutsideSettings().stage, exchanges)

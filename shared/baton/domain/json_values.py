@@ -48,11 +48,11 @@ def _whole_numbers(value: Any) -> Any:
 def _load(text: str) -> Any:
     """Return the value of a JSON text; None for one that is not JSON, or null."""
     with suppress(ValueError, RecursionError):
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=refuse_constant)
     return None
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 

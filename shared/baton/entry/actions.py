@@ -10,7 +10,7 @@ from typing import Any
 from baton.agents.approvals import Approvals
 from baton.concurrency.tasks import work_for
 from baton.domain.errors import BatonError, InvalidRequest, MalformedJson, MessageTooLarge, TokenExpired, UnknownAction
-from baton.domain.json_values import MAX_MEMBERS, MemberCount
+from baton.domain.json_values import MAX_MEMBERS, MemberCount, refuse_constant
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
@@ -254,7 +254,7 @@ def parse_frame(frame: str) -> dict[str, Any]:
     if counted.members > MAX_MEMBERS:
         raise InvalidRequest(f"An object in the frame has more than {MAX_MEMBERS:,} members, which no field takes.")
     try:
-        fields = json.loads(frame, parse_constant=_refuse_constant)
+        fields = json.loads(frame, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise MalformedJson from None
     if not isinstance(fields, dict):
@@ -270,7 +270,3 @@ def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
 
 def _is_short_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= 256 and value.isprintable()
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton.domain.documents.source import PREFIX_ENTRY
+from baton.domain.json_values import refuse_constant
 from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.web_url import WithoutCredentials
 
@@ -53,7 +54,7 @@ def parse_object(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -70,10 +71,6 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the name {name!r} occurs twice in one object")
         members[name] = value
     return members
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 JsonObject = BeforeValidator(parse_object)

@@ -15,10 +15,9 @@ from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import RunStamp
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, text_asked, text_said
-from baton.domain.threads.thread import Run
 from baton.domain.threads.turn_requests import DecisionRequest
 from baton.domain.times import Today, to_millis
-from baton.domain.tracing import Attribute, Span, exchange, inside
+from baton.domain.tracing import Attribute, exchange, inside
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.tracing import TracedRun
@@ -57,7 +56,9 @@ class RunExecution:
         self._services = services
         self._branch = branch
         self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record, times)
-        run = _leased_run(lease)
+        run = lease.thread.run
+        if run is None:
+            raise LeaseLost  # this lease was taken for a run, so a lease without one belongs to another worker
         stamp = RunStamp(lease.thread_id, run.run_id, run.attempt)
         delivery = Delivery(
             lease.scope,
@@ -102,7 +103,9 @@ class RunExecution:
         """
         tasks: list[asyncio.Future[Any]] = []
         lease, store = self._holder.lease, self._services.store
-        with inside(self._begin_span()) as span:
+        thread, run = self._facts.thread, self._facts.run
+        traced = TracedRun(self._facts.scope.tenant_id, thread.id, thread.agent_id, run.run_id, run.attempt)
+        with inside(self._services.tracer.begin(traced)) as span:
             try:
                 record, messages, facts = await run_question.find_earlier_attempt(store, self._facts, lease)
                 if record is not None and (messages is not None or record.digest != facts.request.digest):
@@ -138,13 +141,6 @@ class RunExecution:
             finally:
                 self._outbox.delivery.stop()
                 await gather_all(self._writes.stop(), stop_all(*tasks))
-
-    def _begin_span(self) -> Span:
-        """Begin the span of this attempt at the run."""
-        run, thread = self._facts.run, self._facts.thread
-        return self._services.tracer.begin(
-            TracedRun(self._facts.scope.tenant_id, thread.id, thread.agent_id, run.run_id, run.attempt)
-        )
 
     async def _finish_earlier(
         self, facts: RunFacts, record: TurnRecord, messages: tuple[StoredMessage, ...] | None
@@ -318,9 +314,3 @@ class RunExecution:
             first_token_ms=self._first_token_ms,
             time_zone=self._zone.name,
         )
-
-
-def _leased_run(lease: Lease) -> Run:
-    if lease.thread.run is None:
-        raise LeaseLost  # this lease was taken for a run, so a lease without one belongs to another worker
-    return lease.thread.run

@@ -38,35 +38,29 @@ class Acquisition:
         Raises ``ThreadBusy`` when the event loop's time is ``wait_until``, ``NoSuchThread``, ``ThreadUnavailable``,
         ``MessageIdConflict``, and ``RateLimited`` if too many requests wait.
         """
+        store, is_waiting = self.services.store, False
         async with AsyncExitStack() as held:
-            return await self._acquire(call, request, wait_until, held)
-
-    async def _acquire(
-        self, call: TurnCall, request: LeaseRequest, wait_until: float, held: AsyncExitStack
-    ) -> Lease | FinishedRun:
-        """Do as ``acquire``. The place of a request that waits is entered into ``held``."""
-        store, loop, is_waiting = self.services.store, asyncio.get_running_loop(), False
-        while True:
-            try:
-                return await store.acquire(call.scope, request)
-            except LeaseBusy as error:
-                busy = error
-            dead: LeaseMark | None = None
-            turn = await store.get_turn(call.scope, request.thread_id, call.request.message_id)
-            finished = await find_finished(store, call, turn) if turn is not None else None
-            if finished is not None:
-                return finished
-            if not is_waiting:
-                is_waiting = True
-                await held.enter_async_context(self._place(call))
-            if turn is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
-                dead = await self.repeats.follow(call, turn.run_id)
-            if busy.run is not None:
-                request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
-            elif loop.time() >= wait_until:
-                raise ThreadBusy
-            else:  # held for a close or a fork, which sends no sign of life
-                await asyncio.sleep(POLL_SECONDS)
+            while True:
+                try:
+                    return await store.acquire(call.scope, request)
+                except LeaseBusy as error:
+                    busy = error
+                dead: LeaseMark | None = None
+                turn = await store.get_turn(call.scope, request.thread_id, call.request.message_id)
+                finished = await find_finished(store, call, turn) if turn is not None else None
+                if finished is not None:
+                    return finished
+                if not is_waiting:
+                    is_waiting = True
+                    await held.enter_async_context(self._place(call))
+                if turn is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
+                    dead = await self.repeats.follow(call, turn.run_id)
+                if busy.run is not None:
+                    request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
+                elif asyncio.get_running_loop().time() >= wait_until:
+                    raise ThreadBusy
+                else:  # held for a close or a fork, which sends no sign of life
+                    await asyncio.sleep(POLL_SECONDS)
 
     def _place(self, call: TurnCall) -> AbstractAsyncContextManager[None]:
         """Return the place of a request that waits. Only over HTTP does it occupy a function that serves others too."""

@@ -10,6 +10,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import declared_handoff
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -26,10 +27,10 @@ from baton.domain.threads.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
-from baton.ports.threads.handoffs import HandoffStore, UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+from baton.ports.threads.handoffs import HandoffStore, WorkflowElsewhere, WorkflowStore
 from baton.ports.threads.leases import Lease
 from baton.tenants.registry.agent_registry import AgentRegistry
-from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions, placeholder_for
+from baton.tenants.registry.registered_agents import missing_permissions, placeholder_for
 from baton.threads.handoffs.skill_making import SkillMaking
 
 logger = Logger(child=True)
@@ -54,7 +55,7 @@ class ConversationStates:
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
         workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
-        unfinished = [item for item in workflows if _may_continue(scope, agents, item)]
+        unfinished = [item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))]
         offer = next((item.workflow for item in unfinished if not item.is_offered), None)
         others = [item.workflow for item in unfinished if item.workflow is not offer]
         resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
@@ -180,15 +181,22 @@ class ConversationStates:
         )
         if state.handoff is None:
             return conversation
-        reading = self.workflows.find(scope, state.workflow.id) if state.workflow is not None else _no_workflow()
-        handoff, workflow = await gather_all(self.handoffs.get(scope, thread.id, state.handoff), reading)
+        handoff, *workflows = await gather_all(
+            self.handoffs.get(scope, thread.id, state.handoff),
+            *([self.workflows.find(scope, state.workflow.id)] if state.workflow is not None else []),
+        )
+        workflow: Workflow | None = workflows[0] if workflows else None
         if workflow is None or workflow.thread_id != thread.id:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
 
     def _check_specialist(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
         """Return the conversation with the reason, if there is one, for which the specialist cannot continue."""
-        trouble = conversation.trouble or self._missing_permission(conversation, scope)
+        declared = declared_handoff(conversation.main, conversation.agent.id)
+        permissions = declared.required_permissions if declared is not None else ()
+        trouble = conversation.trouble
+        if trouble is None and not all(map(scope.has, (*conversation.agent.required_permissions, *permissions))):
+            trouble = SpecialistProblem.FORBIDDEN
         workflow, definition = conversation.workflow, conversation.agent.workflow
         is_over = conversation.handoff is None or conversation.handoff.outcome is not None
         if is_over or (conversation.thread.conversation.workflow is not None and workflow is None):
@@ -205,13 +213,6 @@ class ConversationStates:
         if resumed.changed is None:
             return conversation
         return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
-
-    @staticmethod
-    def _missing_permission(conversation: RunningConversation, scope: Scope) -> SpecialistProblem | None:
-        declared = declared_handoff(conversation.main, conversation.agent.id)
-        permissions = declared.required_permissions if declared is not None else ()
-        needed = (*conversation.agent.required_permissions, *permissions)
-        return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
@@ -240,13 +241,8 @@ class ConversationStates:
         )
 
 
-def _may_continue(scope: Scope, agents: RegisteredAgents, unfinished: UnfinishedWorkflow) -> bool:
-    agent = agents.describe(unfinished.workflow.agent_id)
+def _may_continue(scope: Scope, agent: AgentDefinition | None) -> bool:
     return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
-
-
-async def _no_workflow() -> Workflow | None:
-    return None
 
 
 class ConversationTracker:

@@ -10,18 +10,8 @@ from baton.domain.threads.events import Event
 from baton.domain.threads.thread import Thread
 from baton.tenants.privacy.readers import Readers
 
-_PIECES = {
-    "TEXT_MESSAGE_CONTENT": "messageId",
-    "REASONING_MESSAGE_CONTENT": "messageId",
-    "TOOL_CALL_ARGS": "toolCallId",
-}
-"""Events with a piece of a text, and the member that identifies the text."""
-_BEGINNINGS = {
-    "TEXT_MESSAGE_START": "messageId",
-    "REASONING_MESSAGE_START": "messageId",
-    "TOOL_CALL_START": "toolCallId",
-}
-_ENDS = {"TEXT_MESSAGE_END": "messageId", "REASONING_MESSAGE_END": "messageId", "TOOL_CALL_END": "toolCallId"}
+_TEXTS = {"TEXT_MESSAGE": "messageId", "REASONING_MESSAGE": "messageId", "TOOL_CALL": "toolCallId"}
+"""The beginning of the types of a text's events, and the member that identifies the text."""
 _ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
 
 
@@ -46,17 +36,20 @@ class ReaderEvents:
         """Return the events that can be sent now."""
         ready: list[Event] = []
         for event in events:
-            if event.type in _PIECES:
+            kind, _, step = event.type.rpartition("_")
+            # Texts of a message and of a call may have the same id.
+            text = kind, str(event.body.get(_TEXTS.get(kind, "")))
+            if kind in _TEXTS and step in ("CONTENT", "ARGS"):
                 # A text whose beginning was not seen is not sent: half a telephone number is not recognised.
-                self._texts.get(_of(event, _PIECES), []).append(event)
+                self._texts.get(text, []).append(event)
                 continue
-            if event.type in _BEGINNINGS:
-                self._texts[_of(event, _BEGINNINGS)] = []
-            elif event.type in _ENDS:
-                ready += await self._join_text(_of(event, _ENDS), event)
+            if kind in _TEXTS and step == "START":
+                self._texts[text] = []
+            elif kind in _TEXTS and step == "END":
+                ready += await self._join_text(text, event)
             elif event.type in _ENDS_OF_A_RUN:
-                for text in list(self._texts):
-                    ready += await self._join_text(text, event)
+                for open_text in list(self._texts):
+                    ready += await self._join_text(open_text, event)
             if event.seq is None or event.seq > self.after:
                 ready.append(await self._redact(event))
         return ready
@@ -75,9 +68,3 @@ class ReaderEvents:
     async def _redact(self, event: Event) -> Event:
         body: dict[str, Any] = await self.readers.redact(event.body)
         return Event(body, event.seq)
-
-
-def _of(event: Event, member: dict[str, str]) -> tuple[str, str]:
-    """Return the key of the text that an event belongs to. Texts of a message and of a call may have the same id."""
-    name = member[event.type]
-    return name, str(event.body.get(name))

@@ -63,7 +63,9 @@ class AgentRouter:
             await self.handoffs.hand_over(await self._judge(spoken.transfer), workflow)
             self.has_last_word = spoken.transfer.refusal is not None
             return not self.has_last_word
-        if spoken.returns is not None or self._is_done:
+        conversation = self._tracker.current
+        returns = conversation.handoff is not None and conversation.handoff.return_expected
+        if spoken.returns is not None or (returns and conversation.is_workflow_complete):  # it should have returned
             self._end(HandoffOutcome.RETURNED)
         elif self._is_silent_target:
             self._fail()
@@ -142,7 +144,7 @@ class AgentRouter:
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
             self.handoffs.return_without_specialist(trouble)
-        workflow = await self._find_unfinished(workflow_id)
+        workflow = await self._services.conversations.unfinished(self._attempt.scope, workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
         if target is None or target.workflow is None:
@@ -160,12 +162,6 @@ class AgentRouter:
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         sources = join_consulted(answer.sources, answer.consulted)
         self.handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
-
-    @property
-    def _is_done(self) -> bool:
-        """True if the specialist should have returned, because its workflow is complete."""
-        handoff = self._tracker.current.handoff
-        return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
 
     def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         self.has_last_word = True
@@ -214,9 +210,6 @@ class AgentRouter:
         if transfer.workflow_id is None or transfer.refusal is not None:
             return None
         try:
-            return await self._find_unfinished(transfer.workflow_id)
+            return await self._services.conversations.unfinished(self._attempt.scope, transfer.workflow_id)
         except WorkflowUnavailable:
             return None
-
-    async def _find_unfinished(self, workflow_id: str) -> Workflow:
-        return await self._services.conversations.unfinished(self._attempt.scope, workflow_id)

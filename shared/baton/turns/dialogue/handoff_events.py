@@ -52,17 +52,15 @@ class HandoffEvents:
         self._services = attempt.services
         self._clock = attempt.services.clock
 
-    @property
-    def _text(self) -> str:
-        """The text of the user's message, as guardrails have left it."""
-        user_message = self._facts.user_message
-        return (
-            self._attempt.screened.apply(user_message, self._services.counter).text if user_message is not None else ""
-        )
-
     def _text_for(self, target: AgentDefinition) -> str:
-        """Return the user's message for a summary; nothing of it if ``target`` has yet to judge it."""
-        return "" if judges_questions(target) else self._text
+        """Return the user's message, as guardrails have left it, for a summary.
+
+        Return nothing of it if ``target`` has yet to judge it.
+        """
+        user_message = self._facts.user_message
+        if user_message is None or judges_questions(target):
+            return ""
+        return self._attempt.screened.apply(user_message, self._services.counter).text
 
     async def hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
         """Make another agent active and show it, or say why it cannot become active.

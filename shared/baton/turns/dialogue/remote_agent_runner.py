@@ -26,7 +26,7 @@ from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.events import text_content, text_end, text_start
-from baton.domain.threads.message import Content, Part, StoredMessage
+from baton.domain.threads.message import Content, StoredMessage
 from baton.ports.agents import agent_client
 from baton.ports.agents.agent_client import AgentChunk
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack
@@ -166,7 +166,9 @@ class RemoteAgentRunner:
                         has_spoken = isinstance(chunk, TextDelta)
                         yield chunk
                     case agent_client.AgentStarted():
-                        await self._keep_task(task, chunk)
+                        # For a worker that takes the run over.
+                        started = RemoteTask(task.task_id, self._agent.id, chunk.remote_task_id, chunk.known)
+                        await self._context.keep_remote_task(started)
                     case agent_client.NotSent(attachment):
                         self._not_passed_on.append(attachment)
                     case agent_client.AgentData(value):
@@ -194,15 +196,12 @@ class RemoteAgentRunner:
         if end.needs_sign_in:
             yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
-    async def _keep_task(self, task: agent_client.AgentTask, started: agent_client.AgentStarted) -> None:
-        """Store the task that has the message, for a worker that takes the run over."""
-        remote = RemoteTask(task.task_id, self._agent.id, started.remote_task_id, started.known)
-        await self._context.keep_remote_task(remote)
-
     async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run
         sent, missing = await read_attachments(context, self._content)
-        words = self._text if isinstance(self._content, str) else _words(self._content)
+        words = self._text
+        if not isinstance(self._content, str):
+            words = "\n".join(part.text for part in self._content if isinstance(part, TextPart))
         # The same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
         follows = context.remote_tasks.take(message_id)
@@ -273,8 +272,3 @@ class RemoteAgentRunner:
                 context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail
             )
         )
-
-
-def _words(parts: Sequence[Part]) -> str:
-    """Return the text parts of a message, joined by line breaks; empty if there are none."""
-    return "\n".join(part.text for part in parts if isinstance(part, TextPart))

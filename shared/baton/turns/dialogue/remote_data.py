@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton.domain.json_values import count_values
+from baton.domain.json_values import count_values, refuse_constant
 
 MAX_FIELDS = 50
 MAX_WORDS = 300
@@ -36,7 +36,7 @@ def parse_data(text: str) -> dict[str, Any] | None:
     if not (text.startswith("{") and text.endswith("}")) or count_values(text) > MAX_ANSWER_VALUES:
         return None
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -64,7 +64,3 @@ def _items(value: Any) -> list[Any]:
 
 def _words(value: Any) -> str:
     return " ".join(value[:MAX_WORDS].split()) if isinstance(value, str) else ""
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON.")
