@@ -58,7 +58,6 @@ class AgentLoop:
         self._limit = AnswerLimit()
         self._ids = CallIds(context, tools, work.caller)
         self._answer: ModelAnswer | None = None
-        """The model's last answer."""
         self._unused_id: str | None = None
         """The id of an answer that the model is asked to give again: nothing was shown of it."""
         self._is_asked_again = False

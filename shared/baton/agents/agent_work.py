@@ -31,7 +31,6 @@ class AgentQuestion:
 
     call: ToolCall
     agent: AgentDefinition
-    """The agent that is asked."""
     message: str
     data: Mapping[str, Any] | None = None
     """A structured answer to a remote agent's question."""
@@ -39,6 +38,12 @@ class AgentQuestion:
     """Shows the user the agent's reports on its work."""
     judge: Judge | None = None
     """Has the hooks of the agent that asks judge the outcome, before it is stored; None without any."""
+
+
+def make_unseen_transcript(context: Attempt, key: str) -> Transcript:
+    """Return a transcript whose messages the thread does not get; ``key`` distinguishes it from others of the run."""
+    clock, counter = context.services.clock, context.services.counter
+    return Transcript(context.thread_id, context.run, first_ordinal=0, clock=clock, counter=counter, key=f"\0{key}")
 
 
 Consult = Callable[[AgentQuestion, EmitEvent], Awaitable[CallOutcome]]

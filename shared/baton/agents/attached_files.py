@@ -67,7 +67,6 @@ class ReturnedFiles:
         self._number = 0
         self._room = MAX_KEPT_BYTES
         self.sources: list[Mapping[str, Any]] = []
-        """The files as sources of the answer."""
 
     async def take(self, file: Attachment) -> str:
         """Keep the file, and return its description; an empty one for a file of too many."""

@@ -144,7 +144,6 @@ class ModelAnswer:
         self.events = events
         self.prompts = prompts
         self.model = note.model
-        """The model that answers."""
         self.calls: list[ToolCall] = []
         """The calls to execute."""
         self.written_calls: Sequence[ToolCall] = ()

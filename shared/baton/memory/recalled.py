@@ -14,8 +14,13 @@ from baton.domain.memory.procedure import Procedure, ProcedureScope
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.domain.tenants.identity import Scope
 from baton.memory.early_recall import EarlyRecall
-from baton.memory.thresholds import CLOSE
 from baton.ports.agents.chat_model import Prompt
+
+CLOSE = 0.03
+"""The largest difference of cosine similarities at which two procedures count as equally likely, and as ambiguous.
+
+It was chosen and not measured. It only decides which of them an approval puts first.
+"""
 
 ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]
 
@@ -86,7 +91,6 @@ class Found:
 
     query: str = ""
     vector: Vector | None = None
-    """The message's embedding; None if there is none."""
     procedure: ProcedureRetrieval = ProcedureRetrieval()
     knowledge: Retrieval = Retrieval()
     episodes: Retrieval = Retrieval()
@@ -125,7 +129,6 @@ class RecalledBlock:
     items: tuple[FoundItem, ...] = ()
     prompts: tuple[Prompt, ...] = ()
     tokens: int = 0
-    """Tokens of ``prompts``."""
     duration: timedelta | None = None
     error: str | None = None
 

@@ -91,7 +91,6 @@ class ModelChecks:
     default_model: str
     light_model: str
     seconds: float = PROBE_SECONDS
-    """Time limit of one trial."""
     _is_running: bool = field(default=False, init=False)
 
     def models(self) -> list[ConfiguredModel]:

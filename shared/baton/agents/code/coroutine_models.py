@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_work import AgentWork
+from baton.agents.agent_work import AgentWork, make_unseen_transcript
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
 from baton.agents.guardrails.hooks import HookRefusal
@@ -47,15 +47,7 @@ class CoroutineModels:
 
     async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
         """Return the step with an unseen answer. Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``."""
-        services, run = self._context.services, self._context.run
-        unseen = Transcript(
-            self._context.thread_id,
-            run,
-            first_ordinal=0,
-            clock=services.clock,
-            counter=services.counter,
-            key=f"\0{self._work.caller}\0{step.place}",
-        )
+        unseen = make_unseen_transcript(self._context, f"{self._work.caller}\0{step.place}")
         agent = self._agent.for_unseen_answer(schema)
         context = replace(self._context, emit=lambda _: None)  # the user does not see the answer
         prompt = await self._assemble(None if history else instruction)

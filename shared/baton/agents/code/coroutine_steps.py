@@ -32,7 +32,6 @@ from baton.ports.agents.tools import ToolFailed
 T = TypeVar("T")
 
 StepWork = Callable[[RunStep], Awaitable[RunStep]]
-"""Carries a step out."""
 
 TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
 TOO_MUCH = "The arguments of step {place} have more than {most} characters. Please ask for less at once."
@@ -82,10 +81,10 @@ class CoroutineSteps:
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         name, arguments = tool_name(ASK, agent_id), {"message": message}
-        return self._step("ask", partial(self._outside, self._places.next(), StepKind.ASK, name, arguments, str))
+        return self._step("ask", self._outside, StepKind.ASK, name, arguments, str)
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
-        return self._step("call", partial(self._outside, self._places.next(), StepKind.CALL, name, arguments, convert))
+        return self._step("call", self._outside, StepKind.CALL, name, arguments, convert)
 
     def model(
         self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
@@ -95,8 +94,7 @@ class CoroutineSteps:
             self._work.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
             return run_step
 
-        about = [instruction, schema, history]
-        return self._step("model", partial(self._value, self._places.next(), StepKind.MODEL, about, work, convert))
+        return self._step("model", self._value, StepKind.MODEL, [instruction, schema, history], work, convert)
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
@@ -104,26 +102,23 @@ class CoroutineSteps:
             self._answer.note(run_step)
             return run_step
 
-        return self._step("answer", partial(self._value, self._places.next(), StepKind.ANSWER, instruction, work))
+        return self._step("answer", self._value, StepKind.ANSWER, instruction, work)
 
     def say(self, text: str) -> Awaitable[None]:
         if not isinstance(text, str):
             raise TypeError(f"say takes text, and not {type(text).__name__}")
-        work = partial(self._answer.say, text=text)
-        return self._step("say", partial(self._value, self._places.next(), StepKind.SAY, text, work))
+        return self._step("say", self._value, StepKind.SAY, text, partial(self._answer.say, text=text))
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         arguments = {"reason": reason, "context_summary": summary}
-        return self._step(
-            "hand_over", partial(self._control, self._places.next(), tool_name(TRANSFER, agent_id), arguments)
-        )
+        return self._step("hand_over", self._control, tool_name(TRANSFER, agent_id), arguments)
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         arguments = {"summary": summary, "outcome": outcome}
-        return self._step("return_to_main", partial(self._control, self._places.next(), RETURN, arguments))
+        return self._step("return_to_main", self._control, RETURN, arguments)
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        return self._step("gather", partial(self._gather, self._places.next(), branches, current_owner()))
+        return self._step("gather", self._gather, branches, current_owner())
 
     def now(self) -> datetime:
         return self._places.branch.now
@@ -135,8 +130,9 @@ class CoroutineSteps:
     def uuid(self) -> UUID:
         return self._places.new_id()
 
-    def _step(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        return AwaitedStep(make, name, self._not_awaited)
+    def _step(self, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *about: object) -> Awaitable[Any]:
+        """Return the step that ``work`` takes at the caller's next place."""
+        return AwaitedStep(partial(work, self._places.next(), *about), name, self._not_awaited)
 
     # What the agent calls
 

@@ -13,7 +13,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.agent_work import AgentQuestion, AgentWork
+from baton.agents.agent_work import AgentQuestion, AgentWork, make_unseen_transcript
 from baton.agents.answer_sources import bound_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
@@ -25,7 +25,6 @@ from baton.agents.consulting.consulted_work import ConsultedWork
 from baton.agents.guardrails.judged_texts import judge_context
 from baton.agents.prompts.prompt_notes import compute_prompt, make_today_note
 from baton.agents.tools.tool_set import ToolSet, find_tools
-from baton.agents.transcript import Transcript
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import PassageNumbers, split_consulted
@@ -155,19 +154,11 @@ class Consultations:
         agent, emit = question.agent, progress_reporter(question.report)
         screened = ScreenedQuestion()
         context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
-        services = self._context.services
         is_coroutine = agent.code.run is not None
-        tools = await find_tools(
-            agent, context.scope, context.facts.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
-        )
-        transcript = Transcript(
-            context.thread_id,
-            context.run,
-            first_ordinal=0,
-            clock=services.clock,
-            counter=services.counter,
-            key=f"\0{task.id}",
-        )
+        may_ask = is_coroutine and self._depth < MAX_DEPTH
+        outside = context.services.tools
+        tools = await find_tools(agent, context.scope, context.facts.agents, outside, may_ask=may_ask)
+        transcript = make_unseen_transcript(context, task.id)
         agent_work = AgentWork(context, agent, tools, transcript, task_id=task.id)
         loop: AgentLoop | CoroutineAgent
         asked_below = Consultations(context, depth=self._depth + 1)

@@ -40,7 +40,6 @@ class ConsultedWork:
     not_passed_on: list[Attachment] = field(default_factory=list)
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
-    """Files of its answer, as sources."""
     sources: tuple[Mapping[str, Any], ...] = ()
     """The passages and files on which its answer rests."""
     question: str | None = None

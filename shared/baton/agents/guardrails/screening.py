@@ -32,7 +32,6 @@ _SENTENCE_END = re.compile("[.!?\u2026][\"')\\]]*\\s+|\n+|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s+")
 
 OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
-"""Asks the model."""
 
 
 class Screening:

@@ -84,7 +84,6 @@ class Inspection:
     calls_left_out: int = 0
     judgements: list[Judgement] = field(default_factory=list)
     data: ConversationData = field(default_factory=ConversationData)
-    """The data that tools keep in the conversation."""
     data_before: Mapping[str, Any] | None = None
 
     def begin_data(self, data: ConversationData) -> ConversationData:

@@ -136,7 +136,6 @@ class _Work:
     query: str
     embedding: MessageEmbedding
     early: EarlyRecall | None
-    """The search that began before this; None if there is none."""
     began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""

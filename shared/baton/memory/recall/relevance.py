@@ -8,8 +8,12 @@ from functools import lru_cache
 from baton.domain.documents.search_words import search_form, split_words
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.text import normal_form
-from baton.memory.thresholds import WORDS_FLOOR
 
+WORDS_FLOOR = 1 / 3
+"""The share of the message's words that a text must have if it was found by words only, or has no vector.
+
+Such a text has no similarity that says whether it fits. It was chosen and not measured.
+"""
 MAX_QUERY_WORDS = 200
 """Words of a message that are compared with found texts."""
 MAX_COMPARED = 20_000
