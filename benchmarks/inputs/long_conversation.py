@@ -134,7 +134,7 @@ class Player:
             handoff,
         )
         notes = Notes(
-            steady=make_handoff_notes(handoff) if handoff else (),
+            steady=make_handoff_notes(handoff),
             today=make_today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna")),
         )
         retrieved = tuple(Prompt(Role.CONTEXT, text) for text in turn.recalled)

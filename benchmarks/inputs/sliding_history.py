@@ -28,7 +28,7 @@ class SlidingPlayer(Player):
         budget = agent.memory.max_working_memory_tokens - self._tools.tokens(self.counter)
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
-            *(make_handoff_notes(handoff) if handoff else ()),
+            *make_handoff_notes(handoff),
             *(Prompt(Role.CONTEXT, text) for text in turn.recalled),
         ]
         seen = select_granted(handoff, self.stored) if handoff else self.stored

@@ -8,8 +8,6 @@ from cachetools import LRUCache
 
 from baton.domain.agents.agent import AgentDefinition
 
-SHRINK = 0.6
-"""The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""
 MIN_TOKENS = 300
 """The smallest budget that is kept for a model. Below it no conversation is possible."""
 MAX_CONVERSATIONS = 1_000
@@ -33,10 +31,6 @@ class ContextBudgets:
         """Return the tokens that a prompt of a conversation may take, at most ``tokens``."""
         limit = self._learned.get((model, thread_id)) or self._declared(model)
         return min(tokens, limit) if limit is not None else tokens
-
-    def next(self, used: int) -> int:
-        """Return the budget to try after a prompt of ``used`` tokens was too long."""
-        return int(used * SHRINK)
 
     def learn(self, model: str, budget: int, thread_id: str) -> None:
         """Keep the budget that a model has accepted in a conversation, after it refused a larger one."""

@@ -60,16 +60,10 @@ def list_configured_models(
         at(agent.model.name or default_model).agents.append(agent.id)
         for name in agent.model.fallback:
             at(name).fallback_of.append(agent.id)
-    models = [
-        ConfiguredModel(
-            model.name,
-            ModelKind.CHAT,
-            tuple(model.uses),
-            tuple(dict.fromkeys(model.agents)),
-            tuple(dict.fromkeys(model.fallback_of)),
-        )
-        for model in by_route.values()
-    ]
+    models: list[ConfiguredModel] = []
+    for model in by_route.values():
+        asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
+        models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
     if embedding_model:
         models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
     return models
@@ -115,12 +109,9 @@ class ModelChecks:
         if self._is_running:
             raise RateLimited(BUSY)
         self._is_running = True
+        is_embedder = configured_model.kind is ModelKind.EMBEDDING
         try:
-            return await (
-                self._embedding(configured_model)
-                if configured_model.kind is ModelKind.EMBEDDING
-                else self._chat(configured_model)
-            )
+            return await (self._embedding(configured_model) if is_embedder else self._chat(configured_model))
         finally:
             self._is_running = False
 

@@ -150,20 +150,15 @@ def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
         items = block.items if prompts else [replace(item, reason=item.reason or LEFT_OUT) for item in block.items]
         return replace(block, items=tuple(items), prompts=prompts)
 
-    head, prompts, recalled = assembled.head, assembled.prompts, assembled.recalled
-    before, history, tail = (
-        change(prompts[:head]),
-        change(prompts[head : assembled.current_from]),
-        change(prompts[assembled.current_from :]),
-    )
+    head, end, prompts, recalled = assembled.head, assembled.current_from, assembled.prompts, assembled.recalled
+    before, history, tail = change(prompts[:head]), change(prompts[head:end]), change(prompts[end:])
+    procedure, episodes = change_block(recalled.procedure), change_block(recalled.episodes)
     return replace(
         assembled,
         prompts=(*before, *history, *tail),
         head=len(before),
         current_from=len(before) + len(history),
-        recalled=replace(
-            recalled, procedure=change_block(recalled.procedure), episodes=change_block(recalled.episodes)
-        ),
+        recalled=replace(recalled, procedure=procedure, episodes=episodes),
     )
 
 

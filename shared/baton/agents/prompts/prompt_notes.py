@@ -15,7 +15,6 @@ from baton.domain.threads.client_offer import ClientOffer, ContextItem, Incoming
 from baton.domain.threads.message import Role
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.times import Today
-from baton.memory.prompt.handoff_context import make_handoff_notes
 from baton.memory.prompt.quoting import quote
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 from baton.ports.agents.tools import TurnContext
@@ -28,11 +27,6 @@ CONTINUING = "I would like to continue {workflow}."
 def make_today_note(today: Today) -> Prompt:
     """Return the note with today's date. A new day does not invalidate the cached prompt before it."""
     return Prompt(Role.SYSTEM, today.sentence)
-
-
-def make_steady_notes(conversation: RunningConversation) -> list[Prompt]:
-    """Return the notes that stay the same as long as the agent is active."""
-    return make_handoff_notes(conversation.handoff) if conversation.handoff is not None else []
 
 
 def make_changing_notes(conversation: RunningConversation, tools: ToolSet) -> list[Prompt]:

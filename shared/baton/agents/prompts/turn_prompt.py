@@ -195,6 +195,8 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
     return shortened
 
 
+SHRINK = 0.6
+"""The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""
 MAX_SHORTENINGS = 6
 """The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
 
@@ -224,7 +226,7 @@ async def ask_shortened(
             if len(refusals) > MAX_SHORTENINGS or is_shown():
                 raise
             tokens = await prompt.tokens()
-            if not await prompt.shorten(budgets.next(tokens), tokens):
+            if not await prompt.shorten(int(tokens * SHRINK), tokens):
                 raise  # nothing can be left out
     # A refusal that is a guess would shorten all later prompts.
     if any(not refusal.is_guess for refusal in refusals):

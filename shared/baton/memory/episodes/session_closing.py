@@ -103,10 +103,6 @@ class ClosingStep(StrEnum):
     COMPLETE = "complete"
 
 
-class _Forgotten(Exception):
-    """The thread or its episode was deleted since its session ended. Nothing of it may be stored any more."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClosingSession:
     """A session whose episode is stored, as it was read for the steps of its closing."""
@@ -152,9 +148,9 @@ class SessionClosing:
         """
         try:
             episode_ref, thread = await gather_all(
-                self.episodes.ended(scope, thread_id, number), self._thread(scope, thread_id)
+                self.episodes.ended(scope, thread_id, number), self.store.get_thread(scope, thread_id)
             )
-        except _Forgotten:
+        except ThreadUnavailable:
             _note_deleted(thread_id, number)
             return None
         if episode_ref is None:
@@ -174,7 +170,7 @@ class SessionClosing:
         """
         try:
             episode = await self._episode_after(step, scope, session)
-        except _Forgotten:
+        except ThreadUnavailable:
             _note_deleted(session.thread.id, session.episode.ref.number)
             return None
         return replace(session, episode=episode)
@@ -186,7 +182,11 @@ class SessionClosing:
             await self.episodes.fail(scope, ref)
 
     async def _episode_after(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> Episode:
-        """Return the episode after a step. Raises ``_Forgotten`` if it was removed."""
+        """Return the episode after a step. Raises ``ThreadUnavailable`` if it or its thread was deleted since.
+
+        Every invocation looks at the thread, and a step that follows a model's or an engine's answer looks again:
+        nothing outlives a deletion.
+        """
         episode: Episode | None = session.episode
         match step:
             case ClosingStep.SUMMARIZE:
@@ -198,19 +198,8 @@ class SessionClosing:
             case ClosingStep.COMPLETE:
                 episode = await self._complete(scope, session.episode)
         if episode is None:
-            raise _Forgotten
+            raise ThreadUnavailable
         return episode
-
-    async def _thread(self, scope: Scope, thread_id: str) -> Thread:
-        """Return the thread.
-
-        Every invocation begins here, and a step that follows a model's or an engine's answer looks here again: nothing
-        outlives a deletion.
-        """
-        try:
-            return await self.store.get_thread(scope, thread_id)
-        except ThreadUnavailable:
-            raise _Forgotten from None
 
     async def _summarise(self, scope: Scope, session: ClosingSession) -> Episode | None:
         episode, ref = session.episode, session.episode.ref
@@ -227,7 +216,7 @@ class SessionClosing:
         episode = session.episode
         if EpisodePart.FACTS in episode.parts or EpisodePart.SUMMARY not in episode.parts:
             return episode  # compared once there are facts
-        await self._thread(scope, session.thread.id)
+        await self.store.get_thread(scope, session.thread.id)
         return await self.fact_changes.apply(scope, episode)
 
     async def _index(self, scope: Scope, session: ClosingSession) -> Episode | None:
@@ -236,13 +225,13 @@ class SessionClosing:
             return episode
         await self.index.put(scope, thread, episode, session.held)
         now: Episode | None = None
-        with contextlib.suppress(_Forgotten):
+        with contextlib.suppress(ThreadUnavailable):
             _, now = await gather_all(
-                self._thread(scope, thread.id), self.episodes.get(scope, thread.id, episode.ref.number)
+                self.store.get_thread(scope, thread.id), self.episodes.get(scope, thread.id, episode.ref.number)
             )
         if now is None:  # even if the tenant's retention has removed the episode in the meantime
             await self.index.remove(scope, episode.ref)
-            raise _Forgotten
+            raise ThreadUnavailable
         if (now.summary, now.facts) == (episode.summary, episode.facts):
             return await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
         return now

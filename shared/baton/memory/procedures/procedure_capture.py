@@ -30,10 +30,6 @@ WHOLE_TENANT = ""
 """The value in place of an agent, for the captures of all agents."""
 
 
-class _Forgotten(Exception):
-    """The thread was deleted since. Nothing of it may be stored any more."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProcedureCapture:
     """The pipeline that makes a procedure of a completed task. It waits for approval, and nothing uses it before.
@@ -58,7 +54,7 @@ class ProcedureCapture:
         Raises as the step's model, detector, search engine and store do.
         """
         try:
-            thread = await self._thread(scope, ref)
+            thread = await self.store.get_thread(scope, ref.thread_id)
             capture = await self.captures.get(scope, ref) or Capture(ref)
             capture = capture.resume()
             for capture_step in CaptureStep:
@@ -67,7 +63,7 @@ class ProcedureCapture:
                     capture = await self._save(scope, replace(result, done=capture_step))
                 if capture_step is step:
                     return capture
-        except _Forgotten:
+        except ThreadUnavailable:  # deleted since: nothing of it may be stored any more
             logger.info("capture of a deleted thread ends here", thread_id=ref.thread_id)
         return None
 
@@ -75,18 +71,12 @@ class ProcedureCapture:
         """Mark the capture as failed, because the pipeline has failed permanently."""
         count(Metric.CAPTURES_FAILED)
         try:
-            await self._thread(scope, ref)
-        except _Forgotten:
+            await self.store.get_thread(scope, ref.thread_id)
+        except ThreadUnavailable:
             return
         capture = await self.captures.get(scope, ref) or Capture(ref)
         if not capture.is_settled:
             await self._save(scope, replace(capture, status=CaptureStatus.FAILED))
-
-    async def _thread(self, scope: Scope, ref: CaptureRef) -> Thread:
-        try:
-            return await self.store.get_thread(scope, ref.thread_id)
-        except ThreadUnavailable:
-            raise _Forgotten from None
 
     async def _carry_out(self, step: CaptureStep, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         """Return the capture after a step. It ends if the light model's answer cannot be used."""
@@ -116,10 +106,8 @@ class ProcedureCapture:
         # Before the model is asked, so that no failure makes the day's cost larger than its limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit was reached")
-        most = (await self.limits.of(scope)).captures_per_day
-        if most is not None and not await self.captures.take_allowance(
-            scope, WHOLE_TENANT, self.clock.now().date(), most
-        ):
+        most, today = (await self.limits.of(scope)).captures_per_day, self.clock.now().date()
+        if most is not None and not await self.captures.take_allowance(scope, WHOLE_TENANT, today, most):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         record = await self.records.read(scope, thread, agent, capture.ref)
         name = await self.drafting.of(ModelCaller.of(scope, thread.id)).detect(record)
@@ -149,8 +137,8 @@ class ProcedureCapture:
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
         stored = await self.proposals.store(scope, capture, source)
         try:
-            await self._thread(scope, capture.ref)
-        except _Forgotten:
+            await self.store.get_thread(scope, thread.id)
+        except ThreadUnavailable:
             if stored.source is not None and stored.source.thread_id == capture.ref.thread_id:
                 await self.proposals.withdraw(scope, stored)
             raise

@@ -112,14 +112,9 @@ class Specifics:
         placeholders: dict[str, Any] = {}
         for name, value in list(arguments.items())[:50]:
             known_name = name if name in self._names else VALUE
-            if (
-                (isinstance(value, str) and _plain(value) in self._vocabulary)
-                or isinstance(value, bool)
-                or value is None
-            ):
-                placeholders[known_name] = value
-            else:
-                placeholders[known_name] = "{" + _placeholder(known_name) + "}"
+            is_word = isinstance(value, str) and _plain(value) in self._vocabulary
+            is_plain = is_word or isinstance(value, bool) or value is None
+            placeholders[known_name] = value if is_plain else "{" + _placeholder(known_name) + "}"
         return placeholders
 
     def _keep_own_placeholders(self, text: str) -> str:

@@ -106,12 +106,8 @@ async def _entries(
     if message.role is Role.TOOL:
         if message.tool_name is not None and is_shown(message.tool_name):
             placeholders = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
-            yield {
-                "by": "tool",
-                "tool": message.tool_name,
-                "arguments": placeholders,
-                "outcome": message.call_end.value,
-            }
+            outcome = message.call_end.value
+            yield {"by": "tool", "tool": message.tool_name, "arguments": placeholders, "outcome": outcome}
     elif message.is_said:
         text = await specifics.generalise(message.plain_text[:MAX_TEXT])
         yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}

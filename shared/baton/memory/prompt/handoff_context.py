@@ -54,9 +54,9 @@ def find_session_start(handoff: HandoffRequest | None) -> int:
     return handoff.ordinal
 
 
-def make_handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
-    """Return the context before the history: the summary, in the mode ``summary``."""
-    if handoff.context_mode is not ContextMode.SUMMARY or not handoff.context_summary:
+def make_handoff_notes(handoff: HandoffRequest | None) -> list[Prompt]:
+    """Return the context before the history: the handoff's summary, in the mode ``summary``."""
+    if handoff is None or handoff.context_mode is not ContextMode.SUMMARY or not handoff.context_summary:
         return []
     note = HANDED_OVER.format(source=handoff.source_agent_id, summary=quote(handoff.context_summary))
     return [Prompt(Role.CONTEXT, note)]

@@ -81,15 +81,10 @@ def find_unjudged(messages: Sequence[StoredMessage], agent_id: str) -> frozenset
     words need no judgement.
     """
     judged = {message.run_id for message in messages if message.end is not None and agent_id in message.end.judged_by}
-    return frozenset(
-        message.id
-        for message in messages
-        if (
-            message.run_id not in judged
-            if message.role is Role.USER
-            else message.agent_id != agent_id or message.is_imported
-        )
-    )
+    questions = {message.id for message in messages if message.role is Role.USER and message.run_id not in judged}
+    others = [message for message in messages if message.role is not Role.USER]
+    foreign = {message.id for message in others if message.agent_id != agent_id or message.is_imported}
+    return frozenset(questions | foreign)
 
 
 def is_masked(message: StoredMessage, masked_below: int) -> bool:

@@ -22,7 +22,6 @@ from baton.agents.prompts.prompt_notes import (
     compute_prompt,
     make_changing_notes,
     make_context_notes,
-    make_steady_notes,
     make_today_note,
 )
 from baton.agents.tools.builtin_tools import BuiltinTools
@@ -36,7 +35,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage, text_of, text_said
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
-from baton.memory.prompt.handoff_context import select_spoken
+from baton.memory.prompt.handoff_context import make_handoff_notes, select_spoken
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
 from baton.threads.handoffs.forks import ForkedExchange, fork_id
@@ -157,7 +156,7 @@ class AgentRunner:
         ]
         context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
         today = make_today_note(self._attempt.today)
-        notes = Notes(make_steady_notes(self._tracker.current), changing, context_notes, today)
+        notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
 
@@ -202,7 +201,7 @@ class AgentRunner:
             before = self._facts.unfinished if is_continued else (message,) if message is not None else ()
             context_notes = await make_context_notes(agent, self._facts.client, self._services.counter)
             changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
-            notes = Notes(make_steady_notes(self._tracker.current), changing, context_notes, today)
+            notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
             return await self._prompt(tools, (*before, *transcript.messages), notes)
 
         return assemble
