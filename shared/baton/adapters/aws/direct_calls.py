@@ -166,7 +166,9 @@ class DirectOperations:
         _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown_request)
         if http is None:
             named = {"User-Agent": self._client.meta.config.user_agent, **headers}
-            answer = await self._connections.send(_to_http(method, path, named, body), seconds=seconds)
+            lines = "".join([f"{name}: {value}\r\n" for name, value in named.items()])
+            head = f"{method} {path} HTTP/1.1\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
+            answer = await self._connections.send(head + body, seconds=seconds)
             fields: Any = answer.headers
             http = AWSResponse(url, answer.status, fields, _Body(answer.body))
         size = len(http.content)
@@ -216,11 +218,6 @@ class _Body:
 
     def stream(self) -> Iterator[bytes]:
         yield self.content
-
-
-def _to_http(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-    return f"{method} {path} HTTP/1.1\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
 
 
 def _is_good(http: AWSResponse) -> bool:

@@ -124,10 +124,7 @@ class SqsHeldRecord:
 
 @dataclass(frozen=True, slots=True)
 class SqsRecords:
-    """``QueueRecords`` by ChangeMessageVisibility.
-
-    The queue's own timeout is longer than a worker may run. It applies if a change of visibility fails.
-    """
+    """``QueueRecords`` by ChangeMessageVisibility. If it fails, the queue's timeout applies, which outlasts workers."""
 
     operations: Operations
     queue_url: str

@@ -102,10 +102,7 @@ async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> Asyn
 async def due_entries(
     table: Table, partitions: Sequence[str], before: datetime, *, page: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
-    """Yield the entries that are due ``before`` a time: one page of every partition together.
-
-    So no partition waits for the end of another.
-    """
+    """Yield the entries that are due ``before`` a time: a page of each partition at once, so that none has to wait."""
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:

@@ -192,7 +192,8 @@ class Table:
             except ClientError as error:
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
-                reasons = _reasons(error)
+                listed: Any = error.response.get("CancellationReasons", ())
+                reasons = {reason.get("Code", "None") for reason in listed} - {"None"}
                 is_last = attempt + 1 == MAX_CONFLICTS
                 if is_last and reasons and reasons <= _THROTTLED:
                     raise StoreUnavailable from None
@@ -352,9 +353,3 @@ def key_of(item: Item) -> dict[str, str]:
 
 def _without_none(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
-
-
-def _reasons(error: ClientError) -> set[str]:
-    """Return why a transaction was cancelled (``TransactionCanceledException`` in the API reference of DynamoDB)."""
-    reasons: Any = error.response.get("CancellationReasons", ())
-    return {reason.get("Code", "None") for reason in reasons} - {"None"}

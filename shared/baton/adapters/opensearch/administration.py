@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, MAPPING_VERSION, EmbeddingModel, Layout, index_body
+from baton.adapters.opensearch.definitions import (
+    DEFAULT_LAYOUT,
+    MAPPING_VERSION,
+    EmbeddingModel,
+    Layout,
+    Version,
+    Versions,
+    index_body,
+)
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
-from baton.adapters.opensearch.versions import Version, Versions
 from baton.domain.documents.search import IndexName
 from baton.ports.documents.search import Embedder, IndexedSource, IndexState, Reindexed
 

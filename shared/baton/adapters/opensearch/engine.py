@@ -130,7 +130,11 @@ class Engine:
                 logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
                 raise SearchUnavailable from problem
             except TransportError as problem:
-                error = _engine_error(problem)
+                answer: Any = problem.error
+                with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is not a JSON object
+                    answer = json.loads(answer)
+                    answer = answer.get("error", answer)
+                error = error_of(problem.status_code, answer)
                 if error.engine_status == 429 and await self.pause(attempt):
                     continue
                 raise error from problem
@@ -165,7 +169,11 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
 
     # It reports every failure, which is the caller's to judge, and at DEBUG the texts that were sent.
     logging.getLogger("opensearch").setLevel(logging.ERROR)
-    signer = _signer(url)
+    signer: Any = None
+    if (region := region_of(url)) is not None:
+        from baton.adapters.aws.session import own_session
+
+        signer = opensearchpy.AWSV4SignerAsyncAuth(own_session().get_credentials(), region, "es")
 
     def make() -> AsyncOpenSearch:
         return opensearchpy.AsyncOpenSearch(
@@ -181,30 +189,10 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
     return make
 
 
-def _signer(url: str) -> Any:
-    """Return a signer for a domain of AWS, otherwise None."""
-    region = region_of(url)
-    if region is None:
-        return None
-    from opensearchpy import AWSV4SignerAsyncAuth
-
-    from baton.adapters.aws.session import own_session
-
-    return AWSV4SignerAsyncAuth(own_session().get_credentials(), region, "es")
-
-
 def region_of(url: str) -> str | None:
     """Return the region of a domain of AWS by its own host name, None for any other host."""
     match = AWS_HOST.search(url)
     return match["region"] if match else None
-
-
-def _engine_error(problem: Any) -> EngineError:
-    answer = problem.error
-    with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is not a JSON object
-        answer = json.loads(answer)
-        answer = answer.get("error", answer)
-    return error_of(problem.status_code, answer)
 
 
 def error_of(status: Any, error: Any) -> EngineError:

@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, WORDS_SINCE, Layout
+from baton.adapters.opensearch.definitions import (
+    DEFAULT_LAYOUT,
+    WORDS_SINCE,
+    Layout,
+    NoIndices,
+    Version,
+    Versions,
+    add_views,
+)
 from baton.adapters.opensearch.documents import (
     chosen_by,
     engine_id,
@@ -26,7 +34,6 @@ from baton.adapters.opensearch.engine import (
     error_of,
     index_operation,
 )
-from baton.adapters.opensearch.versions import NoIndices, Version, Versions, add_views
 from baton.domain.documents.search import (
     Candidate,
     IndexDocument,
@@ -62,10 +69,7 @@ WITHOUT_VECTORS = "views.*.vector"
 
 
 class OpenSearchIndex:
-    """The search index in OpenSearch, a ``SearchIndex``.
-
-    Documents are routed by tenant, so that a search asks one shard.
-    """
+    """``SearchIndex`` on OpenSearch. Documents are routed by tenant, so that a search asks one shard."""
 
     def __init__(
         self,

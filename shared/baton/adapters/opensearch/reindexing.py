@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from baton.adapters.opensearch.definitions import Version, add_views
 from baton.adapters.opensearch.documents import numbers, searched_words
 from baton.adapters.opensearch.engine import NEWER_EXISTS, Engine, bulk, index_operation
-from baton.adapters.opensearch.versions import Version, add_views
 from baton.domain.documents.search import IndexedText
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 

@@ -1,7 +1,6 @@
 """Removal of threads and users from the table.
 
-Everything in a thread's partition is removed, no matter which code wrote it, so a new kind of item needs no
-line here.
+Everything in a thread's partition is removed, no matter which code wrote it: new kinds of items need no line here.
 """
 
 from __future__ import annotations

@@ -287,10 +287,7 @@ def _decode(cursor: str) -> _Place:
 
 
 class DynamoContextRecords(BodyStore):
-    """``ContextRecords`` on the conversation table: an item a run, with a large body in S3.
-
-    The agents' system prompts are stored once for a tenant.
-    """
+    """``ContextRecords`` on the conversation table: an item a run, and the agents' system prompts once for a tenant."""
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         super().__init__(table, bodies)
