@@ -90,17 +90,10 @@ class Attribute(StrEnum):
     OUTPUT_VALUE = "output.value"
 
 
-CONTENT = frozenset(
-    {
-        Attribute.SYSTEM_INSTRUCTIONS,
-        Attribute.INPUT_MESSAGES,
-        Attribute.OUTPUT_MESSAGES,
-        Attribute.TOOL_ARGUMENTS,
-        Attribute.TOOL_RESULT,
-        Attribute.INPUT_VALUE,
-        Attribute.OUTPUT_VALUE,
-    }
-)
+CONTENT = frozenset({
+    Attribute.SYSTEM_INSTRUCTIONS, Attribute.INPUT_MESSAGES, Attribute.OUTPUT_MESSAGES, Attribute.TOOL_ARGUMENTS,
+    Attribute.TOOL_RESULT, Attribute.INPUT_VALUE, Attribute.OUTPUT_VALUE,
+})  # fmt: skip
 """Attributes with words of users, models, tools and documents."""
 
 Attributes = Mapping[Attribute, Value | None]
@@ -148,15 +141,7 @@ class Untraced:
     shows_content = False
     traceparent = None
 
-    def begin(
-        self,
-        operation: Operation,
-        name: str,
-        attributes: Attributes,
-        *,
-        is_remote: bool = False,
-        began_ns: int | None = None,
-    ) -> Span:
+    def begin(self, *_: Any, **__: Any) -> Span:
         return self
 
     def set(self, attributes: Attributes) -> None:

@@ -180,30 +180,11 @@ class EpisodeTrace:
         return episode_id(self.thread_id, self.number)
 
 
-KEPT_DETAILS = frozenset(
-    {
-        "agentId",
-        "counts",
-        "episodeId",
-        "forkThreadId",
-        "handoffId",
-        "interruptId",
-        "interruptIds",
-        "messageId",
-        "permission",
-        "requestId",
-        "runId",
-        "skill",
-        "sourceAgentId",
-        "targetAgentId",
-        "taskId",
-        "threadId",
-        "tool",
-        "toolCallId",
-        "userId",
-        "version",
-    }
-)
+KEPT_DETAILS = frozenset({
+    "agentId", "counts", "episodeId", "forkThreadId", "handoffId", "interruptId", "interruptIds", "messageId",
+    "permission", "requestId", "runId", "skill", "sourceAgentId", "targetAgentId", "taskId", "threadId", "tool",
+    "toolCallId", "userId", "version",
+})  # fmt: skip
 """Details of audit records that are ids, names of definitions or numbers. Everything else may quote a conversation."""
 
 

@@ -9,20 +9,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_seriali
 
 from baton.domain.web_url import WithoutCredentials
 
-CREDENTIAL_HEADERS = frozenset(
-    {
-        "api-key",
-        "apikey",
-        "authorization",
-        "cookie",
-        "ocp-apim-subscription-key",
-        "proxy-authorization",
-        "x-access-token",
-        "x-amz-security-token",
-        "x-api-key",
-        "x-auth-token",
-    }
-)
+CREDENTIAL_HEADERS = frozenset({
+    "api-key", "apikey", "authorization", "cookie", "ocp-apim-subscription-key", "proxy-authorization",
+    "x-access-token", "x-amz-security-token", "x-api-key", "x-auth-token",
+})  # fmt: skip
 """Headers with credentials. Their values must be references."""
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")

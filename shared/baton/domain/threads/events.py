@@ -8,28 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ag_ui.core import (
-    BaseEvent,
-    CustomEvent,
-    MessagesSnapshotEvent,
-    ReasoningEndEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    ReasoningStartEvent,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    StateSnapshotEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    TokenUsage,
-)
+import ag_ui.core as ag_ui
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import split_consulted
@@ -109,12 +88,12 @@ class RunStamp:
         return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
 
 
-def bare(event: BaseEvent) -> dict[str, Any]:
+def bare(event: ag_ui.BaseEvent) -> dict[str, Any]:
     """Return the wire form of an AG-UI event, before it is numbered."""
     return event.model_dump(by_alias=True, mode="json")
 
 
-def unsequenced(event: BaseEvent, **metadata: Any) -> Event:
+def unsequenced(event: ag_ui.BaseEvent, **metadata: Any) -> Event:
     """Return an event outside the sequence; ``metadata`` names its thread and run, if any."""
     body = bare(event)
     return Event({**body, "metadata": {**body.get("metadata", {}), **metadata}})
@@ -128,7 +107,7 @@ def run_started(
     previous_seq: int | None = None,
     parent_run_id: str | None = None,
     answers: Sequence[InterruptDecision] = (),
-) -> RunStartedEvent:
+) -> ag_ui.RunStartedEvent:
     """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
 
     Other clients of the conversation display the message from it.
@@ -138,7 +117,7 @@ def run_started(
         metadata["branch"] = message.branch.to_response(message.ordinal)
     if previous_seq is not None:
         metadata["previousSeq"] = previous_seq
-    return RunStartedEvent(
+    return ag_ui.RunStartedEvent(
         thread_id=thread_id,
         run_id=run_id,
         protocol_version=PROTOCOL_VERSION,
@@ -155,9 +134,9 @@ def run_input(
     *,
     parent_run_id: str | None = None,
     answers: Sequence[InterruptDecision] = (),
-) -> RunAgentInput:
+) -> ag_ui.RunAgentInput:
     """Return an AG-UI run input with the new message or the answers, and the empty fields that old clients require."""
-    return RunAgentInput(
+    return ag_ui.RunAgentInput(
         thread_id=thread_id,
         run_id=run_id,
         parent_run_id=parent_run_id,
@@ -170,29 +149,29 @@ def run_input(
     )
 
 
-def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
-    return StateSnapshotEvent(snapshot=state)
+def state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
+    return ag_ui.StateSnapshotEvent(snapshot=state)
 
 
 def text_start(
     message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
-) -> TextMessageStartEvent:
+) -> ag_ui.TextMessageStartEvent:
     """Return the start of a message. ``is_structured``: its text is JSON. ``refused_by``: the guardrail that speaks."""
     metadata: dict[str, Any] = {"agentId": agent.id}
     if is_structured:
         metadata["isStructured"] = True
     if refused_by is not None:
         metadata["refusedBy"] = refused_by
-    return TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
+    return ag_ui.TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
 
 
-def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
-    return TextMessageContentEvent(message_id=message_id, delta=delta)
+def text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
+    return ag_ui.TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
 def text_end(
     message_id: str, sources: Sequence[Mapping[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
-) -> TextMessageEndEvent:
+) -> ag_ui.TextMessageEndEvent:
     """Return the end of a message.
 
     ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
@@ -206,10 +185,10 @@ def text_end(
         metadata["finishReason"] = LENGTH
     if is_taken_back:
         metadata["takenBack"] = True
-    return TextMessageEndEvent(message_id=message_id, metadata=metadata)
+    return ag_ui.TextMessageEndEvent(message_id=message_id, metadata=metadata)
 
 
-def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[BaseEvent, ...]:
+def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events that begin a block of the model's visible thinking.
 
     ``message_id`` identifies the block and differs from the ids of the texts: see ``Transcript.new_reasoning_id``.
@@ -217,22 +196,22 @@ def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[BaseEvent,
     """
     metadata = {"agentId": agent.id, "agentName": agent.name}
     return (
-        ReasoningStartEvent(message_id=message_id),
-        ReasoningMessageStartEvent(message_id=message_id, metadata=metadata),
+        ag_ui.ReasoningStartEvent(message_id=message_id),
+        ag_ui.ReasoningMessageStartEvent(message_id=message_id, metadata=metadata),
     )
 
 
-def reasoning_content(message_id: str, delta: str) -> tuple[BaseEvent, ...]:
+def reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
     return tuple(
-        ReasoningMessageContentEvent(message_id=message_id, delta=encodable(delta[start:end]))
+        ag_ui.ReasoningMessageContentEvent(message_id=message_id, delta=encodable(delta[start:end]))
         for start, end in slices(delta, MAX_DELTA_CHARS)
     )
 
 
-def reasoning_end(message_id: str) -> tuple[BaseEvent, ...]:
+def reasoning_end(message_id: str) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events that end a block of thinking."""
-    return (ReasoningMessageEndEvent(message_id=message_id), ReasoningEndEvent(message_id=message_id))
+    return (ag_ui.ReasoningMessageEndEvent(message_id=message_id), ag_ui.ReasoningEndEvent(message_id=message_id))
 
 
 def run_finished(
@@ -245,18 +224,18 @@ def run_finished(
     interrupts: Sequence[Interrupt] = (),
     is_cut: bool = False,
     result: Any = None,
-) -> RunFinishedEvent:
+) -> ag_ui.RunFinishedEvent:
     """Return RUN_FINISHED. ``is_cut``: at the length limit. ``result``: the value of a structured answer."""
-    outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
+    outcome: ag_ui.RunFinishedCancelledOutcome | ag_ui.RunFinishedSuccessOutcome | ag_ui.RunFinishedInterruptOutcome
     if interrupts:
-        outcome = RunFinishedInterruptOutcome(
+        outcome = ag_ui.RunFinishedInterruptOutcome(
             type="interrupt", interrupts=[interrupt.as_ag_ui() for interrupt in interrupts]
         )
     elif cancelled:
-        outcome = RunFinishedCancelledOutcome(type="cancelled")
+        outcome = ag_ui.RunFinishedCancelledOutcome(type="cancelled")
     else:
-        outcome = RunFinishedSuccessOutcome(type="success")
-    return RunFinishedEvent(
+        outcome = ag_ui.RunFinishedSuccessOutcome(type="success")
+    return ag_ui.RunFinishedEvent(
         thread_id=thread_id,
         run_id=run_id,
         result=result,
@@ -266,17 +245,17 @@ def run_finished(
     )
 
 
-def branch_selected(branch_id: str, after_id: str | None) -> CustomEvent:
+def branch_selected(branch_id: str, after_id: str | None) -> ag_ui.CustomEvent:
     """Return the event of a selected branch: clients drop the messages after ``after_id`` and read what follows."""
     return custom("branch_selected", {"branchId": branch_id, "after": after_id})
 
 
 def run_error(
     error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
-) -> RunErrorEvent:
+) -> ag_ui.RunErrorEvent:
     """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
     retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
-    return RunErrorEvent(
+    return ag_ui.RunErrorEvent(
         message=error.detail,
         code=error.code,
         usage=[_token_usage(usage, model)] if usage is not None else None,
@@ -284,20 +263,20 @@ def run_error(
     )
 
 
-def messages_snapshot(messages: Sequence[StoredMessage]) -> MessagesSnapshotEvent:
-    return MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
+def messages_snapshot(messages: Sequence[StoredMessage]) -> ag_ui.MessagesSnapshotEvent:
+    return ag_ui.MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
 
 
-def custom(name: str, value: dict[str, Any]) -> CustomEvent:
-    return CustomEvent(name=name, value=value)
+def custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
+    return ag_ui.CustomEvent(name=name, value=value)
 
 
-def thread_title(title: str) -> CustomEvent:
+def thread_title(title: str) -> ag_ui.CustomEvent:
     """Return the event of a new title."""
     return custom("thread_title", {"title": title})
 
 
-def thread_closed(reason: EndReason, episode_id: str | None) -> CustomEvent:
+def thread_closed(reason: EndReason, episode_id: str | None) -> ag_ui.CustomEvent:
     """Return the event for an ended session; ``episode_id`` is None if the session had no messages."""
     return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
 
@@ -312,8 +291,8 @@ def without_stamp(event: Event) -> dict[str, Any]:
     return body
 
 
-def _token_usage(usage: Usage, model: str | None) -> TokenUsage:
-    return TokenUsage(
+def _token_usage(usage: Usage, model: str | None) -> ag_ui.TokenUsage:
+    return ag_ui.TokenUsage(
         model=model,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

@@ -9,17 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from ag_ui.core import (
-    AssistantMessage,
-    DocumentPart,
-    FunctionCall,
-    ImagePart,
-    Message,
-    TextPart,
-    ToolMessage,
-    UserMessage,
-)
-from ag_ui.core import ToolCall as ShownToolCall
+import ag_ui.core as ag_ui
 from pydantic import Field, PlainSerializer
 
 from baton.domain.documents.numbered_passages import name_cited, strip_citations
@@ -33,12 +23,14 @@ from baton.domain.threads.thread import ConversationChange
 from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
 
 
-def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
+def part_as_json(part: ag_ui.TextPart | ag_ui.ImagePart | ag_ui.DocumentPart) -> dict[str, Any]:
     """Return the wire form of a part, which is also the stored one."""
     return part.model_dump(by_alias=True, mode="json")
 
 
-Part = Annotated[TextPart | ImagePart | DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)]
+Part = Annotated[
+    ag_ui.TextPart | ag_ui.ImagePart | ag_ui.DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)
+]
 Content = str | tuple[Part, ...]
 
 
@@ -46,7 +38,7 @@ def text_of(content: Content) -> str:
     """Return the text of a content, without parts of other kinds."""
     if isinstance(content, str):
         return content
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    return "\n".join(part.text for part in content if isinstance(part, ag_ui.TextPart))
 
 
 LENGTH = "length"
@@ -59,7 +51,7 @@ def with_text(content: Content, text: str) -> Content:
     """Return the content with another text; parts of other kinds stay."""
     if isinstance(content, str):
         return text
-    return (TextPart(text=text), *(part for part in content if not isinstance(part, TextPart)))
+    return (ag_ui.TextPart(text=text), *(part for part in content if not isinstance(part, ag_ui.TextPart)))
 
 
 class Role(StrEnum):
@@ -311,22 +303,24 @@ class StoredMessage:
         """Return the wire metadata."""
         return MessageMetadata.of(self).wire()
 
-    def as_ag_ui(self, *, with_metadata: bool = True) -> Message:
+    def as_ag_ui(self, *, with_metadata: bool = True) -> ag_ui.Message:
         """Return the message as an AG-UI message for clients."""
         metadata = self.metadata() if with_metadata else None
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
-            return UserMessage(id=self.shown_id, content=content, metadata=metadata)
+            return ag_ui.UserMessage(id=self.shown_id, content=content, metadata=metadata)
         if self.role is Role.TOOL:
             call_id = self.tool_call_id or self.id
             error = self.text.removeprefix("Error: ") if self.call_end is not CallEnd.SUCCEEDED else None
-            return ToolMessage(id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=metadata)
+            return ag_ui.ToolMessage(
+                id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=metadata
+            )
         calls = [
-            ShownToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments))
+            ag_ui.ToolCall(id=call.id, function=ag_ui.FunctionCall(name=call.name, arguments=call.arguments))
             for call in self.tool_calls
             if is_shown(call.name)
         ]
-        return AssistantMessage(
+        return ag_ui.AssistantMessage(
             id=self.id,
             content=self.text if self.text or not calls else None,
             name=self.agent_name,

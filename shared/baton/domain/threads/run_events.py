@@ -5,46 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ag_ui.core import (
-    ActivityDeltaEvent,
-    ActivitySnapshotEvent,
-    BaseEvent,
-    StateDeltaEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    SubagentErrorEvent,
-    SubagentFinishedEvent,
-    SubagentFinishedSuccessOutcome,
-    SubagentStartedEvent,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+import ag_ui.core as ag_ui
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.threads.events import MAX_DELTA_CHARS
 
 
-def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[BaseEvent]:
+def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[ag_ui.BaseEvent]:
     """Yield a call, from TOOL_CALL_START to TOOL_CALL_END; long arguments in several deltas."""
-    yield ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id)
+    yield ag_ui.ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id)
     for start in range(0, len(call.arguments), MAX_DELTA_CHARS):
-        yield ToolCallArgsEvent(tool_call_id=call.id, delta=call.arguments[start : start + MAX_DELTA_CHARS])
-    yield ToolCallEndEvent(tool_call_id=call.id)
+        yield ag_ui.ToolCallArgsEvent(tool_call_id=call.id, delta=call.arguments[start : start + MAX_DELTA_CHARS])
+    yield ag_ui.ToolCallEndEvent(tool_call_id=call.id)
 
 
-def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ToolCallResultEvent:
+def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ag_ui.ToolCallResultEvent:
     """Return TOOL_CALL_RESULT for the message ``message_id``."""
     metadata = {"outcome": end.value}
-    return ToolCallResultEvent(
+    return ag_ui.ToolCallResultEvent(
         message_id=message_id, tool_call_id=call.id, content=content, role="tool", metadata=metadata
     )
 
 
-def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> SubagentStartedEvent:
-    return SubagentStartedEvent(
+def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> ag_ui.SubagentStartedEvent:
+    return ag_ui.SubagentStartedEvent(
         subagent_run_id=task_id,
         name=agent.name,
         description=agent.description,
@@ -53,24 +38,26 @@ def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> Su
     )
 
 
-def subagent_finished(task_id: str) -> SubagentFinishedEvent:
+def subagent_finished(task_id: str) -> ag_ui.SubagentFinishedEvent:
     """Return SUBAGENT_FINISHED. The sub-agent's answer is not sent to the user."""
-    return SubagentFinishedEvent(subagent_run_id=task_id, outcome=SubagentFinishedSuccessOutcome(type="success"))
+    return ag_ui.SubagentFinishedEvent(
+        subagent_run_id=task_id, outcome=ag_ui.SubagentFinishedSuccessOutcome(type="success")
+    )
 
 
-def subagent_error(task_id: str, code: str, message: str) -> SubagentErrorEvent:
-    return SubagentErrorEvent(subagent_run_id=task_id, code=code, message=message)
+def subagent_error(task_id: str, code: str, message: str) -> ag_ui.SubagentErrorEvent:
+    return ag_ui.SubagentErrorEvent(subagent_run_id=task_id, code=code, message=message)
 
 
-def activity(message_id: str, kind: str, content: Mapping[str, Any]) -> ActivitySnapshotEvent:
+def activity(message_id: str, kind: str, content: Mapping[str, Any]) -> ag_ui.ActivitySnapshotEvent:
     """Return an activity or a notice, which clients show as an entry of the conversation."""
-    return ActivitySnapshotEvent(message_id=message_id, activity_type=kind, content=dict(content), replace=True)
+    return ag_ui.ActivitySnapshotEvent(message_id=message_id, activity_type=kind, content=dict(content), replace=True)
 
 
-def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> ActivityDeltaEvent:
+def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> ag_ui.ActivityDeltaEvent:
     """Return a change of an activity's content; ``changes`` maps JSON Pointers to values."""
     patch = [{"op": "add", "path": path, "value": value} for path, value in changes.items()]
-    return ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})
+    return ag_ui.ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})
 
 
 HANDOFF = "handoff"
@@ -79,24 +66,24 @@ RETURN = "return"
 
 def handed_over(
     activity_id: str, kind: str, source: AgentDefinition, target: AgentDefinition, label: str, reason: str
-) -> ActivitySnapshotEvent:
+) -> ag_ui.ActivitySnapshotEvent:
     """Return the notice that ``target`` is active; ``kind`` says whether by a handoff or a return."""
     content = {"from": source.id, "to": target.id, "label": label, "reason": reason}
     return activity(activity_id, kind, content)
 
 
-def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StateDeltaEvent]:
+def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ag_ui.StateDeltaEvent]:
     """Yield an event for each changed part of a thread's state."""
     for name, value in after.items():
         if name not in before or before[name] != value:
-            yield StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
+            yield ag_ui.StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
 
 
-def step_started(state: str) -> StepStartedEvent:
+def step_started(state: str) -> ag_ui.StepStartedEvent:
     """Return STEP_STARTED for the workflow's ``state``."""
-    return StepStartedEvent(step_name=state)
+    return ag_ui.StepStartedEvent(step_name=state)
 
 
-def step_finished(state: str) -> StepFinishedEvent:
+def step_finished(state: str) -> ag_ui.StepFinishedEvent:
     """Return STEP_FINISHED for the workflow's ``state``, when it leaves it or the run ends."""
-    return StepFinishedEvent(step_name=state)
+    return ag_ui.StepFinishedEvent(step_name=state)
