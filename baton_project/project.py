@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from baton.domain.field_names import in_plain_words, unknown_field
+from baton.domain.definition import in_plain_words, unknown_field
 from baton_client.command.exits import CommandError
 from baton_client.command.project_variables import read_variables
 from baton_local.project.project_tools import packages_in

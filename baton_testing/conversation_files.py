@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
-from baton.domain.field_names import field_names, in_plain_words, unknown_field
+from baton.domain.definition import field_names, in_plain_words, unknown_field
 from baton.domain.yaml_text import Place
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Expectation, ScriptedAnswer
 from baton_testing.errors import CannotRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.domain.field_names import similar_name
+from baton.domain.definition import similar_name
 from baton.domain.runs.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, tool_name
 from baton_testing.conversation_test import ToolStub
 

@@ -103,7 +103,7 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/ports/agents/agent_client.py", "known"): "callers in other rooms pass it by name",
     ("shared/baton/ports/agents/agents.py", "wanted"): "a parameter of a port and of its adapters",
     ("shared/baton/ports/tenants/audit.py", "wanted"): "a parameter of a port and of its adapters",
-    ("shared/baton/ports/threads/activity.py", "known"): "callers in other rooms pass it by name",
+    ("shared/baton/ports/tenants/tenants.py", "known"): "callers in other rooms pass it by name",
     ("shared/baton/ports/threads/connections.py", "asked"): "a field that other rooms read",
     ("shared/baton/ports/threads/handoffs.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/ports/threads/leases.py", "ended"): "callers in other rooms pass it by name",

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.field_names import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
 from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck

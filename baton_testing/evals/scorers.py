@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from baton.adapters.agents.code_problems import describe_code_problem
-from baton.domain.field_names import similar_name
+from baton.domain.definition import similar_name
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import PythonScorer

@@ -14,7 +14,7 @@ from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.evaluation import KEPT, Evaluation, EvaluationEntry, evaluation_id
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.tenants.evaluations import EvaluationStore
+from baton.ports.tenants.tenants import EvaluationStore
 from baton_testing.fakes.clock import FakeClock
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from baton.domain.tenants.activity import Activity, Counter, ThreadUse
 from baton.domain.tenants.identity import Scope
-from baton.ports.threads.activity import Change
+from baton.ports.tenants.tenants import Change
 from baton_testing.fakes.threads.leases import FakeLeases
 
 ATTEMPTS = 24

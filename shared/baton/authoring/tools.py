@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
-from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import WrongArgument
+from baton.authoring.signatures import read_docstring
 from baton.domain.agents.tool import PythonTool
 
 P = ParamSpec("P")

@@ -172,11 +172,15 @@ if TYPE_CHECKING:
     from baton.ports.memory.episodes import Closings, Episodes
     from baton.ports.memory.procedures import Announcements, Captures, CaptureStore, PrivateSkills, ProcedureStore
     from baton.ports.tenants.audit import AuditTrail
-    from baton.ports.tenants.evaluations import EvaluationStore
     from baton.ports.tenants.identity import Secrets, TokenVerifier
     from baton.ports.tenants.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
-    from baton.ports.tenants.tenants import Retentions, SearchedTenants, TenantLimitStore
-    from baton.ports.threads.activity import ActivityCounts
+    from baton.ports.tenants.tenants import (
+        ActivityCounts,
+        EvaluationStore,
+        Retentions,
+        SearchedTenants,
+        TenantLimitStore,
+    )
     from baton.ports.threads.connections import Connections, LiveRegistry
     from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
     from baton.ports.threads.messages import FeedbackStore

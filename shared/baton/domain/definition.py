@@ -1,11 +1,17 @@
-"""The base of every part of an agent's file."""
+"""The base of every part of an agent's file, and faults of fields in words of the files that people write."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, AliasGenerator, BaseModel, ConfigDict, StringConstraints
 from pydantic.alias_generators import to_camel
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 
@@ -40,3 +46,55 @@ class Definition(BaseModel):
         validate_by_alias=False,
         loc_by_alias=False,
     )
+
+
+CLOSENESS = 0.75
+"""The least similarity of a suggestion, as ``difflib`` measures it from 0 to 1."""
+KINDS = {
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields",
+    "model_attributes_type": "must be a mapping of fields",
+    "string_type": "must be text",
+}
+"""Kinds of pydantic's errors whose messages name types of Python."""
+
+
+def in_plain_words(error: ErrorDetails) -> str:
+    """Return what is wrong with a field. Other messages of pydantic stay, without the prefix "Value error, "."""
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    return KINDS.get(error["type"], error["msg"])
+
+
+def unknown_field(name: object, names: Iterable[str]) -> str:
+    """Return what is wrong about a field that does not exist, with the existing one that it resembles."""
+    similar = similar_name(str(name), names)
+    return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
+
+
+def similar_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that another one resembles; None without one."""
+    # Imported for errors only.
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, sorted(names), n=1, cutoff=CLOSENESS)), None)
+
+
+@lru_cache(maxsize=8)
+def field_names(model: type[BaseModel]) -> frozenset[str]:
+    """Return the names of all fields of a model and of the models in it, also as the HTTP API writes them."""
+    names = set(_names(model.model_json_schema(by_alias=False)))
+    return frozenset(names | {to_camel(name) for name in names})
+
+
+def _names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+        for part in schema.values():
+            yield from _names(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _names(part)

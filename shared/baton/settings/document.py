@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import NoDecode
 
 from baton.domain.agents.model_providers import Provider
-from baton.domain.field_names import KINDS
+from baton.domain.definition import KINDS
 from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.tenants.tenant_limits import OperatorLimits

@@ -11,7 +11,7 @@ from baton.domain.tenants.evaluation import EVALUATION_ID, MAX_EVALUATIONS, Eval
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
-from baton.ports.tenants.evaluations import EvaluationStore
+from baton.ports.tenants.tenants import EvaluationStore
 from baton.tenants.privacy.readers import Readers
 
 PAGE = 100

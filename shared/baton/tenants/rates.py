@@ -31,7 +31,7 @@ from baton.domain.tenants.activity import (
 )
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.threads.activity import ActivityCounts, CountsTooLarge
+from baton.ports.tenants.tenants import ActivityCounts, CountsTooLarge
 from baton.ports.threads.leases import Lease
 from baton.tenants.tenant_copies import CurrentLimits
 

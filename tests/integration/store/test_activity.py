@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.domain.tenants.activity import Activity, Counter, CounterKind
-from baton.ports.threads.activity import CountsTooLarge
+from baton.ports.tenants.tenants import CountsTooLarge
 from tests.contracts.activity import ActivityContract, LimitedTenant, Steps, check_places, steps
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
-from baton.ports.tenants.evaluations import EvaluationStore
+from baton.ports.tenants.tenants import EvaluationStore
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.evaluations import EvaluationContract
 from tests.fakes.evaluations import FakeEvaluations

@@ -11,10 +11,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from baton import CallContext, ToolResult, TurnContext, tool
-from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Functions
-from baton.authoring.signatures import read_signature
+from baton.authoring.signatures import read_docstring, read_signature
 
 
 def refund(number: str, euros: Decimal, context: CallContext) -> str:

@@ -70,7 +70,7 @@ from baton.ports.agents.agent_client import AgentFailed
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.ports.agents.tools import ToolFailed
 from baton.ports.clock import SystemClock
-from baton.ports.threads.activity import CountsTooLarge
+from baton.ports.tenants.tenants import CountsTooLarge
 from baton.ports.threads.connections import ConnectionBusy, FrameRefused
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.requests.parsing import message_request

@@ -12,7 +12,7 @@ from baton.domain.tenants.activity import Activity, Counter, CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import DeploymentLimits, TenantLimits
 from baton.domain.threads.queued import RecordDelivery
-from baton.ports.threads.activity import Change, CountsTooLarge
+from baton.ports.tenants.tenants import Change, CountsTooLarge
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed

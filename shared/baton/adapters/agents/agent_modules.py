@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 import baton
 from baton.authoring.agent import Agent
-from baton.authoring.call_advice import unknown_argument
-from baton.authoring.call_site import call_in
+from baton.authoring.call_site import call_in, unknown_argument
 from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.modules import fresh_package, import_agents, module_files
 from baton.domain.agents.agent_checks import validation_problems

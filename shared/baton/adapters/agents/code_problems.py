@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 import baton
-from baton.authoring.call_advice import unknown_argument
+from baton.authoring.call_site import unknown_argument
 
 INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 """Folders of code that is not the developer's, by their names in ``sysconfig``."""

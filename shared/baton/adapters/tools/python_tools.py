@@ -13,10 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from baton.adapters.tools.tool_source import SourceTool
-from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions, is_of
-from baton.authoring.signatures import read_signature
+from baton.authoring.signatures import read_docstring, read_signature
 from baton.authoring.tools import Tool
 from baton.domain.agents.tool import PythonTool
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult

@@ -15,7 +15,7 @@ from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.agents.sentences import SENTENCES
 from baton.domain.agents.tool import TOOL_TYPES, OpenApiTool, PythonTool, ToolDefinition
-from baton.domain.field_names import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
 from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
 from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS

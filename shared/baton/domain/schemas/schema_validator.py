@@ -18,8 +18,7 @@ from urllib.parse import unquote
 from baton.concurrency.tasks import LARGE, check_cancelled
 from baton.domain.json_values import canonical_text, count_values
 from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, SchemaProblem, subschemas
-from baton.domain.schemas.text_formats import has_format
+from baton.domain.schemas.schema_form import Schema, SchemaProblem, has_format, subschemas
 
 MAX_STEPS = 200_000
 """Steps of the check of one value. Each takes one to three microseconds."""

@@ -1,12 +1,14 @@
-"""The limits and the retention of tenants."""
+"""Limits, retention, counts and evaluations of tenants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from baton.domain.memory.forgetting import Retention
+from baton.domain.tenants.activity import Activity, Counter, ThreadUse
+from baton.domain.tenants.evaluation import Evaluation, EvaluationEntry
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import TenantLimits
 
@@ -47,4 +49,47 @@ class SearchedTenants(Protocol):
         """Return every tenant with episodes or documents, and for each the agents that have documents, in their order.
 
         It reads the table's whole list of lists: for operators only. Raises ``StoreUnavailable``.
+        """
+
+
+class EvaluationStore(Protocol):
+    """The evaluations of tenants. Those that have expired are not served. Methods raise ``StoreUnavailable``."""
+
+    async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
+        """Store an evaluation unless there is one with its id. Return whether it is new."""
+
+    async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
+        """Return an evaluation; None if there is none."""
+
+    async def page(
+        self, scope: Scope, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[EvaluationEntry], str | None]:
+        """Return a page of evaluations, newest first, and the next cursor. Raises ``InvalidRequest``."""
+
+    async def remove(self, scope: Scope, evaluation_id: str) -> None:
+        """Remove an evaluation. A repetition is not an error."""
+
+
+Change = Callable[[Activity], Awaitable[Activity]]
+"""Returns the changed counts, or the same if there is nothing to change. It may be called again with other counts."""
+
+
+class CountsTooLarge(Exception):
+    """The store takes no item of this size. Nothing was changed."""
+
+
+class ActivityCounts(Protocol):
+    """The counters of tenants. Methods raise ``StoreUnavailable``."""
+
+    async def get(self, scope: Scope, counter: Counter) -> Activity:
+        """Return the counts. They may be those of a moment ago."""
+
+    async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
+        """Apply ``change`` in one step, first to ``known``; False if others were faster. Raises ``CountsTooLarge``."""
+
+    async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
+        """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.
+
+        A thread may be as it was a moment ago: then its fence is lower than that of its place. One that is missing in
+        the result does not exist: it is not merely too new.
         """

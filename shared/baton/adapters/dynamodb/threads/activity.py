@@ -13,7 +13,7 @@ from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
 from baton.domain.tenants.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis
-from baton.ports.threads.activity import Change, CountsTooLarge
+from baton.ports.tenants.tenants import Change, CountsTooLarge
 
 KEPT_SECONDS = 2 * 86_400
 """Seconds until an item expires: longer than a day of tokens and than every place."""
