@@ -22,7 +22,6 @@ class RefusalReason(StrEnum):
     FORBIDDEN = "forbidden"
     SECOND_WORKFLOW = "second_workflow"
     NESTED = "nested"
-    UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,7 @@ class Refusal:
         return _SENTENCES.get(self.reason)
 
 
-_SENTENCES = {
-    RefusalReason.FORBIDDEN: "forbidden",
-    RefusalReason.SECOND_WORKFLOW: "busy",
-    RefusalReason.NESTED: "busy",
-    RefusalReason.UNAVAILABLE: "unavailable",
-}
+_SENTENCES = {RefusalReason.FORBIDDEN: "forbidden", RefusalReason.SECOND_WORKFLOW: "busy", RefusalReason.NESTED: "busy"}
 
 
 def declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefinition | None:
@@ -64,7 +58,6 @@ def may_hand_off(
     *,
     session: AgentDefinition | None = None,
     workflow: Workflow | None = None,
-    is_available: bool = True,
 ) -> Refusal | None:
     """Check whether ``source`` may hand over to ``target_id`` now. Returns None if it may.
 
@@ -72,9 +65,8 @@ def may_hand_off(
     ``workflow`` its workflow.
 
     If several reasons apply, the result is the one that lasts longest, so that users do not clear one obstacle only to
-    meet the next: first an invalid request (unknown, self), then a missing permission (forbidden), then a session that
-    must be finished (its workflow before the handoff itself), and last a temporary outage (unavailable). Checking for
-    an outage may cost a request: call this with the default of ``is_available`` first.
+    meet the next: first an invalid request (unknown, self), then a missing permission (forbidden), and last a session
+    that must be finished (its workflow before the handoff itself).
     """
     handoff = declared_handoff(source, target_id)
     if target_id == source.id:
@@ -85,12 +77,7 @@ def may_hand_off(
         if not scope.has(permission):
             explanation = f"The user lacks the permission {permission}, which {target.name} needs."
             return Refusal(RefusalReason.FORBIDDEN, explanation, permission=permission)
-    refusal = busy(target, session, workflow)
-    if refusal is not None:
-        return refusal
-    if not is_available:
-        return Refusal(RefusalReason.UNAVAILABLE, f"{target.name} is not available at the moment.")
-    return None
+    return busy(target, session, workflow)
 
 
 def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:

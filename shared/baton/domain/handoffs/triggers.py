@@ -115,17 +115,12 @@ def as_compared(trigger: str) -> str:
     return " ".join(phrase_words(trigger)) if is_phrase(trigger) else _plain(trigger).strip()
 
 
-def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | None = None) -> str | None:
-    """Return the locale whose exit word the message is; None if it is none or contains more.
-
-    ``words`` are the agent's, by locale. Words of all locales count. If several locales share the word, ``preferred``
-    wins.
-    """
+def exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
+    """Return the locale of an agent's exit words that has the message; None if it is none or contains more."""
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
     trimmed = _trim(text)
-    locales = sorted(words, key=lambda locale: locale != preferred)
-    return next((locale for locale in locales if trimmed in map(_trim, words[locale])), None)
+    return next((locale for locale, exits in words.items() if trimmed in map(_trim, exits)), None)
 
 
 def check_trigger(trigger: str) -> str:

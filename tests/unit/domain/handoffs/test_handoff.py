@@ -157,12 +157,10 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
         ({"target": MAIN}, RefusalReason.SELF),
         ({"target": MAKER, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SELF),
         ({"target": MAKER, "scope": BOB}, RefusalReason.FORBIDDEN),
-        ({"target": MAKER, "scope": BOB, "workflow": begun(), "is_available": False}, RefusalReason.FORBIDDEN),
+        ({"target": MAKER, "scope": BOB, "workflow": begun()}, RefusalReason.FORBIDDEN),
         ({"target": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
         ({"target": GUIDE, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
         ({"target": GUIDE, "source": MAKER, "session": MAKER}, RefusalReason.NESTED),
-        ({"target": GUIDE, "source": MAKER, "session": MAKER, "is_available": False}, RefusalReason.NESTED),
-        ({"target": GUIDE, "is_available": False}, RefusalReason.UNAVAILABLE),
     ],
 )
 def test_the_reason_that_lasts_longest_is_reported(given: dict[str, Any], reason: RefusalReason) -> None:

@@ -193,11 +193,6 @@ def test_an_exit_word_is_the_whole_message(text: str, locale: str | None) -> Non
     assert exit_locale(EXIT, text) == locale
 
 
-def test_a_word_of_two_languages_is_taken_for_the_preferred_one() -> None:
-    assert exit_locale(EXIT, "Exit", "de") == "de"
-    assert exit_locale(EXIT, "Exit", "fr") == "en"
-
-
 @pytest.mark.parametrize("wrong", ["", "!", "  ", "x" * 41])
 def test_what_is_no_exit_word_is_refused(wrong: str) -> None:
     with pytest.raises(ValidationError):
