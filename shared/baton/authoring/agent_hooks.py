@@ -118,8 +118,5 @@ class HookDecorators:
 
     @property
     def on_handoff(self) -> HookDecorator:
-        """Inspect each handoff before it is made: the id of the ``agent``, ``reason`` and ``summary``.
-
-        With ``Refuse(sentence)`` the conversation stays where it is.
-        """
+        """Inspect each handoff before it is made: ``agent`` (its id), ``reason``, ``summary``. ``Refuse`` stops it."""
         return HookDecorator(self.definition, HookPoint.ON_HANDOFF)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import (
     AsyncGenerator,
@@ -14,13 +15,6 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-)
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
 )
 from dataclasses import dataclass
 from functools import partial, update_wrapper
@@ -40,7 +34,14 @@ logger = Logger(child=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_HOLDERS = (AsyncIterator, AsyncGenerator, Iterator, Generator, AbstractAsyncContextManager, AbstractContextManager)
+_HOLDERS = (
+    AsyncIterator,
+    AsyncGenerator,
+    Iterator,
+    Generator,
+    contextlib.AbstractAsyncContextManager,
+    contextlib.AbstractContextManager,
+)
 _PROMISES = (Awaitable, Coroutine)
 CLOSING_SECONDS = 10.0
 """The most seconds in which a resource that was replaced must be closed."""
@@ -72,21 +73,21 @@ class Resource(Generic[P, R]):
             raise CannotLoad(f"{name}: a resource names its type as what it returns: `-> AsyncIterator[Pool]`.")
         return kind
 
-    async def open(self, stack: AsyncExitStack) -> Any:
+    async def open(self, stack: contextlib.AsyncExitStack) -> Any:
         """Open it. ``stack`` closes it."""
         function = cast("Callable[[], Any]", self.function)
         opened: Any
         if inspect.isasyncgenfunction(function):
-            opened = asynccontextmanager(function)()
+            opened = contextlib.asynccontextmanager(function)()
         elif inspect.isgeneratorfunction(function):
-            opened = contextmanager(function)()
+            opened = contextlib.contextmanager(function)()
         else:
             opened = function()
             if inspect.isawaitable(opened):
                 return await opened
-        if isinstance(opened, AbstractAsyncContextManager) and self._is_held:
+        if isinstance(opened, contextlib.AbstractAsyncContextManager) and self._is_held:
             return await stack.enter_async_context(opened)
-        if isinstance(opened, AbstractContextManager) and self._is_held:
+        if isinstance(opened, contextlib.AbstractContextManager) and self._is_held:
             return stack.enter_context(opened)
         return opened
 
@@ -109,7 +110,7 @@ def resource(function: Callable[P, R]) -> Resource[P, R]:
 class _Opened:
     """A resource that is open, or being opened."""
 
-    stack: AsyncExitStack
+    stack: contextlib.AsyncExitStack
     """The stack that closes it."""
     opening: asyncio.Future[Any]
     users: int = 0
@@ -143,13 +144,13 @@ class OpenResources:
         values = (value for module in self._modules() for value in list(vars(module).values()))
         return dict.fromkeys(value for value in values if isinstance(value, Resource))
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def use(self, item: Resource[..., Any]) -> AsyncIterator[Any]:
         """Yield a resource, opened by the first who asks. A failure is tried again by the next."""
         self._loop = asyncio.get_running_loop()
         opened = self._opened.get(item)
         if opened is None:
-            stack = AsyncExitStack()
+            stack = contextlib.AsyncExitStack()
             owner = Owner.of(item.function, partial(_note_blocked, item))
             opened = self._opened[item] = _Opened(stack, asyncio.ensure_future(contained(item.open(stack), owner)))
         opened.users += 1
@@ -186,7 +187,9 @@ class OpenResources:
     async def _close_all(self) -> None:
         opened = list(self._opened.values())
         self._opened.clear()
-        async with AsyncExitStack() as all_of_them:  # one that cannot be closed does not keep the others open
+        async with (
+            contextlib.AsyncExitStack() as all_of_them
+        ):  # one that cannot be closed does not keep the others open
             for item in opened:
                 all_of_them.push_async_callback(_close, item)
 

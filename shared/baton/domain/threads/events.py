@@ -108,10 +108,7 @@ def run_started(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptDecision] = (),
 ) -> ag_ui.RunStartedEvent:
-    """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
-
-    Other clients of the conversation display the message from it.
-    """
+    """Return RUN_STARTED with the user's message, for other clients, or the ``answers`` to ``parent_run_id``."""
     metadata: dict[str, Any] = {"messageId": message.id}
     if message.branch is not None:
         metadata["branch"] = message.branch.to_response(message.ordinal)

@@ -31,8 +31,7 @@ APPROVAL_SCHEMA: dict[str, Any] = {
     "properties": {APPROVED: {"type": "boolean"}, **{name: {"type": "string"} for name in REMARKS}},
     "required": [APPROVED],
 }
-"""The schema of the payload that resolves an approval. Without ``additionalProperties``: interfaces of AG-UI show no
-buttons for a schema with keywords that they do not know."""
+"""The payload's schema, without ``additionalProperties``: AG-UI shows no buttons for keywords that it lacks."""
 
 
 MAX_ARGUMENTS = 2_000

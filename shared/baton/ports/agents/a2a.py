@@ -37,10 +37,7 @@ class PushConfigs(Protocol):
         """
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
-        """Return a configuration with its receiver's secrets, for senders of notifications.
-
-        None if there is none with this id, if it is another user's, or if its secrets can no longer be opened.
-        """
+        """Return a configuration with secrets, for senders; None if it is missing, another's, or no longer opens."""
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         """Return the configurations of a task in the order of their ids, without the secrets of their receivers."""

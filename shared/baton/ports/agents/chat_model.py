@@ -117,8 +117,7 @@ class ModelSettings:
     answer_schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer, which is then JSON. Endpoints that know no schemas ignore it: check the answer."""
     caller: ModelCaller | None = field(default=None, compare=False)
-    """The tenant, user and conversation for which the model is asked; None for the deployment's own words, as in checks
-    of models: what those show holds for all tenants."""
+    """For whom the model is asked; None for the deployment, as in checks, whose lessons hold for all tenants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +168,7 @@ ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall 
 
 
 class ChatModel(Protocol):
-    """A chat model. Failures are ``ModelError`` and its subclasses, nothing else.
-
-    As long as no chunk was yielded, the adapter retries with back-off before it raises an error.
-    """
+    """A chat model. It fails with ``ModelError`` only. Until a chunk was yielded, it retries with back-off."""
 
     def stream(
         self,

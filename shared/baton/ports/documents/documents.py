@@ -115,10 +115,7 @@ class TextExtractor(Protocol):
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
-        """Return the text of one part. A page that cannot be read is an error of that page.
-
-        ``charset`` is the label of a text's encoding that its media type has.
-        """
+        """Return one part's text, with errors of unreadable pages. ``charset``: the label of its media type."""
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""

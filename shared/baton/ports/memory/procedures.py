@@ -125,10 +125,7 @@ class PrivateSkills(Protocol):
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        """Return a page of the skills that users of the tenant offer, the latest first, and the next page's cursor.
-
-        Raises ``InvalidRequest`` for a cursor that was not handed out.
-        """
+        """Return a page of the tenant's offers, latest first, and the next cursor. Raises ``InvalidRequest``."""
 
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision

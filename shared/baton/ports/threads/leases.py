@@ -140,10 +140,7 @@ class Commit:
 
 
 class Leases(Protocol):
-    """Leases of threads, and the changes of a thread that need its lease.
-
-    Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over. See ``ThreadStore``.
-    """
+    """Leases of threads, and changes that need one. Methods with a lease raise ``LeaseLost`` after a takeover."""
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
