@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -126,11 +127,9 @@ class Overview:
 
     def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
-        days, errors = dict(self.days), dict(self.errors)
+        days, errors = dict(self.days), dict(Counter(self.errors) + Counter(other.errors))
         for key, counts in other.days.items():
             days[key] = days.get(key, DayCounts()) + counts
-        for code, number in other.errors.items():
-            errors[code] = errors.get(code, 0) + number
         return Overview(
             self.threads + other.threads,
             days,
