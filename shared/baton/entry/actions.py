@@ -264,9 +264,9 @@ def parse_frame(frame: str) -> dict[str, Any]:
 
 def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
     """Return the RUN_ERROR for a refused request. It belongs to no run."""
-    echoed = {name: fields[name] for name in ("action", "messageId", "threadId") if _is_short_text(fields.get(name))}
+    echoed = {
+        name: value
+        for name in ("action", "messageId", "threadId")
+        if isinstance(value := fields.get(name), str) and len(value) <= 256 and value.isprintable()
+    }
     return unsequenced(run_error(error, requestId=caller.request_id), **echoed)
-
-
-def _is_short_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= 256 and value.isprintable()

@@ -65,7 +65,5 @@ def in_background(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
 
 def _log_failure(name: str, task: asyncio.Task[Any]) -> None:
     _working.discard(task)
-    failure = None if task.cancelled() else task.exception()
-    if failure is None:
-        return
-    report_failure(failure, "background work failed", work=name)
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        report_failure(failure, "background work failed", work=name)

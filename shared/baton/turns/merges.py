@@ -35,13 +35,11 @@ class Merges:
         request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self.turns.run(scope, request, discard, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
-        await self._record(scope, fork.id, finished)
-        return finished
-
-    async def _record(self, scope: Scope, fork_thread_id: str, finished: FinishedRun) -> None:
         parent_id, merged, end = finished.thread.id, finished.messages[0], finished.messages[-1].end
-        if end is None or end.outcome is not OutcomeType.SUCCESS:
-            return
-        detail = {"forkThreadId": fork_thread_id, "messageId": merged.id}
-        once = Once(derive_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
-        await self.audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)
+        if end is not None and end.outcome is OutcomeType.SUCCESS:
+            detail = {"forkThreadId": fork.id, "messageId": merged.id}
+            once = Once(derive_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
+            await self.audit.record(
+                scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once
+            )
+        return finished

@@ -61,7 +61,7 @@ class PastTurns:
                 "This turn began with no message: it went on after an approval or a tool of the user's application, or "
                 "carried out an action."
             )
-        then = await self._points.state_before(scope, thread, question.ordinal)
+        then = await BranchPoints(self.store, self.conversations).state_before(scope, thread, question.ordinal)
         record = await self.store.get_turn(scope, thread.id, question.id)
         return PastTurn(then, question, record)
 
@@ -92,10 +92,6 @@ class PastTurns:
             handoff=replace(handoff, outcome=None, ended_at=None),
             workflow=await self._with_data(scope, thread, state),
         )
-
-    @property
-    def _points(self) -> BranchPoints:
-        return BranchPoints(self.store, self.conversations)
 
     async def _first_message(
         self, scope: Scope, thread: Thread, run_id: str, message_id: str | None

@@ -9,7 +9,6 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import each_until
-from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
@@ -125,13 +124,11 @@ class Sweeper:
         ref = await self.episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is None:
             return None
-        await self.sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
+        # One attempt every five minutes, however many sweeps check the thread.
+        attempt = 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)
+        await self.sessions.restart(idle.scope, ref, attempt=attempt)
         report.resumed += 1
         # Without an episode the pipeline could not even store it, and left no count.
         attempts = episode.attempts if episode is not None else due.failures
         pause: timedelta = CLOSING_AGAIN * 2 ** min(attempts, 20)
         return min(pause, MAX_PAUSE)
-
-    def _attempt(self, ref: EpisodeRef) -> int:
-        """Return the number of this attempt: one every five minutes, however many sweeps check the thread."""
-        return 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)

@@ -84,7 +84,9 @@ class AgentHistories:
         if window.session != self._session:
             return None  # it has handed the conversation on
         thread_id, since = self._facts.thread.id, find_session_start(handoff)
-        below = find_next_start(last.history, self._exchange)
+        messages = (self._facts.question,) if self._facts.question.role is Role.USER else ()
+        exchange = Exchange((*self._facts.unfinished, *messages, *self._attempt.transcript.messages))
+        below = find_next_start(last.history, exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._facts.question):
                 return None  # the fork is yet to be written
@@ -101,12 +103,6 @@ class AgentHistories:
     @property
     def _budget(self) -> int:
         return reading_budget(self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter)
-
-    @property
-    def _exchange(self) -> Exchange:
-        """The exchange that the run adds or continues."""
-        messages = (self._facts.question,) if self._facts.question.role is Role.USER else ()
-        return Exchange((*self._facts.unfinished, *messages, *self._attempt.transcript.messages))
 
     def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         handoff = self._tracker.current.handoff
