@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -139,7 +139,7 @@ class AgentLoop:
         work = self._work
         answer = self._answer = self._begin_answer()
         try:
-            await answer.read(partial(self._stream, answer.prompts, is_last=is_last), self._ids)
+            await answer.read(self._open_stream(answer.prompts, is_last=is_last), self._ids)
         finally:
             work.result.model = answer.model
         screening = self._screening
@@ -181,8 +181,8 @@ class AgentLoop:
         )
         return ModelAnswer(self._context, self._agent, events, prompts, self._context.inspection.begin_call(note))
 
-    async def _stream(self, prompts: list[Prompt], take: Take, *, is_last: bool) -> None:
-        """Ask the model, and give ``take`` the chunks of its answer, which guardrails have screened."""
+    def _open_stream(self, prompts: list[Prompt], *, is_last: bool) -> Callable[[Take], Awaitable[None]]:
+        """Return a function that asks the model, and gives the chunks of its answer, which guardrails have screened."""
         context, own, tools = self._context, self._work.own, self._tools.specs
         conversation = own.tracker.current if own is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
@@ -197,16 +197,19 @@ class AgentLoop:
             read_batches, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened
         )
         if self._screening is None:
-            await paced(open_stream(prompts), take)
-            return
+            return partial(paced, open_stream(prompts))
 
         def open_batches(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
             return yield_batches(partial(paced, open_stream(sent)))
 
         screened = self._screening.screen(open_batches, prompts, is_whole=self._structured is not None)
-        async with aclosing(screened) as chunks:
-            async for chunk in chunks:
-                take(chunk)
+
+        async def read_screened(take: Take) -> None:
+            async with aclosing(screened) as chunks:
+                async for chunk in chunks:
+                    take(chunk)
+
+        return read_screened
 
     def _list_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
         """Return the prompts with which the model is asked to answer again; nothing if its answer stands."""
