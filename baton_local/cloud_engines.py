@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from baton_local.engines import Engine
@@ -11,7 +12,7 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
-from baton_local.errors import LocalCloudError
+from baton_local.errors import EngineFailed, LocalCloudError
 from baton_local.run_folders import RunFolder
 from baton_local.settings import LocalSettings
 from baton_local.signals import wait_for_all
@@ -71,6 +72,8 @@ class CloudEngines:
         self._progress("Starting the engines ...")
         engines: tuple[Engine, ...] = (queue_engine, table_engine, self.moto)
         search_engine = None
+        if settings.engines == "real" and find_spec("opensearchpy") is None:
+            raise EngineFailed("OpenSearch needs an extra: run `pip install 'baton-conversations[local,opensearch]'`.")
         if settings.engines == "real" and not settings.search_endpoint:
             search_engine = OpenSearch(
                 settings.cache_dir, data_dir and data_dir / "opensearch", self._progress, given_up=self._given_up

@@ -21,6 +21,7 @@ class DynamoDBLocal(SupervisedEngine):
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
+        runtime = java.runtime(self._cache_dir, self._progress)
         files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
         starter = java.resolve(JETTY_XML, self._cache_dir, self._progress)
         natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
@@ -31,7 +32,7 @@ class DynamoDBLocal(SupervisedEngine):
 
         def command(port: int) -> list[str]:
             return [
-                java.runtime(),
+                runtime,
                 "-Xmx512m",
                 "-Xms16m",  # otherwise a 64th of the machine's memory, most of which stays in use
                 "-XX:+UseSerialGC",

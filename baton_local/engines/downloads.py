@@ -1,0 +1,33 @@
+"""Folders that are filled once, by one of several processes that need them at the same time."""
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
+
+    Several processes may ask at the same time: a lock lets one of them fill it. A folder is there whole or not at all.
+    """
+    cache_dir = cache_dir.resolve()
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    folder = cache_dir / name
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            unfinished = folder.with_name(f"{folder.name}.unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            assemble(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for the lock that the file ``path`` is, and hold it within the block."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,90 @@
+"""Packages that the local cloud downloads when it needs them, in the versions and with the checksums of the lock file.
+
+They are large: Java, and the runtime of the sentence encoder with its weights. As requirements they would be in the
+environment of every project. The folder for downloads is one for all projects of a machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import Marker
+
+from baton_local.engines.downloads import assembled
+from baton_local.errors import EngineFailed
+from baton_local.root import ROOT
+
+ANY_PYTHON = "py3-none-"
+"""A part of the names of wheels that are the same for all versions of Python."""
+
+
+def fetch(names: Sequence[str], cache_dir: Path, *, purpose: str, progress: Callable[[str], None]) -> Path:
+    """Return the folder with the packages, downloaded once, from which they can be imported from then on.
+
+    ``purpose`` is what they are to a developer. Raises ``EngineFailed`` when they cannot be downloaded.
+    """
+    locked = _locked()
+    first = locked[names[0]]
+    of_python = (
+        "" if all(ANY_PYTHON in wheel["url"] for wheel in first["wheels"]) else f"-{sys.implementation.cache_tag}"
+    )
+
+    def download(folder: Path) -> None:
+        progress(f"Downloading {purpose} from the package index (once for all projects) ...")
+        _install([requirement(name) for name in names], folder, purpose)
+
+    folder = assembled(f"{names[0]}-{first['version']}{of_python}", cache_dir, download)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # the last: what the environment has comes before
+    return folder
+
+
+def requirement(name: str) -> str:
+    """Return the wheels that the lock file names for a package, with their checksums, as a line of requirements."""
+    package = _locked()[name]
+    hashes = " ".join(f"--hash={wheel['hash']}" for wheel in package["wheels"])
+    return f"{name}=={package['version']} {hashes}"
+
+
+def _locked() -> dict[str, Any]:
+    """Return the packages of the lock file by name, in the versions for this Python."""
+    entries = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    return {
+        entry["name"]: entry
+        for entry in entries
+        if any(Marker(marker).evaluate() for marker in entry.get("resolution-markers", ["python_version > '3'"]))
+    }
+
+
+def _installer() -> list[str]:
+    """Return the command ``uv pip install`` or ``pip install`` of this environment."""
+    if uv := os.environ.get("UV") or shutil.which("uv"):
+        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    return [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
+    requirements = folder / "requirements.txt"
+    requirements.write_text("\n".join([*lines, ""]))
+    done = subprocess.run(
+        [
+            *_installer(),
+            *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
+            *("--target", str(folder), "--requirement", str(requirements)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise EngineFailed(
+            f"The package index did not give {purpose}:\n{done.stderr.strip()}\n"
+            "It is needed once and then kept; check the network connection and try again."
+        )
