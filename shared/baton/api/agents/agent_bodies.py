@@ -13,7 +13,7 @@ import yaml
 from fastapi import Request
 from pydantic import Field
 
-from baton.api.http.schemas import Asked, ServedAgent
+from baton.api.http.schemas import Asked, ServedAgent, describe
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent_version import MAX_COMMENT
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
@@ -135,7 +135,7 @@ class ServedFieldChange(WireModel):
     """One field of an agent that differs."""
 
     field: str = Field(examples=["systemPrompt"])
-    before: Any = Field(description="Null: there was no such agent, or the field was empty.", examples=["You help."])
+    before: Any = describe("Null: there was no such agent, or the field was empty.", "You help.")
     after: Any = Field(examples=["You help with homework."])
 
 
@@ -143,14 +143,13 @@ class ServedAgentChange(WireModel):
     """A change of an agent, or what it would be."""
 
     agent: ServedAgent
-    version: int = Field(description="The agent's newest version afterwards.", examples=[3])
-    is_new: bool = Field(description="Whether there was no such agent before.", examples=[False])
-    is_stored: bool = Field(
-        description="Whether a version was made: not for a dry run, nor for what the agent was already.",
-        examples=[True],
+    version: int = describe("The agent's newest version afterwards.", 3)
+    is_new: bool = describe("Whether there was no such agent before.", examples=[False])
+    is_stored: bool = describe(
+        "Whether a version was made: not for a dry run, nor for what the agent was already.", examples=[True]
     )
     changes: list[ServedFieldChange]
-    warnings: list[str] = Field(description="Remarks on what is allowed, but may surprise.", examples=[[]])
+    warnings: list[str] = describe("Remarks on what is allowed, but may surprise.", [])
 
 
 class ServedAgentVersion(WireModel):
@@ -158,8 +157,8 @@ class ServedAgentVersion(WireModel):
 
     agent_id: str = Field(examples=["tutor"])
     version: int = Field(validation_alias="number", examples=[3])
-    is_deletion: bool = Field(description="Whether the agent was deleted by it.", examples=[False])
-    restores: int | None = Field(description="The older version that it repeats.", examples=[None])
+    is_deletion: bool = describe("Whether the agent was deleted by it.", examples=[False])
+    restores: int | None = describe("The older version that it repeats.", None)
     comment: str | None = Field(examples=["Asks one question at a time"])
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -168,10 +167,10 @@ class ServedAgentVersion(WireModel):
 class WholeAgentVersion(ServedAgentVersion):
     """One version of a tenant's agent, with its definition."""
 
-    agent: dict[str, Any] | None = Field(
-        description="The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow"
+    agent: dict[str, Any] | None = describe(
+        "The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow"
         " it; null for a deletion.",
-        examples=[{"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."}],
+        {"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."},
     )
 
 

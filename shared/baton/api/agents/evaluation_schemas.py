@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from baton.api.http.schemas import Asked
+from baton.api.http.schemas import Asked, describe
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.evaluation import (
     MAX_CASES,
@@ -34,13 +34,13 @@ Reason = Annotated[str, StringConstraints(max_length=500)]
 class EvaluationMetricRequest(Asked):
     """The mean of a metric, with its 95% interval."""
 
-    name: Label = Field(description="`passed` is the metric of whole runs.", examples=["passed"])
-    mean: Share | None = Field(description="null: nothing was judged.", examples=[0.9])
-    low: Share | None = Field(description="null with a single value.", examples=[0.74])
+    name: Label = describe("`passed` is the metric of whole runs.", "passed")
+    mean: Share | None = describe("null: nothing was judged.", 0.9)
+    low: Share | None = describe("null with a single value.", 0.74)
     high: Share | None = Field(examples=[0.97])
-    runs: Count = Field(description="Runs with a value.", examples=[30])
+    runs: Count = describe("Runs with a value.", 30)
     not_judged: Count = Field(default=0, examples=[0])
-    is_rate: bool = Field(default=True, description="Whether every value is 0 or 1.")
+    is_rate: bool = describe("Whether every value is 0 or 1.", default=True)
 
 
 class EvaluationCaseRequest(Asked):
@@ -48,16 +48,13 @@ class EvaluationCaseRequest(Asked):
 
     name: Label = Field(examples=["The state of an order"])
     runs: Count = Field(examples=[3])
-    judged: Count = Field(description="Runs that passed or failed.", examples=[3])
+    judged: Count = describe("Runs that passed or failed.", 3)
     passes: Count = Field(examples=[2])
-    metrics: dict[Label, Share | None] = Field(
-        default={}, max_length=MAX_METRICS, description="The mean of each metric.", examples=[{"contains": 0.6667}]
+    metrics: dict[Label, Share | None] = describe(
+        "The mean of each metric.", {"contains": 0.6667}, default={}, max_length=MAX_METRICS
     )
-    reasons: list[Reason] = Field(
-        default=[],
-        max_length=20,
-        description="The reasons for which runs did not pass.",
-        examples=[["contains: it lacks 'on its way'"]],
+    reasons: list[Reason] = describe(
+        "The reasons for which runs did not pass.", ["contains: it lacks 'on its way'"], default=[], max_length=20
     )
     tags: list[Label] = Field(default=[], max_length=20, examples=[["orders"]])
 
@@ -71,25 +68,25 @@ class EvaluationCaseRequest(Asked):
 class EvaluationRequest(Asked):
     """An evaluation to publish. Personal data in its texts is replaced before it is stored."""
 
-    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = Field(
-        description="12 to 32 hexadecimal digits, chosen by chance. With `beganAt` it makes a repetition recognisable.",
-        examples=["5d0ad1c6d1b0"],
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = describe(
+        "12 to 32 hexadecimal digits, chosen by chance. With `beganAt` it makes a repetition recognisable.",
+        "5d0ad1c6d1b0",
     )
-    label: Label = Field(description="The version that was evaluated.", examples=["my-shop"])
+    label: Label = describe("The version that was evaluated.", "my-shop")
     model: Label = Field(examples=["gpt-6-luna"])
     judge: Label | None = Field(default=None, examples=["gpt-6-sol, prompt 1"])
     began_at: GivenTime = Field(examples=[TIMESTAMP])
     seconds: Annotated[float, Field(ge=0, le=10**7, allow_inf_nan=False)] = Field(examples=[41.5])
     tokens: Count = Field(default=0, examples=[120_400])
-    usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = Field(
-        default=None, description="null: not known.", examples=[0.31]
+    usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = describe(
+        "null: not known.", 0.31, default=None
     )
-    not_run: Count = Field(default=0, description="Runs that did not take place.", examples=[0])
+    not_run: Count = describe("Runs that did not take place.", 0, default=0)
     metrics: list[EvaluationMetricRequest] = Field(min_length=1, max_length=MAX_METRICS)
-    cases: list[EvaluationCaseRequest] = Field(
-        min_length=1, max_length=MAX_CASES, description="Those that did not pass first, if not all are there."
+    cases: list[EvaluationCaseRequest] = describe(
+        "Those that did not pass first, if not all are there.", min_length=1, max_length=MAX_CASES
     )
-    cases_left_out: Count = Field(default=0, description="Cases that are not in `cases`.", examples=[0])
+    cases_left_out: Count = describe("Cases that are not in `cases`.", 0, default=0)
 
     def read(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
         """Return the entry and the details. Raises ``InvalidRequest`` for details that are too large."""
@@ -123,32 +120,30 @@ class PublishedEvaluation(WireModel):
     """An evaluation in a list."""
 
     id: str = Field(examples=[EVALUATION_ID])
-    label: str = Field(description="The version that was evaluated.", examples=["my-shop"])
+    label: str = describe("The version that was evaluated.", "my-shop")
     model: str = Field(examples=["gpt-6-luna"])
-    judge: str | None = Field(
-        description="The model that judged, with the version of its prompt.", examples=["gpt-6-sol, prompt 1"]
-    )
+    judge: str | None = describe("The model that judged, with the version of its prompt.", "gpt-6-sol, prompt 1")
     began_at: Timestamp = Field(examples=[TIMESTAMP])
     published_by: str = Field(examples=["alice"])
     published_at: Timestamp = Field(examples=[TIMESTAMP])
-    expires_at: Timestamp = Field(description="The time from which on it is no longer served.", examples=[TIMESTAMP])
+    expires_at: Timestamp = describe("The time from which on it is no longer served.", TIMESTAMP)
     cases: int = Field(examples=[10])
     runs: int = Field(examples=[30])
-    passed: float | None = Field(description="The share of runs that passed; null: none was judged.", examples=[0.9])
-    low: float | None = Field(description="The lower end of its 95% interval.", examples=[0.74])
+    passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
+    low: float | None = describe("The lower end of its 95% interval.", 0.74)
     high: float | None = Field(examples=[0.97])
 
 
 class EvaluationMetric(WireModel):
     """The mean of a metric, with its 95% interval."""
 
-    name: str = Field(description="`passed` is the metric of whole runs.", examples=["passed"])
-    mean: float | None = Field(description="null: nothing was judged.", examples=[0.9])
+    name: str = describe("`passed` is the metric of whole runs.", "passed")
+    mean: float | None = describe("null: nothing was judged.", 0.9)
     low: float | None = Field(examples=[0.74])
     high: float | None = Field(examples=[0.97])
-    runs: int = Field(description="Runs with a value.", examples=[30])
+    runs: int = describe("Runs with a value.", 30)
     not_judged: int = Field(examples=[0])
-    is_rate: bool = Field(description="Whether every value is 0 or 1.")
+    is_rate: bool = describe("Whether every value is 0 or 1.")
 
 
 class EvaluationCase(WireModel):
@@ -156,9 +151,9 @@ class EvaluationCase(WireModel):
 
     name: str = Field(examples=["The state of an order"])
     runs: int = Field(examples=[3])
-    judged: int = Field(description="Runs that passed or failed.", examples=[3])
+    judged: int = describe("Runs that passed or failed.", 3)
     passes: int = Field(examples=[2])
-    metrics: dict[str, float | None] = Field(description="The mean of each metric.", examples=[{"contains": 0.6667}])
+    metrics: dict[str, float | None] = describe("The mean of each metric.", {"contains": 0.6667})
     reasons: list[str] = Field(examples=[["contains: it lacks 'on its way'"]])
     tags: list[str] = Field(examples=[["orders"]])
 

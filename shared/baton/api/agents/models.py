@@ -9,7 +9,7 @@ from pydantic import Field
 
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import Asked, Listing
+from baton.api.http.schemas import Asked, Listing, describe
 from baton.domain.agents.model_providers import Ability, ModelKind, ModelUse
 from baton.domain.tenants.identity import Permission
 from baton.domain.wire_model import WireModel
@@ -22,9 +22,7 @@ MODEL = "gpt-6-luna"
 class ModelCheckRequest(Asked):
     """The model to check."""
 
-    model: str = Field(
-        min_length=1, max_length=2_048, description="Its name, as `GET /v1/models` has it.", examples=[MODEL]
-    )
+    model: str = describe("Its name, as `GET /v1/models` has it.", MODEL, min_length=1, max_length=2_048)
 
 
 class ServedConfiguredModel(WireModel):
@@ -32,29 +30,27 @@ class ServedConfiguredModel(WireModel):
 
     name: str = Field(examples=[MODEL])
     kind: ModelKind
-    uses: list[ModelUse] = Field(
-        description="`chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.",
-        examples=[["chat", "light"]],
+    uses: list[ModelUse] = describe(
+        "`chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.",
+        ["chat", "light"],
     )
-    agents: list[str] = Field(description="The agents that ask it.", examples=[["assistant"]])
-    fallback_of: list[str] = Field(
-        description="The agents that ask it when their own model is not available.", examples=[[]]
-    )
+    agents: list[str] = describe("The agents that ask it.", ["assistant"])
+    fallback_of: list[str] = describe("The agents that ask it when their own model is not available.", [])
 
 
 class ServedAbilityCheck(WireModel):
     """The outcome of one trial."""
 
     ability: Ability
-    works: bool | None = Field(description="null: not tried, because a trial before it failed.", examples=[True])
-    remark: str | None = Field(description="A remark, also where it works.", examples=[None])
-    error: str | None = Field(description="The code of the error that ended the trial.", examples=[None])
-    reason: str | None = Field(description="The text of the model's endpoint.", examples=[None])
-    advice: str | None = Field(description="A change to make.", examples=[None])
-    dropped: list[str] = Field(
-        description="Parts that the model did not get because it does not take them: settings, `images`, `documents`, "
+    works: bool | None = describe("null: not tried, because a trial before it failed.", examples=[True])
+    remark: str | None = describe("A remark, also where it works.", None)
+    error: str | None = describe("The code of the error that ended the trial.", None)
+    reason: str | None = describe("The text of the model's endpoint.", None)
+    advice: str | None = describe("A change to make.", None)
+    dropped: list[str] = describe(
+        "Parts that the model did not get because it does not take them: settings, `images`, `documents`, "
         "or `answer_schema` where that stood in the prompt only.",
-        examples=[["temperature"]],
+        ["temperature"],
     )
 
 
@@ -62,15 +58,13 @@ class ServedModelReport(WireModel):
     """A model's abilities, and changes to make."""
 
     model: ServedConfiguredModel
-    works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])
+    works: bool = describe("Whether agents can work with it: with text and tool calls.", examples=[True])
     checks: list[ServedAbilityCheck]
-    learned: dict[str, Any] = Field(
-        description="The profile that its refusals have taught this server, for `modelProfiles` of the settings.",
-        examples=[{"dropped": ["temperature"]}],
+    learned: dict[str, Any] = describe(
+        "The profile that its refusals have taught this server, for `modelProfiles` of the settings.",
+        {"dropped": ["temperature"]},
     )
-    advice: list[str] = Field(
-        description="Changes with which nothing is dropped or has to be learned again.", examples=[[]]
-    )
+    advice: list[str] = describe("Changes with which nothing is dropped or has to be learned again.", [])
 
 
 @router.get("", summary="List the deployment's models")

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import Asked
+from baton.api.http.schemas import Asked, describe
 from baton.api.threads.file_schemas import UploadTarget
 from baton.domain.documents.document import Document as DocumentRecord
 from baton.domain.documents.document import IngestionStep, VersionStatus
@@ -23,7 +23,7 @@ class DocumentError(WireModel):
     """The reason that a version could not be taken in."""
 
     code: str = Field(examples=["document_encrypted"])
-    message: str = Field(description="The uploader's remedy.", examples=["Remove the password and upload it again."])
+    message: str = describe("The uploader's remedy.", "Remove the password and upload it again.")
 
 
 class PageError(WireModel):
@@ -39,31 +39,27 @@ class ServedDocument(WireModel):
     id: str = Field(examples=[DOCUMENT_ID])
     agent_id: str = Field(examples=["knowledge"])
     title: str = Field(examples=["Staff handbook"])
-    name: str = Field(description="The file's name.", examples=["handbook-2026.pdf"])
+    name: str = describe("The file's name.", "handbook-2026.pdf")
     content_type: str = Field(examples=["application/pdf"])
-    size: int = Field(description="Bytes.", examples=[1843200])
-    version: int = Field(description="Number of the newest version, from 1.", examples=[2])
-    status: VersionStatus = Field(
-        description="The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
+    size: int = describe("Bytes.", 1843200)
+    version: int = describe("Number of the newest version, from 1.", 2)
+    status: VersionStatus = describe(
+        "The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
     )
-    progress: int = Field(description="Percent.", examples=[60])
-    step: IngestionStep | None = Field(description="The step in progress.")
-    pages: int | None = Field(description="Pages, slides or sheets.", examples=[104])
-    chunks: int | None = Field(description="Passages that can be found.", examples=[212])
-    page_errors: list[PageError] = Field(description="The first 100 pages that could not be read.")
+    progress: int = describe("Percent.", 60)
+    step: IngestionStep | None = describe("The step in progress.")
+    pages: int | None = describe("Pages, slides or sheets.", 104)
+    chunks: int | None = describe("Passages that can be found.", 212)
+    page_errors: list[PageError] = describe("The first 100 pages that could not be read.")
     page_error_count: int = Field(examples=[0])
-    error: DocumentError | None = Field(description="The failure of the newest version.", examples=[None])
-    active_version: int | None = Field(
-        description="The version that turns use; null if there is none yet.", examples=[1]
+    error: DocumentError | None = describe("The failure of the newest version.", None)
+    active_version: int | None = describe("The version that turns use; null if there is none yet.", 1)
+    url: str | None = describe("The address of the original, for readers.", "https://example.com/handbook")
+    required_permission: str | None = describe(
+        "The permission that users need so that turns use it for them.", "hr:read"
     )
-    url: str | None = Field(
-        description="The address of the original, for readers.", examples=["https://example.com/handbook"]
-    )
-    required_permission: str | None = Field(
-        description="The permission that users need so that turns use it for them.", examples=["hr:read"]
-    )
-    source_id: str | None = Field(description="The source that keeps it up to date.", examples=[None])
-    created_by: str = Field(description="The user who uploaded the newest version.", examples=["alice"])
+    source_id: str | None = describe("The source that keeps it up to date.", None)
+    created_by: str = describe("The user who uploaded the newest version.", "alice")
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
@@ -115,27 +111,23 @@ class SentDocumentRequest(Asked):
         },
     )
 
-    name: str = Field(description="The file's name, at most 255 bytes.")
-    content_type: str = Field(
-        description="Its media type, with the charset of a text if that is known. The content is checked against it."
+    name: str = describe("The file's name, at most 255 bytes.")
+    content_type: str = describe(
+        "Its media type, with the charset of a text if that is known. The content is checked against it."
     )
-    size: int = Field(description="Bytes, at most 52,428,800. The upload must have exactly this size.")
-    sha256: str | None = Field(
-        default=None,
-        description="The file's SHA-256 in hexadecimal digits. The upload must have it, and a repeated request is"
+    size: int = describe("Bytes, at most 52,428,800. The upload must have exactly this size.")
+    sha256: str | None = describe(
+        "The file's SHA-256 in hexadecimal digits. The upload must have it, and a repeated request is"
         " recognised by it.",
-    )
-    title: str | None = Field(
-        default=None, description="The name in citations, at most 300 characters. Else the file's name."
-    )
-    url: str | None = Field(default=None, description="The address of the original, for readers.")
-    required_permission: str | None = Field(
-        default=None, description="Turns use it only for users who hold this permission."
-    )
-    document_id: str | None = Field(
         default=None,
-        description="`doc_` and 32 hexadecimal digits. A document with this id gets a new version, otherwise one is"
+    )
+    title: str | None = describe("The name in citations, at most 300 characters. Else the file's name.", default=None)
+    url: str | None = describe("The address of the original, for readers.", default=None)
+    required_permission: str | None = describe("Turns use it only for users who hold this permission.", default=None)
+    document_id: str | None = describe(
+        "`doc_` and 32 hexadecimal digits. A document with this id gets a new version, otherwise one is"
         " created with it.",
+        default=None,
         json_schema_extra={"pattern": "^doc_[0-9a-f]{32}$"},
     )
 
@@ -144,9 +136,7 @@ class DocumentAnswer(WireModel):
     """A document, and how to upload it."""
 
     document: ServedDocument
-    upload: UploadTarget | None = Field(
-        description="Null if this content is already there: the request was a repetition."
-    )
+    upload: UploadTarget | None = describe("Null if this content is already there: the request was a repetition.")
 
 
 class DeletedDocument(WireModel):
@@ -167,10 +157,10 @@ class ServedSourceError(WireModel):
 class ServedRefreshCounts(WireModel):
     """The result of a refresh, in pages."""
 
-    changed: int = Field(description="New or with new content: they were taken in.", examples=[3])
+    changed: int = describe("New or with new content: they were taken in.", 3)
     unchanged: int = Field(examples=[57])
-    deleted: int = Field(description="Gone: their documents were deleted.", examples=[1])
-    failed: int = Field(description="Not readable this time: their documents stay.", examples=[0])
+    deleted: int = describe("Gone: their documents were deleted.", 1)
+    failed: int = describe("Not readable this time: their documents stay.", 0)
 
 
 class ServedSource(WireModel):
@@ -180,22 +170,18 @@ class ServedSource(WireModel):
     agent_id: str = Field(examples=["knowledge"])
     kind: SourceKind
     title: str = Field(examples=["Product documentation"])
-    urls: list[str] = Field(description="The addresses of a source of the kind `urls`.", examples=[[]])
-    url: str | None = Field(
-        description="The sitemap, of the kind `sitemap`.", examples=["https://example.com/sitemap.xml"]
-    )
-    prefix: str | None = Field(description="The prefix of a source of the kind `s3`.", examples=[None])
+    urls: list[str] = describe("The addresses of a source of the kind `urls`.", [])
+    url: str | None = describe("The sitemap, of the kind `sitemap`.", "https://example.com/sitemap.xml")
+    prefix: str | None = describe("The prefix of a source of the kind `s3`.", None)
     refresh_hours: int = Field(examples=[24])
     required_permission: str | None = Field(examples=[None])
-    status: SourceStatus = Field(
-        description="`failed`: its list of pages could not be read; its documents stay as they were."
-    )
-    documents: int = Field(description="After the last refresh.", examples=[60])
-    counts: ServedRefreshCounts = Field(description="The counts of the refresh in progress, or of the last one.")
-    errors: list[ServedSourceError] = Field(description="The first 20 of that refresh.")
-    error: str | None = Field(description="The reason that its list of pages could not be read.", examples=[None])
-    refreshed_at: Timestamp | None = Field(description="The end of the last refresh.", examples=[TIMESTAMP])
-    next_refresh_at: Timestamp | None = Field(description="Null while it is being read.", examples=[TIMESTAMP])
+    status: SourceStatus = describe("`failed`: its list of pages could not be read; its documents stay as they were.")
+    documents: int = describe("After the last refresh.", 60)
+    counts: ServedRefreshCounts = describe("The counts of the refresh in progress, or of the last one.")
+    errors: list[ServedSourceError] = describe("The first 20 of that refresh.")
+    error: str | None = describe("The reason that its list of pages could not be read.", None)
+    refreshed_at: Timestamp | None = describe("The end of the last refresh.", TIMESTAMP)
+    next_refresh_at: Timestamp | None = describe("Null while it is being read.", TIMESTAMP)
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -223,25 +209,25 @@ class SentSourceRequest(Asked):
         },
     )
 
-    kind: str = Field(description="`urls`, `sitemap` or `s3`.")
-    urls: list[str] | None = Field(
-        default=None, max_length=MAX_SOURCE_URLS, description="The pages, at most 100, of the kind `urls`."
+    kind: str = describe("`urls`, `sitemap` or `s3`.")
+    urls: list[str] | None = describe(
+        "The pages, at most 100, of the kind `urls`.", default=None, max_length=MAX_SOURCE_URLS
     )
-    url: str | None = Field(default=None, description="The sitemap or sitemap index, of the kind `sitemap`.")
-    prefix: str | None = Field(
-        default=None,
-        description="`s3://bucket/prefix`, of the kind `s3`: in a bucket and below a prefix that the deployment allows"
+    url: str | None = describe("The sitemap or sitemap index, of the kind `sitemap`.", default=None)
+    prefix: str | None = describe(
+        "`s3://bucket/prefix`, of the kind `s3`: in a bucket and below a prefix that the deployment allows"
         " for this tenant.",
-    )
-    refresh_hours: int = Field(default=24, ge=1, le=MAX_REFRESH_HOURS, description="Hours between readings.")
-    title: str | None = Field(default=None, description="At most 300 characters; by default its address.")
-    required_permission: str | None = Field(
-        default=None, description="Turns use its documents only for users who hold this permission."
-    )
-    source_id: str | None = Field(
         default=None,
-        description="`src_` and 32 hexadecimal digits, to repeat a request safely. Else it is derived from the"
+    )
+    refresh_hours: int = describe("Hours between readings.", default=24, ge=1, le=MAX_REFRESH_HOURS)
+    title: str | None = describe("At most 300 characters; by default its address.", default=None)
+    required_permission: str | None = describe(
+        "Turns use its documents only for users who hold this permission.", default=None
+    )
+    source_id: str | None = describe(
+        "`src_` and 32 hexadecimal digits, to repeat a request safely. Else it is derived from the"
         " request, so that a repeated one gets the same source.",
+        default=None,
         json_schema_extra={"pattern": "^src_[0-9a-f]{32}$"},
     )
 
@@ -251,4 +237,4 @@ class DeletedSource(WireModel):
 
     id: str = Field(examples=[SOURCE_ID])
     agent_id: str = Field(examples=["knowledge"])
-    deleted_at: Timestamp = Field(description="Its documents are deleted within minutes.", examples=[TIMESTAMP])
+    deleted_at: Timestamp = describe("Its documents are deleted within minutes.", TIMESTAMP)

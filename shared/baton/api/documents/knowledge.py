@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import Asked, check_query
+from baton.api.http.schemas import Asked, check_query, describe
 from baton.api.threads.access import KnowledgeAgentId, agent_of
 from baton.domain.documents.citation import DOCUMENT_SOURCE
 from baton.domain.memory.found_item import FoundItem
@@ -23,10 +23,8 @@ class KnowledgeRequest(Asked):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(
-        description="Words, or a question; not blank. Operators mean nothing.", examples=["How is the pump started?"]
-    )
-    limit: int = Field(default=5, ge=1, le=MAX_FOUND, description="Items that are returned at most.")
+    query: str = describe("Words, or a question; not blank. Operators mean nothing.", "How is the pump started?")
+    limit: int = describe("Items that are returned at most.", default=5, ge=1, le=MAX_FOUND)
 
 
 class KnowledgeSource(WireModel):
@@ -34,38 +32,31 @@ class KnowledgeSource(WireModel):
 
     kind: str = Field(examples=["document"])
     document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
-    version: int = Field(description="The version of the document.", examples=[1])
+    version: int = describe("The version of the document.", 1)
     agent_id: str = Field(examples=["knowledge"])
     title: str = Field(examples=["Pumps"])
-    section: str | None = Field(description="The headings above the text.", examples=["Pumps > Starting"])
-    page: int | None = Field(description="The page of its beginning; null in formats without pages.", examples=[3])
+    section: str | None = describe("The headings above the text.", "Pumps > Starting")
+    page: int | None = describe("The page of its beginning; null in formats without pages.", 3)
     last_page: int | None = Field(examples=[4])
-    url: str | None = Field(
-        description="The address of the document, for readers.", examples=["https://example.com/pumps.pdf"]
-    )
+    url: str | None = describe("The address of the document, for readers.", "https://example.com/pumps.pdf")
 
 
 class KnowledgeItem(WireModel):
     """A chunk of a document."""
 
-    id: str = Field(
-        description="The chunk's, as in `metadata.sources`.", examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7"]
+    id: str = describe("The chunk's, as in `metadata.sources`.", "doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7")
+    text: str = describe(
+        "Verbatim; rows of a table stand below its header.", "Open the valve by hand before the pump starts."
     )
-    text: str = Field(
-        description="Verbatim; rows of a table stand below its header.",
-        examples=["Open the valve by hand before the pump starts."],
+    score: float = describe("Fused, from 0 to 1; it ranks the items.", 0.83)
+    signals: dict[str, float] = describe(
+        "Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
+        {"chunk.meaning": 0.61, "chunk.words": 4.2},
     )
-    score: float = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
-    signals: dict[str, float] = Field(
-        description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
-        examples=[{"chunk.meaning": 0.61, "chunk.words": 4.2}],
-    )
-    date: Timestamp = Field(
-        description="The time at which this version of the document was made.", examples=[TIMESTAMP]
-    )
-    included: bool = Field(description="Whether it is relevant enough for a prompt.")
-    reason: str | None = Field(
-        description="The reason that a prompt would not get it.", examples=["below the relevance floor: 0.130 < 0.2"]
+    date: Timestamp = describe("The time at which this version of the document was made.", TIMESTAMP)
+    included: bool = describe("Whether it is relevant enough for a prompt.")
+    reason: str | None = describe(
+        "The reason that a prompt would not get it.", "below the relevance floor: 0.130 < 0.2"
     )
     source: KnowledgeSource
 
@@ -84,9 +75,9 @@ class KnowledgeItem(WireModel):
 class FoundKnowledge(WireModel):
     """The texts of an agent's documents about a question."""
 
-    items: list[KnowledgeItem] = Field(description="Best first.")
-    next_cursor: str | None = Field(description="Always null: there is one page.", examples=[None])
-    note: str | None = Field(description="The reason that words decided alone, if they did.", examples=[None])
+    items: list[KnowledgeItem] = describe("Best first.")
+    next_cursor: str | None = describe("Always null: there is one page.", None)
+    note: str | None = describe("The reason that words decided alone, if they did.", None)
 
 
 @router.post(

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from baton.api.http.dependencies import Caller, UseCases
-from baton.api.http.schemas import Listing
+from baton.api.http.schemas import Listing, describe
 from baton.domain.threads.thread_state import Workflow, resumable_workflow
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
@@ -21,8 +21,8 @@ class ServedIdentity(WireModel):
 
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
-    permissions: list[str] = Field(description="In alphabetical order.", examples=[["context:inspect"]])
-    expires_at: Annotated[Timestamp, Field(description="The expiry of the token.", examples=[TIMESTAMP])]
+    permissions: list[str] = describe("In alphabetical order.", ["context:inspect"])
+    expires_at: Annotated[Timestamp, describe("The expiry of the token.", TIMESTAMP)]
 
 
 @router.get("/users/me", tags=["users"], summary="Read who the caller is")

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from baton.api.http.dependencies import thread_in_path, use_cases
+from baton.api.http.schemas import describe
 from baton.domain import errors
 from baton.domain.errors import (
     BatonError,
@@ -61,9 +62,9 @@ _BY_STATUS: dict[int, type[BatonError]] = {
 class ProblemField(WireModel):
     """A problem with one field."""
 
-    field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
+    field: str = describe("Names from the outside in; empty: the whole.", "memory.retrieved_tokens")
     message: str = Field(examples=["Input should be a valid integer"])
-    line: int | None = Field(description="The line of a text that was sent, such as YAML; from 1.", examples=[12])
+    line: int | None = describe("The line of a text that was sent, such as YAML; from 1.", 12)
 
 
 class ServedProblem(WireModel):
@@ -83,20 +84,20 @@ class ServedProblem(WireModel):
         }
     )
 
-    type: str = Field(description="`about:blank`: the code says what kind of problem it is.")
+    type: str = describe("`about:blank`: the code says what kind of problem it is.")
     title: str
     status: int
-    detail: str = Field(description="The remedy for the caller.")
-    code: str = Field(description="Stable and machine-readable; the same as in RUN_ERROR events.")
-    retryable: bool = Field(
-        description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
+    detail: str = describe("The remedy for the caller.")
+    code: str = describe("Stable and machine-readable; the same as in RUN_ERROR events.")
+    retryable: bool = describe(
+        "Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
     )
     request_id: str
-    errors: list[ProblemField] = Field(
+    errors: list[ProblemField] = describe(
+        "The fields of a definition that are not valid; left out of other problems.",
         default=[],
         validation_alias="problems",
         exclude_if=lambda errors: not errors,
-        description="The fields of a definition that are not valid; left out of other problems.",
     )
 
 

@@ -25,6 +25,18 @@ NOT_BLANK: dict[str, Any] = {"pattern": r"\S"}
 TIME: dict[str, Any] = {"format": "date-time"}
 
 
+def describe(description: str, /, *example: Any, absent: Any = ..., **rules: Any) -> Any:
+    """Return a field with a description, an example if one is given, and what else ``pydantic.Field`` takes.
+
+    ``absent`` is the default of a field that is left out while it has it.
+    """
+    if absent is not ...:
+        rules |= {"default": absent, "exclude_if": lambda value: value == absent}
+    if example:
+        rules["examples"] = list(example)
+    return Field(description=description, **rules)
+
+
 class Asked(BaseModel):
     """Base of what callers send: nothing is converted, so that ``true`` is not a number."""
 
@@ -48,9 +60,7 @@ class Listing(WireModel, Generic[T]):
     """A page of a list."""
 
     items: list[T]
-    next_cursor: str | None = Field(
-        description="Pass it as `cursor` to get the next page; null on the last.", examples=[None]
-    )
+    next_cursor: str | None = describe("Pass it as `cursor` to get the next page; null on the last.", None)
 
 
 class ServedUsage(WireModel):
@@ -59,18 +69,15 @@ class ServedUsage(WireModel):
     input_tokens: int = Field(examples=[412])
     output_tokens: int = Field(examples=[58])
     total_tokens: int = Field(examples=[470])
-    cached_input_tokens: int = Field(
-        default=0,
-        exclude_if=lambda tokens: tokens == 0,
-        description="Input tokens that the provider read from its prompt cache; left out where there are none.",
-        examples=[384],
+    cached_input_tokens: int = describe(
+        "Input tokens that the provider read from its prompt cache; left out where there are none.", 384, absent=0
     )
 
 
-COST = Field(
-    description="The cost, in the currency of the deployment's prices; null without prices, and where a model has "
+COST = describe(
+    "The cost, in the currency of the deployment's prices; null without prices, and where a model has "
     "none or is not known.",
-    examples=[0.0021],
+    0.0021,
 )
 
 
@@ -83,16 +90,15 @@ class ServedAgent(WireModel):
     name: str = Field(examples=["Assistant"])
     description: str = Field(examples=["Answers questions."])
     avatar_url: str | None = Field(examples=[None])
-    main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
-    version: int | None = Field(
-        default=None, description="The version of the tenant's own agent; null for one that ships.", examples=[None]
+    main: bool = describe("Whether a conversation may begin with it.", examples=[True])
+    version: int | None = describe(
+        "The version of the tenant's own agent; null for one that ships.", None, default=None
     )
-    functions: list[str] | None = Field(
-        default=None,
-        exclude_if=lambda functions: functions is None,
-        description="The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and "
+    functions: list[str] | None = describe(
+        "The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and "
         "hooks with their points. Only those have it, and only holders of `agent:write` get it.",
-        examples=[None],
+        None,
+        absent=None,
     )
 
 

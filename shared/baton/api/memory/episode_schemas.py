@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked
+from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked, describe
 from baton.api.threads.record_schemas import ServedToolCallRecord
 from baton.domain.memory.episode import Episode as EpisodeRecord
 from baton.domain.memory.episode import EpisodePart, EpisodeRef, EpisodeStatus
@@ -24,14 +24,10 @@ class EpisodeFact(WireModel):
 
     id: str = Field(examples=[FACT_ID])
     text: str = Field(examples=["Ada lives in Bern."])
-    on: date = Field(
-        serialization_alias="date", description="The day that it is about, or was said on.", examples=["2026-03-14"]
-    )
-    message_ids: tuple[str, ...] = Field(description="The messages that it was taken from.", examples=[["m-1"]])
-    superseded_at: Timestamp | None = Field(
-        description="Since when a later fact contradicts it; null while it is valid.", examples=[None]
-    )
-    superseded_by: str | None = Field(description="The id of that fact.", examples=[None])
+    on: date = describe("The day that it is about, or was said on.", "2026-03-14", serialization_alias="date")
+    message_ids: tuple[str, ...] = describe("The messages that it was taken from.", ["m-1"])
+    superseded_at: Timestamp | None = describe("Since when a later fact contradicts it; null while it is valid.", None)
+    superseded_by: str | None = describe("The id of that fact.", None)
 
 
 class ServedEpisode(WireModel):
@@ -39,17 +35,15 @@ class ServedEpisode(WireModel):
 
     id: str = Field(examples=[EPISODE_ID])
     thread_id: str = Field(examples=[THREAD_ID])
-    number: int = Field(description="The number of the session in its conversation, from 1.", examples=[1])
+    number: int = describe("The number of the session in its conversation, from 1.", 1)
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
-    agent_ids: tuple[str, ...] = Field(description="The agents that took part.", examples=[["assistant"]])
-    status: EpisodeStatus = Field(
-        description="`complete` once it has been summarised and indexed as far as that is possible and wanted."
+    agent_ids: tuple[str, ...] = describe("The agents that took part.", ["assistant"])
+    status: EpisodeStatus = describe(
+        "`complete` once it has been summarised and indexed as far as that is possible and wanted."
     )
-    missing: tuple[EpisodePart, ...] = Field(
-        description="The parts that could not be made yet; a later attempt makes them.", examples=[[]]
-    )
-    started_at: Timestamp | None = Field(description="The time of its first message.", examples=[TIMESTAMP])
+    missing: tuple[EpisodePart, ...] = describe("The parts that could not be made yet; a later attempt makes them.", [])
+    started_at: Timestamp | None = describe("The time of its first message.", TIMESTAMP)
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
     end_reason: EndReason
     summary: str | None = Field(examples=["Ada moved to Bern and looked for a bank."])
@@ -88,28 +82,25 @@ class ServedEpisodeMessage(WireModel):
     """A message of an episode."""
 
     id: str = Field(examples=["m-1"])
-    ordinal: int = Field(description="Its position in the conversation, from 0.", examples=[0])
+    ordinal: int = describe("Its position in the conversation, from 0.", 0)
     role: Literal["user", "assistant", "tool"]
     content: str = Field(examples=["Write to ada@example.com."])
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
     agent_id: str | None = Field(examples=[None])
-    contains_pii: bool = Field(description="Whether it contains personal data.")
-    redacted_content: str | None = Field(
-        description="The text without personal data, which is summarised and indexed; null without any.",
-        examples=["Write to [email]."],
+    contains_pii: bool = describe("Whether it contains personal data.")
+    redacted_content: str | None = describe(
+        "The text without personal data, which is summarised and indexed; null without any.", "Write to [email]."
     )
 
 
 class EpisodeWithMessages(ServedEpisode):
     """An episode with its messages and the agents' actions."""
 
-    messages: list[ServedEpisodeMessage] = Field(description="In order. Pages go back in time.")
-    tool_calls: list[ServedToolCallRecord] = Field(
-        description="Those of the runs that begin with these messages; of many, the last."
+    messages: list[ServedEpisodeMessage] = describe("In order. Pages go back in time.")
+    tool_calls: list[ServedToolCallRecord] = describe(
+        "Those of the runs that begin with these messages; of many, the last."
     )
-    next_cursor: str | None = Field(
-        description="Pass it as `cursor` to get the messages before; null on the last page.", examples=[None]
-    )
+    next_cursor: str | None = describe("Pass it as `cursor` to get the messages before; null on the last page.", None)
 
 
 class SearchRequest(Asked):
@@ -121,21 +112,17 @@ class SearchRequest(Asked):
         json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]},
     )
 
-    query: str = Field(
-        description="Words, or a question; not blank. Operators mean nothing.",
-        examples=["Where do I live?"],
-        json_schema_extra=NOT_BLANK,
+    query: str = describe(
+        "Words, or a question; not blank. Operators mean nothing.", "Where do I live?", json_schema_extra=NOT_BLANK
     )
-    limit: int = Field(default=10, ge=1, le=50, description="Episodes that are returned at most.")
-    since: str | None = Field(
+    limit: int = describe("Episodes that are returned at most.", default=10, ge=1, le=50)
+    since: str | None = describe(
+        "Only what was said, or is about a time, from then on (ISO 8601).",
         default=None,
         alias="from",
-        description="Only what was said, or is about a time, from then on (ISO 8601).",
         json_schema_extra=TIME,
     )
-    until: str | None = Field(
-        default=None, alias="to", description="Only what was before then.", json_schema_extra=TIME
-    )
+    until: str | None = describe("Only what was before then.", default=None, alias="to", json_schema_extra=TIME)
 
 
 class EpisodeMatch(WireModel):
@@ -143,9 +130,9 @@ class EpisodeMatch(WireModel):
 
     message_id: str = Field(examples=["m-1"])
     ordinal: int = Field(examples=[0])
-    text: str = Field(description="Without personal data.", examples=["I moved to Bern last week."])
+    text: str = describe("Without personal data.", "I moved to Bern last week.")
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
-    score: float = Field(description="From 0 to 1; comparable between episodes.", examples=[0.83])
+    score: float = describe("From 0 to 1; comparable between episodes.", 0.83)
 
 
 class ServedMatchedFact(WireModel):
@@ -166,53 +153,45 @@ class ServedFoundEpisode(WireModel):
     thread_id: str = Field(examples=[THREAD_ID])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
-    summary: str | None = Field(description="The summary, if it matches.", examples=["Ada moved to Bern."])
-    facts: list[ServedMatchedFact] = Field(description="Those that match, best first.")
-    score: float = Field(description="From 0 to 1.", examples=[0.83])
-    signals: dict[str, float] = Field(
-        description="The best raw score of each ranking.", examples=[{"turn.words": 7.1, "turn.meaning": 0.62}]
+    summary: str | None = describe("The summary, if it matches.", "Ada moved to Bern.")
+    facts: list[ServedMatchedFact] = describe("Those that match, best first.")
+    score: float = describe("From 0 to 1.", 0.83)
+    signals: dict[str, float] = describe(
+        "The best raw score of each ranking.", {"turn.words": 7.1, "turn.meaning": 0.62}
     )
-    matches: list[EpisodeMatch] = Field(description="Messages that match, best first; at most 20.")
+    matches: list[EpisodeMatch] = describe("Messages that match, best first; at most 20.")
 
 
 class ImportedFeedback(Asked):
     """The user's feedback on an answer."""
 
     rating: Literal["up", "down"] = Field(examples=["up"])
-    comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=[None])
-    updated_at: str | None = Field(
-        default=None, description="The time of the message unless given.", examples=[None], json_schema_extra=TIME
+    comment: str | None = describe("At most 2,000 characters.", None, default=None)
+    updated_at: str | None = describe(
+        "The time of the message unless given.", None, default=None, json_schema_extra=TIME
     )
 
 
 class SentImportedMessage(Asked):
     """A message from another system."""
 
-    id: str | None = Field(
+    id: str | None = describe(
+        "Kept; unique in the session.",
+        "m-1",
         default=None,
-        description="Kept; unique in the session.",
-        examples=["m-1"],
         json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
-    role: str = Field(
-        description="`user`, `assistant` or `tool`.",
-        examples=["user"],
-        json_schema_extra={"enum": ["user", "assistant", "tool"]},
+    role: str = describe(
+        "`user`, `assistant` or `tool`.", "user", json_schema_extra={"enum": ["user", "assistant", "tool"]}
     )
-    content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = Field(
-        description="Text, or content parts, of which the text is kept. A message without any is left out.",
-        examples=["I moved to Bern last week."],
+    content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = describe(
+        "Text, or content parts, of which the text is kept. A message without any is left out.",
+        "I moved to Bern last week.",
     )
-    timestamp: str = Field(
-        description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"], json_schema_extra=TIME
-    )
-    tool_name: str | None = Field(
-        default=None, description="The name of the tool, for a tool's message.", examples=[None]
-    )
-    feedback: ImportedFeedback | None = Field(default=None, description="The feedback on an answer.", examples=[None])
-    time_zone: str | None = Field(
-        default=None, description="The user's time zone then, if not that of the session.", examples=[None]
-    )
+    timestamp: str = describe("ISO 8601 with a time zone. Kept.", "2025-06-02T09:30:00Z", json_schema_extra=TIME)
+    tool_name: str | None = describe("The name of the tool, for a tool's message.", None, default=None)
+    feedback: ImportedFeedback | None = describe("The feedback on an answer.", None, default=None)
+    time_zone: str | None = describe("The user's time zone then, if not that of the session.", None, default=None)
 
 
 class ImportRequest(Asked):
@@ -238,21 +217,19 @@ class ImportRequest(Asked):
         },
     )
 
-    session_id: str = Field(description="A UUID, or any stable id of the other system.", json_schema_extra=EXTERNAL_ID)
-    agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
-    title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
-    messages: list[SentImportedMessage] = Field(
+    session_id: str = describe("A UUID, or any stable id of the other system.", json_schema_extra=EXTERNAL_ID)
+    agent_id: str | None = describe("The main agent of the conversation.", default=None)
+    title: str | None = describe("The conversation's title.", "Moving to Bern", default=None)
+    messages: list[SentImportedMessage] = describe(
+        "In order, which is kept whatever their times; at most 5,000.",
         fail_fast=True,
-        description="In order, which is kept whatever their times; at most 5,000.",
         json_schema_extra={"minItems": 1, "maxItems": 5_000},
     )
-    ended_at: str | None = Field(
-        default=None, description="The time of the last message unless given.", json_schema_extra=TIME
-    )
-    time_zone: str | None = Field(
+    ended_at: str | None = describe("The time of the last message unless given.", default=None, json_schema_extra=TIME)
+    time_zone: str | None = describe(
+        "IANA's name of the user's time zone then, whose days count; without it, the offsets of the times.",
+        "Europe/Vienna",
         default=None,
-        description="IANA's name of the user's time zone then, whose days count; without it, the offsets of the times.",
-        examples=["Europe/Vienna"],
     )
 
 

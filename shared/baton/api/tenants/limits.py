@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
+from baton.api.http.schemas import describe
 from baton.composition.app import App
 from baton.domain.errors import InvalidRequest, LimitsChanged
 from baton.domain.tenants.identity import Permission
@@ -42,9 +43,9 @@ class Limits(LimitFields, WireModel):
 class ServedCurrentLimits(WireModel):
     """The limits that hold for the tenant."""
 
-    limits: Limits = Field(description="The tenant's choice; null: the deployment's.")
-    deployment: Limits = Field(description="The deployment's maximum; null: anything.")
-    effective: Limits = Field(description="The limits that hold: the lower of both.")
+    limits: Limits = describe("The tenant's choice; null: the deployment's.")
+    deployment: Limits = describe("The deployment's maximum; null: anything.")
+    effective: Limits = describe("The limits that hold: the lower of both.")
     changed_by: str | None = Field(examples=["alice"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import COST
+from baton.api.http.schemas import COST, describe
 from baton.api.threads.access import repeated_read
 from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
@@ -32,17 +32,15 @@ router = APIRouter(prefix="/v1/overview", tags=["overview"])
 class AgentDay(WireModel):
     """The turns of an agent on a day."""
 
-    day: str = Field(description="In UTC.", examples=["2026-03-14"])
-    agent_id: str | None = Field(
-        description="The agent that spoke last; null for turns in which none did.", examples=["assistant"]
-    )
+    day: str = describe("In UTC.", "2026-03-14")
+    agent_id: str | None = describe("The agent that spoke last; null for turns in which none did.", "assistant")
     turns: int = Field(examples=[42])
-    failures: int = Field(description="Turns that ended with an error.", examples=[1])
+    failures: int = describe("Turns that ended with an error.", 1)
     input_tokens: int = Field(examples=[17_304])
     output_tokens: int = Field(examples=[2_436])
     cached_input_tokens: int = Field(examples=[9_216])
     cost: float | None = COST
-    unpriced: int = Field(description="Turns whose cost is not known, and not in `cost`.", examples=[0])
+    unpriced: int = describe("Turns whose cost is not known, and not in `cost`.", 0)
 
 
 class ErrorCount(WireModel):
@@ -55,13 +53,10 @@ class ErrorCount(WireModel):
 class FirstTokens(WireModel):
     """A histogram of the times from messages to the first words of their answers."""
 
-    bounds_ms: list[int] = Field(
-        description="Upper bounds of the counts, in milliseconds. They never change within an overview.",
-        examples=[[50, 100, 150]],
+    bounds_ms: list[int] = describe(
+        "Upper bounds of the counts, in milliseconds. They never change within an overview.", [50, 100, 150]
     )
-    counts: list[int] = Field(
-        description="One more than there are bounds: the last is of longer times.", examples=[[3, 12, 4, 0]]
-    )
+    counts: list[int] = describe("One more than there are bounds: the last is of longer times.", [3, 12, 4, 0])
 
 
 class ServedSlowTurn(WireModel):
@@ -85,16 +80,16 @@ class ServedOverview(WireModel):
 
     period_start: Timestamp = Field(serialization_alias="from", examples=[TIMESTAMP])
     period_end: Timestamp = Field(serialization_alias="to", examples=[TIMESTAMP])
-    threads: int = Field(description="Conversations that were not on an earlier page.", examples=[20])
+    threads: int = describe("Conversations that were not on an earlier page.", 20)
     days: list[AgentDay]
     errors: list[ErrorCount]
     first_tokens: FirstTokens
-    slowest: list[ServedSlowTurn] = Field(description="At most ten, one of each conversation.")
-    costliest: list[CostlyThread] = Field(
-        description="At most ten that had turns in the period; by tokens where the cost is not known."
+    slowest: list[ServedSlowTurn] = describe("At most ten, one of each conversation.")
+    costliest: list[CostlyThread] = describe(
+        "At most ten that had turns in the period; by tokens where the cost is not known."
     )
-    next_cursor: str | None = Field(
-        description="Pass it as `cursor` to count more conversations; null when all are counted.", examples=[None]
+    next_cursor: str | None = describe(
+        "Pass it as `cursor` to count more conversations; null when all are counted.", None
     )
 
     @classmethod

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import EXTERNAL_ID, Asked
+from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
 from baton.api.tenants.export_lines import ExportLines, record_shapes
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
@@ -59,46 +59,40 @@ class ServedForgetRequest(WireModel):
     """A request to forget and its progress: ids and counts, never content."""
 
     request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
-    subject: ForgetSubject = Field(description="The kind of data that is forgotten.")
-    user_id: str = Field(description="The owner of the data.", examples=["alice"])
+    subject: ForgetSubject = describe("The kind of data that is forgotten.")
+    user_id: str = describe("The owner of the data.", "alice")
     thread_id: str | None = Field(examples=[THREAD_ID])
-    status: ForgetStatus = Field(
-        description="`completed`: every store was listed and nothing is left. `failed`: send the request again."
+    status: ForgetStatus = describe(
+        "`completed`: every store was listed and nothing is left. `failed`: send the request again."
     )
     requested_by: str = Field(examples=["alice"])
     requested_at: Timestamp = Field(examples=[TIMESTAMP])
-    cutoff_at: Timestamp | None = Field(
-        description="Conversations that began later stay. Null until the second sweep, 16 minutes after the first.",
-        examples=[TIMESTAMP],
+    cutoff_at: Timestamp | None = describe(
+        "Conversations that began later stay. Null until the second sweep, 16 minutes after the first.", TIMESTAMP
     )
-    expected_cutoff_at: Timestamp | None = Field(
-        description="An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.",
-        examples=[None],
+    expected_cutoff_at: Timestamp | None = describe(
+        "An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.", None
     )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
-    counts: dict[str, int] = Field(
-        description="The amount that was removed, by kind.",
-        examples=[{"messages": 12, "objectVersions": 2, "threads": 1}],
+    counts: dict[str, int] = describe(
+        "The amount that was removed, by kind.", {"messages": 12, "objectVersions": 2, "threads": 1}
     )
-    residue: dict[str, int] = Field(description="The amount that the last check found, by kind.", examples=[{}])
+    residue: dict[str, int] = describe("The amount that the last check found, by kind.", {})
 
 
 class ServedRetention(WireModel):
     """Days for which the tenant keeps things; null: for ever."""
 
-    threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])
-    episodes: int | None = Field(description="Episodes, from the end of their session.", examples=[730])
-    audit: int | None = Field(description="Audit records.", examples=[3650])
-    uploads: int | None = Field(description="Uploaded files.", examples=[90])
+    threads: int | None = describe("Conversations, from their last activity.", 365)
+    episodes: int | None = describe("Episodes, from the end of their session.", 730)
+    audit: int | None = describe("Audit records.", 3650)
+    uploads: int | None = describe("Uploaded files.", 90)
     changed_by: str | None = Field(examples=["admin"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
-    next_run_at: Timestamp | None = Field(
-        description="The next time from which the sweeper, which runs every minute, enforces it; null without limits.",
-        examples=[TIMESTAMP],
+    next_run_at: Timestamp | None = describe(
+        "The next time from which the sweeper, which runs every minute, enforces it; null without limits.", TIMESTAMP
     )
-    last_request_id: str | None = Field(
-        description="The request to forget that enforced it last, within 32 days.", examples=[REQUEST_ID]
-    )
+    last_request_id: str | None = describe("The request to forget that enforced it last, within 32 days.", REQUEST_ID)
 
 
 Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]

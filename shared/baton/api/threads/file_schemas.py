@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from baton.api.http.schemas import Asked
+from baton.api.http.schemas import Asked, describe
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 
@@ -14,10 +14,8 @@ class UploadRequest(Asked):
     """A file that is to be uploaded."""
 
     name: str = Field(examples=["invoice.pdf"])
-    content_type: str = Field(
-        description="Its media type, perhaps with a charset; empty if it is unknown.", examples=["application/pdf"]
-    )
-    size: int = Field(description="Bytes.", examples=[48213])
+    content_type: str = describe("Its media type, perhaps with a charset; empty if it is unknown.", "application/pdf")
+    size: int = describe("Bytes.", 48213)
 
 
 class UploadTarget(WireModel):
@@ -25,7 +23,7 @@ class UploadTarget(WireModel):
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
     method: str = Field(examples=["PUT"])
-    headers: dict[str, str] = Field(description="Send exactly these.", examples=[{"Content-Type": "application/pdf"}])
+    headers: dict[str, str] = describe("Send exactly these.", {"Content-Type": "application/pdf"})
     expires_at: Timestamp = Field(examples=[TIMESTAMP])
 
 

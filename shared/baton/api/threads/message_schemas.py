@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage
+from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage, describe
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
 from baton.domain.threads.feedback import Feedback as FeedbackRecord
 from baton.domain.threads.feedback import Rating
@@ -30,14 +30,12 @@ class Message(WireModel):
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool"]
-    content: str | list[dict[str, Any]] | None = Field(
-        default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
+    content: str | list[dict[str, Any]] | None = describe(
+        "Left out where an agent said nothing and only called tools.", "Hello!", default=None
     )
     metadata: MessageMetadata
-    feedback: ServedFeedback | None = Field(
-        default=None,
-        exclude_if=lambda feedback: feedback is None,
-        description="The user's feedback on an answer; left out where there is none.",
+    feedback: ServedFeedback | None = describe(
+        "The user's feedback on an answer; left out where there is none.", absent=None
     )
 
     @classmethod
@@ -52,10 +50,10 @@ class Message(WireModel):
 class MessageListing(Listing[Message]):
     """A page of a conversation's messages."""
 
-    last_seq: int = Field(
-        description="Sequence number of the last event that the messages include. Resume after the first page's: what"
+    last_seq: int = describe(
+        "Sequence number of the last event that the messages include. Resume after the first page's: what"
         " follows is in no message yet, such as the question and answer of a run in progress.",
-        examples=[12],
+        12,
     )
 
 
@@ -64,8 +62,8 @@ class Outcome(WireModel):
 
     model_config = ConfigDict(extra="allow")
 
-    type: Literal["success", "cancelled", "interrupt"] = Field(
-        description="`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
+    type: Literal["success", "cancelled", "interrupt"] = describe(
+        "`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
     )
 
 
@@ -92,35 +90,35 @@ class SentMessageRequest(Asked):
         }
     )
 
-    session_id: str | None = Field(
+    session_id: str | None = describe(
+        "A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
         default=None,
-        description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
         json_schema_extra=EXTERNAL_ID,
     )
-    message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
+    message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = describe(
+        "Text, or AG-UI content parts; left out where `branch` regenerates.",
         default=None,
-        description="Text, or AG-UI content parts; left out where `branch` regenerates.",
         json_schema_extra=NOT_BLANK | {"minItems": 1, "items": PART},
     )
-    message_id: str | None = Field(
+    message_id: str | None = describe(
+        "The idempotency key: the same id again gets the same answer.",
         default=None,
-        description="The idempotency key: the same id again gets the same answer.",
         json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
-    agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
-    branch: dict[str, Any] | None = Field(
+    agent_id: str | None = describe("The main agent; matters on the first message only.", default=None)
+    branch: dict[str, Any] | None = describe(
+        "`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
         default=None,
-        description="`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
         json_schema_extra={
             "required": ["from"],
             "properties": {"from": {"type": "string", "minLength": 1}, "regenerate": {"type": "boolean"}},
             "additionalProperties": False,
         },
     )
-    time_zone: str | None = Field(
+    time_zone: str | None = describe(
+        "IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
+        "Europe/Vienna",
         default=None,
-        description="IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
-        examples=["Europe/Vienna"],
     )
 
 
@@ -130,12 +128,11 @@ class MessageAnswer(WireModel):
     session_id: str = Field(examples=[THREAD_ID])
     run_id: str = Field(examples=[RUN_ID])
     messages: list[Message]
-    result: Any = Field(
-        default=None,
-        exclude_if=lambda result: result is None,
-        description="The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where "
+    result: Any = describe(
+        "The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where "
         "the answer is text.",
-        examples=[None],
+        None,
+        absent=None,
     )
     state: State
     usage: ServedUsage
@@ -147,8 +144,8 @@ class FeedbackRequest(Asked):
 
     model_config = ConfigDict(extra="forbid")
 
-    rating: Literal["up", "down", "none"] = Field(description="`none` withdraws it.", examples=["up"])
-    comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=["Just what I needed."])
+    rating: Literal["up", "down", "none"] = describe("`none` withdraws it.", "up")
+    comment: str | None = describe("At most 2,000 characters.", "Just what I needed.", default=None)
 
 
 class RatedMessage(WireModel):
@@ -157,4 +154,4 @@ class RatedMessage(WireModel):
     thread_id: str = Field(examples=[THREAD_ID])
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
     run_id: str = Field(examples=[RUN_ID])
-    feedback: ServedFeedback | None = Field(description="null once it is withdrawn.")
+    feedback: ServedFeedback | None = describe("null once it is withdrawn.")

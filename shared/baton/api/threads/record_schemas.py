@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from baton.api.http.schemas import ServedUsage
+from baton.api.http.schemas import ServedUsage, describe
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.runs.task import TaskStatus
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
@@ -21,15 +21,15 @@ class ServedToolCallRecord(WireModel):
 
     id: str = Field(examples=[CALL_ID])
     run_id: str = Field(examples=[RUN_ID])
-    task_id: str | None = Field(
-        description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
+    task_id: str | None = describe(
+        "The sub-task it was made in, or the one it made; null: by the run's own agent.", None
     )
-    agent_id: str = Field(description="The agent that called.", examples=["assistant"])
+    agent_id: str = describe("The agent that called.", "assistant")
     tool_name: str = Field(examples=["get_weather"])
-    input: dict[str, Any] | str = Field(
-        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    input: dict[str, Any] | str = describe(
+        "The arguments; text where the model wrote no JSON object.", {"city": "Bern"}
     )
-    output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
+    output: str | None = describe("Whole, whatever the model was shown of it.", "Sunny, 21 °C")
     succeeded: bool
     error_message: str | None = Field(examples=[None])
     called_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -40,12 +40,12 @@ class ServedTask(WireModel):
     """A task that one agent gave to another, with its result."""
 
     task_id: str = Field(validation_alias="id", examples=[TASK_ID])
-    parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
+    parent_task_id: str = describe("The run.", RUN_ID)
     run_id: str = Field(examples=[RUN_ID])
     tool_call_id: str = Field(examples=[CALL_ID])
-    agent_id: str = Field(description="The agent that was asked.", examples=["librarian"])
+    agent_id: str = describe("The agent that was asked.", "librarian")
     status: TaskStatus
-    message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
+    message: str = describe("The question.", "Which edition is the oldest?")
     result: str | None = Field(examples=["The one of 1561."])
     error: str | None = Field(examples=[None])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -67,15 +67,11 @@ class TaskWithMessages(ServedTask):
     """A sub-task with its messages."""
 
     messages: list[ServedTaskMessage]
-    sources: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="The passages and files of the result, with the numbers that it cites.",
-        examples=[[]],
+    sources: list[dict[str, Any]] = describe(
+        "The passages and files of the result, with the numbers that it cites.", [], default_factory=list
     )
-    consulted: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="Documents that the agent was given, if the result cites none of them.",
-        examples=[[]],
+    consulted: list[dict[str, Any]] = describe(
+        "Documents that the agent was given, if the result cites none of them.", [], default_factory=list
     )
 
 
@@ -85,18 +81,14 @@ class Handoff(WireModel):
     id: str = Field(examples=[HANDOFF_ID])
     source_agent_id: str = Field(examples=["assistant"])
     target_agent_id: str = Field(examples=["skill-creation-agent"])
-    context_mode: ContextMode = Field(description="The part of the conversation that the target got.")
+    context_mode: ContextMode = describe("The part of the conversation that the target got.")
     context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
-    conversation_history_count: int = Field(description="Messages it was given besides the summary.", examples=[0])
+    conversation_history_count: int = describe("Messages it was given besides the summary.", 0)
     handoff_reason: str = Field(examples=["trigger: create skill"])
-    preserve_state: bool = Field(description="Whether its workflow is kept when the user leaves.")
+    preserve_state: bool = describe("Whether its workflow is kept when the user leaves.")
     return_expected: bool
-    outcome: HandoffOutcome | None = Field(
-        description="The end of the handoff; null while it lasts.", examples=["returned"]
-    )
-    child_thread_id: str | None = Field(
-        description="The conversation that the target works in, if it has a separate one.", examples=[None]
-    )
+    outcome: HandoffOutcome | None = describe("The end of the handoff; null while it lasts.", "returned")
+    child_thread_id: str | None = describe("The conversation that the target works in, if it has a separate one.", None)
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.http.schemas import COST, Asked, ServedUsage
+from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.interrupt import shown_interrupts
 from baton.domain.threads.thread import RunStatus, ThreadStatus
@@ -28,28 +28,23 @@ class ServedThread(WireModel):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
-    title: str | None = Field(
-        description="Made after the first answer, unless the user gave one; null before.",
-        examples=["Weekend in Lisbon"],
+    title: str | None = describe(
+        "Made after the first answer, unless the user gave one; null before.", "Weekend in Lisbon"
     )
     user_id: str = Field(examples=["alice"])
     agent_id: str = Field(examples=["assistant"])
     parent_thread_id: str | None = Field(examples=[None])
     status: ThreadStatus
     state: State
-    episode: int = Field(validation_alias="latest_episode", description="Number of the session, from 1.", examples=[1])
+    episode: int = describe("Number of the session, from 1.", 1, validation_alias="latest_episode")
     usage: ServedUsage
     cost: float | None = COST
     run: ServedRun | None
-    interrupts: list[dict[str, Any]] = Field(
-        description="Open interrupts as AG-UI has them: approvals, and results of the client's tools.", examples=[[]]
+    interrupts: list[dict[str, Any]] = describe(
+        "Open interrupts as AG-UI has them: approvals, and results of the client's tools.", []
     )
-    last_error: str | None = Field(
-        description="The code of the last error that a turn has ended with; null if none has.", examples=[None]
-    )
-    last_seq: int = Field(
-        description="Sequence number of the thread's last event, those of a run in progress included.", examples=[17]
-    )
+    last_error: str | None = describe("The code of the last error that a turn has ended with; null if none has.", None)
+    last_seq: int = describe("Sequence number of the thread's last event, those of a run in progress included.", 17)
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
 
@@ -72,13 +67,13 @@ class RenameRequest(Asked):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: str = Field(description="One line of 1 to 120 characters.", examples=["Weekend in Lisbon"])
+    title: str = describe("One line of 1 to 120 characters.", "Weekend in Lisbon")
 
 
 class CancelRequest(Asked):
     """A run to stop."""
 
-    run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
+    run_id: str | None = describe("Absent: the run in progress.", RUN_ID, default=None)
 
 
 class CancelAnswer(WireModel):
@@ -91,28 +86,24 @@ class CancelAnswer(WireModel):
 class ContinueRequest(Asked):
     """A workflow to continue."""
 
-    workflow_id: str = Field(description="The id of a workflow that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
+    workflow_id: str = describe("The id of a workflow that `GET /v1/workflows` lists.", WORKFLOW_ID)
 
 
 class ForkRequest(Asked):
     """A fork to make of a conversation."""
 
-    agent_id: str = Field(
-        min_length=1, max_length=64, description="The main agent of the new conversation.", examples=["research"]
-    )
-    include_history_messages: int = Field(
-        default=5, ge=0, le=200, description="The number of last messages that it begins with."
+    agent_id: str = describe("The main agent of the new conversation.", "research", min_length=1, max_length=64)
+    include_history_messages: int = describe(
+        "The number of last messages that it begins with.", default=5, ge=0, le=200
     )
 
 
 class SandboxRequest(Asked):
     """The turn up to which a conversation is copied."""
 
-    message_id: str = Field(
-        min_length=1, max_length=128, description="The user's message that began the turn.", examples=["m-1"]
-    )
-    include_turn: bool = Field(
-        default=True, description="Whether the copy ends with this turn, or before its message, to ask it again."
+    message_id: str = describe("The user's message that began the turn.", "m-1", min_length=1, max_length=128)
+    include_turn: bool = describe(
+        "Whether the copy ends with this turn, or before its message, to ask it again.", default=True
     )
 
 
@@ -120,14 +111,12 @@ class ServedBranch(WireModel):
     """One of several messages of the user's that continue from the same message, and what followed it."""
 
     branch_id: str = Field(examples=["b4"])
-    message_id: str = Field(description="The user's message, which a regenerated branch repeats.", examples=["m-2"])
-    after: str | None = Field(
-        description="The last message before it. Branches with the same one are alternatives.", examples=["m-1"]
-    )
-    regenerate: bool = Field(description="Whether it answers the message of another branch again.", examples=[True])
-    selected: bool = Field(description="Whether the conversation goes on with it.", examples=[True])
+    message_id: str = describe("The user's message, which a regenerated branch repeats.", "m-2")
+    after: str | None = describe("The last message before it. Branches with the same one are alternatives.", "m-1")
+    regenerate: bool = describe("Whether it answers the message of another branch again.", examples=[True])
+    selected: bool = describe("Whether the conversation goes on with it.", examples=[True])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
-    text: str = Field(description="The beginning of the message.", examples=["What can you do?"])
+    text: str = describe("The beginning of the message.", "What can you do?")
 
 
 class SelectedBranch(WireModel):
@@ -135,7 +124,7 @@ class SelectedBranch(WireModel):
 
     thread_id: str = Field(examples=[THREAD_ID])
     branch_id: str = Field(examples=["b4"])
-    last_seq: int = Field(description="Sequence number of the thread's last event.", examples=[24])
+    last_seq: int = describe("Sequence number of the thread's last event.", 24)
 
 
 class MergeRequest(Asked):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from baton.api.http.schemas import COST, Asked, ServedUsage
+from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.api.threads.message_schemas import ServedFeedback
 from baton.domain.memory.context_item import ContextItem, Recorded
 from baton.domain.runs.usage import Prices
@@ -30,36 +30,30 @@ class Turn(WireModel):
     """One turn: a message and its answer."""
 
     run_id: str = Field(examples=[RUN_ID])
-    message_id: str = Field(description="The message that it answers.", examples=["m-1"])
+    message_id: str = describe("The message that it answers.", "m-1")
     attempt: int = Field(examples=[1])
-    status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt"] = Field(
-        description="`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.",
-        examples=["success"],
+    status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt"] = describe(
+        "`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.", "success"
     )
-    agent_id: str | None = Field(description="The agent that spoke last.", examples=["assistant"])
-    started_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
-    ended_at: Timestamp | None = Field(description="null while it is in progress.", examples=[TIMESTAMP])
+    agent_id: str | None = describe("The agent that spoke last.", "assistant")
+    started_at: Timestamp | None = describe("null while it is in progress.", TIMESTAMP)
+    ended_at: Timestamp | None = describe("null while it is in progress.", TIMESTAMP)
     usage: ServedUsage
-    model: str | None = Field(
-        description="The model of the agent that spoke last; null where none did.", examples=["gpt-6-sol"]
-    )
-    first_token_ms: int | None = Field(
-        description="Milliseconds from the message to the first word of the answer; null where there is none, and for "
+    model: str | None = describe("The model of the agent that spoke last; null where none did.", "gpt-6-sol")
+    first_token_ms: int | None = describe(
+        "Milliseconds from the message to the first word of the answer; null where there is none, and for "
         "turns from before it was measured.",
-        examples=[640],
+        640,
     )
     cost: float | None = COST
-    error_code: str | None = Field(description="The code of the error that it ended with.", examples=[None])
-    trace_id: str | None = Field(
-        default=None,
-        exclude_if=lambda trace_id: trace_id is None,
-        description="The id of its OpenTelemetry trace; left out without one, and while it is in progress.",
-        examples=["4bf92f3577b34da6a3ce929d0e0e4736"],
+    error_code: str | None = describe("The code of the error that it ended with.", None)
+    trace_id: str | None = describe(
+        "The id of its OpenTelemetry trace; left out without one, and while it is in progress.",
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+        absent=None,
     )
-    feedback: list[TurnFeedback] = Field(
-        default=[],
-        exclude_if=lambda feedback: not feedback,
-        description="The user's feedback on its answers; left out where there is none.",
+    feedback: list[TurnFeedback] = describe(
+        "The user's feedback on its answers; left out where there is none.", absent=[]
     )
 
     @classmethod
@@ -73,17 +67,17 @@ class ContextBlock(Recorded):
     """One block of a prompt, even if it is empty."""
 
     kind: BlockKind
-    agent_id: str = Field(description="The agent whose prompt it is.", examples=["assistant"])
-    task_id: str | None = Field(description="The sub-task, for an agent that was consulted.", examples=[None])
+    agent_id: str = describe("The agent whose prompt it is.", "assistant")
+    task_id: str | None = describe("The sub-task, for an agent that was consulted.", None)
     tokens: int = Field(examples=[64])
-    budget: int | None = Field(
-        default=None,
-        description="Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
+    budget: int | None = describe(
+        "Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
         "for the history; null where it has no limit, and in older records.",
-        examples=[1500],
+        1500,
+        default=None,
     )
-    duration_ms: int | None = Field(description="The duration of its retrieval, if there was one.", examples=[38])
-    error: str | None = Field(description="The reason that it found nothing, or only by words.", examples=[None])
+    duration_ms: int | None = describe("The duration of its retrieval, if there was one.", 38)
+    error: str | None = describe("The reason that it found nothing, or only by words.", None)
     items: list[ContextItem]
 
 
@@ -94,42 +88,35 @@ class ContextCall(Recorded):
     task_id: str | None = Field(examples=[None])
     model: str | None = Field(examples=["gpt-6-sol"])
     began_at: str = Field(examples=[TIMESTAMP])
-    messages: list[dict[str, Any]] = Field(
-        description="The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin "
+    messages: list[dict[str, Any]] = describe(
+        "The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin "
         "and tokens of opaque parts that only the model can read. Files stand as references.",
-        examples=[[{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}]],
+        [{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}],
     )
-    tools: list[str] = Field(description="Names of the tools that it might call.", examples=[["ask_knowledge"]])
+    tools: list[str] = describe("Names of the tools that it might call.", ["ask_knowledge"])
     estimated_tokens: int = Field(examples=[418])
-    input_tokens: int | None = Field(description="The provider's count; null if it gave none.", examples=[412])
+    input_tokens: int | None = describe("The provider's count; null if it gave none.", 412)
     output_tokens: int | None = Field(examples=[58])
-    cached_input_tokens: int | None = Field(
+    cached_input_tokens: int | None = describe(
+        "Those of the input tokens that the provider read from its prompt cache; null in older records.",
+        384,
         default=None,
-        description="Those of the input tokens that the provider read from its prompt cache; null in older records.",
-        examples=[384],
     )
-    cache_write_tokens: int = Field(
-        default=0,
-        exclude_if=lambda tokens: tokens == 0,
-        description="Those of the input tokens that the provider wrote to its prompt cache; left out without any.",
-        examples=[256],
+    cache_write_tokens: int = describe(
+        "Those of the input tokens that the provider wrote to its prompt cache; left out without any.", 256, absent=0
     )
-    reasoning_tokens: int = Field(
-        default=0,
-        exclude_if=lambda tokens: tokens == 0,
-        description="Those of the output tokens that the model spent on thinking; left out where it reported none.",
-        examples=[32],
+    reasoning_tokens: int = describe(
+        "Those of the output tokens that the model spent on thinking; left out where it reported none.", 32, absent=0
     )
-    dropped: list[str] = Field(
-        default=[],
-        exclude_if=lambda names: not names,
-        description="Settings of the agent that were not sent, because the model does not take them; left out if none.",
-        examples=[["temperature"]],
+    dropped: list[str] = describe(
+        "Settings of the agent that were not sent, because the model does not take them; left out if none.",
+        ["temperature"],
+        absent=[],
     )
-    duration_ms: int | None = Field(
-        default=None, description="From the request to the end of the answer; null in older records.", examples=[912]
+    duration_ms: int | None = describe(
+        "From the request to the end of the answer; null in older records.", 912, default=None
     )
-    error: str | None = Field(description="The code of the failure that ended it.", examples=[None])
+    error: str | None = describe("The code of the failure that ended it.", None)
 
 
 class RecordedFeedback(Recorded):
@@ -137,33 +124,33 @@ class RecordedFeedback(Recorded):
 
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
     rating: Rating = Field(examples=["down"])
-    comment: str | None = Field(description="Without personal data in a redacted record.", examples=["Out of date."])
+    comment: str | None = describe("Without personal data in a redacted record.", "Out of date.")
     updated_at: str = Field(examples=[TIMESTAMP])
 
 
 class StateText(Recorded):
     """The state at one moment."""
 
-    text: str = Field(description="JSON.", examples=['{"cart": ["A-7"]}'])
+    text: str = describe("JSON.", '{"cart": ["A-7"]}')
 
 
 class ToolState(Recorded):
     """The state that tools keep in the conversation."""
 
-    before: StateText = Field(description="The state before the turn.")
-    after: StateText = Field(description="The state after the turn.")
+    before: StateText = describe("The state before the turn.")
+    after: StateText = describe("The state after the turn.")
 
 
 class RecordedJudgement(Recorded):
     """A verdict of a hook or guardrail that changed something, or its failure."""
 
     agent_id: str = Field(examples=["assistant"])
-    task_id: str | None = Field(description="The sub-task of a consulted agent.", examples=[None])
-    point: str = Field(description="The point at which it was called.", examples=["output_guardrail"])
+    task_id: str | None = describe("The sub-task of a consulted agent.", None)
+    point: str = describe("The point at which it was called.", "output_guardrail")
     name: str = Field(examples=["no_prices"])
     verdict: Literal["allow", "replace", "refuse"]
     duration_ms: int = Field(examples=[3])
-    failure: str | None = Field(description="The kind of its failure; null if it has judged.", examples=[None])
+    failure: str | None = describe("The kind of its failure; null if it has judged.", None)
 
 
 class ServedContextRecord(Recorded):
@@ -171,29 +158,24 @@ class ServedContextRecord(Recorded):
 
     run_id: str = Field(examples=[RUN_ID])
     thread_id: str | None = Field(default=None, examples=[THREAD_ID])
-    recorded_at: str | None = Field(
-        default=None,
-        description="The time at which the record was made, after the end of the run.",
-        examples=[TIMESTAMP],
+    recorded_at: str | None = describe(
+        "The time at which the record was made, after the end of the run.", TIMESTAMP, default=None
     )
-    budget: int | None = Field(
-        description="Tokens for the whole prompt of the agent that began; null if none did.", examples=[16000]
-    )
-    redacted: bool = Field(description="Whether personal data was removed from the texts.")
-    cut: list[str] = Field(description="The parts that were cut to keep the record within 2 MiB.", examples=[[]])
-    blocks: list[ContextBlock] = Field(
-        description="In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each "
+    budget: int | None = describe("Tokens for the whole prompt of the agent that began; null if none did.", 16000)
+    redacted: bool = describe("Whether personal data was removed from the texts.")
+    cut: list[str] = describe("The parts that were cut to keep the record within 2 MiB.", [])
+    blocks: list[ContextBlock] = describe(
+        "In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each "
         "agent that spoke or was consulted."
     )
     calls: list[ContextCall]
     calls_left_out: int = Field(examples=[0])
-    tool_state: ToolState | None = Field(
-        default=None, description="The state that tools keep in the conversation; left out if there is none."
+    tool_state: ToolState | None = describe(
+        "The state that tools keep in the conversation; left out if there is none.", default=None
     )
-    guardrails: list[RecordedJudgement] | None = Field(
+    guardrails: list[RecordedJudgement] | None = describe(
+        "The verdicts of hooks and guardrails that changed something, and their failures; left out if there are none.",
         default=None,
-        description="The verdicts of hooks and guardrails that changed something, and their failures; left out if "
-        "there are none.",
     )
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
 
@@ -201,59 +183,56 @@ class ServedContextRecord(Recorded):
 class RerunRequest(Asked):
     """Changes to apply to the rerun."""
 
-    model: Name | None = Field(
+    model: Name | None = describe(
+        "The model of the agents that answer: one of the settings, or one that an agent's file names.",
+        "gpt-6-sol",
         default=None,
-        description="The model of the agents that answer: one of the settings, or one that an agent's file names.",
-        examples=["gpt-6-sol"],
     )
-    agent_version: Annotated[int, Field(ge=1)] | None = Field(
-        default=None,
-        description="A version of the agent that was active, of those that a tenant has made.",
-        examples=[3],
+    agent_version: Annotated[int, Field(ge=1)] | None = describe(
+        "A version of the agent that was active, of those that a tenant has made.", 3, default=None
     )
-    without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = Field(
-        default=[],
-        description="Ids of items that are left out: of facts, messages, summaries, chunks and procedures. Of the "
+    without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = describe(
+        "Ids of items that are left out: of facts, messages, summaries, chunks and procedures. Of the "
         "history, the item's whole turn.",
-        examples=[["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"]],
+        ["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
+        default=[],
     )
-    message_id: Name | None = Field(
+    message_id: Name | None = describe(
+        "The turn's message, as the list of turns has it. It spares a search through a long conversation.",
+        "m-1",
         default=None,
-        description="The turn's message, as the list of turns has it. It spares a search through a long conversation.",
-        examples=["m-1"],
     )
 
 
 class ServedDryCall(WireModel):
     """A call that a model of a dry run has made."""
 
-    agent_id: str = Field(description="The agent that called.", examples=["assistant"])
+    agent_id: str = describe("The agent that called.", "assistant")
     tool_name: str = Field(examples=["get_weather"])
-    input: dict[str, Any] | str = Field(
-        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    input: dict[str, Any] | str = describe(
+        "The arguments; text where the model wrote no JSON object.", {"city": "Bern"}
     )
-    is_recorded: bool = Field(description="Whether the turn's own result answered it.")
-    outcome: Literal["recorded", "not_executed", "wanted", "waiting"] = Field(
-        description="`wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a "
+    is_recorded: bool = describe("Whether the turn's own result answered it.")
+    outcome: Literal["recorded", "not_executed", "wanted", "waiting"] = describe(
+        "`wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a "
         "person or the user's application would have to act.",
-        examples=["recorded"],
+        "recorded",
     )
-    output: str | None = Field(description="The text that the model got.", examples=["Sunny, 21 °C"])
+    output: str | None = describe("The text that the model got.", "Sunny, 21 °C")
 
 
 class Rerun(WireModel):
     """The result of a dry run."""
 
     answer: str = Field(examples=["Your cat is called Miso."])
-    outcome: Literal["success", "cancelled", "interrupt"] = Field(
-        description="`interrupt`: it would wait for a person or for the user's application.", examples=["success"]
+    outcome: Literal["success", "cancelled", "interrupt"] = describe(
+        "`interrupt`: it would wait for a person or for the user's application.", "success"
     )
-    agent_id: str | None = Field(description="The agent that spoke last.", examples=["assistant"])
-    agent_version: int | None = Field(
-        description="The version of the agent that was active; null for one that ships with the deployment.",
-        examples=[None],
+    agent_id: str | None = describe("The agent that spoke last.", "assistant")
+    agent_version: int | None = describe(
+        "The version of the agent that was active; null for one that ships with the deployment.", None
     )
-    model: str | None = Field(description="The last agent's model.", examples=["gpt-6-sol"])
+    model: str | None = describe("The last agent's model.", "gpt-6-sol")
     context: ServedContextRecord
     tool_calls: list[ServedDryCall]
     usage: ServedUsage
