@@ -12,9 +12,8 @@ from baton import __version__
 from baton.api.a2a.access import A2AAccess
 from baton.api.http import problems
 from baton.api.http.addresses import deferred_routes
-from baton.api.http.current_cors import CurrentCors, Origins, allow_any_origin
 from baton.api.http.described_api import DescribedApi
-from baton.api.http.middleware import EncodedSegments, RequestLimits
+from baton.api.http.middleware import CurrentCors, EncodedSegments, Origins, RequestLimits, allow_any_origin
 from baton.api.http.schemas import Health
 from baton.api.mcp.access import McpAccess
 from baton.api.runs.abandoned_runs import AbandonedRuns

@@ -32,7 +32,7 @@ SLEEPS = {
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
     "adapters/egress/web_pages.py: _pace": PACE,
     "agents/calls/progress.py: _beat": "a notice for the user, while the run waits for agents",
-    "api/a2a/cancelling.py: _stop_run": CALLER,
+    "api/a2a/handler.py: _stop_run": CALLER,
     "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _until_begun": CALLER,

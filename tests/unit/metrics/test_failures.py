@@ -35,7 +35,7 @@ from baton.adapters.tracing.sending import BoundedSending, RestingExporter, Span
 from baton.api.a2a.notifying import Notifications
 from baton.api.http.problems import response
 from baton.api.mcp.access import McpCaller
-from baton.api.mcp.cancelling import cancel_named
+from baton.api.mcp.running import cancel_named
 from baton.composition import metrics
 from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain.agents.agent import AgentDefinition

@@ -1,13 +1,29 @@
-"""Access over A2A, and the deployment's address."""
+"""Access over A2A: the deployment's address, and the caller of a request."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fastapi import Request
+
+from baton.api.runs.sse import Timing
+from baton.composition.app import App
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.push_config import Line
+from baton.tenants.registry.registered_agents import RegisteredAgents
+
+if TYPE_CHECKING:
+    from a2a.server.context import ServerCallContext
+
+CALLER = "baton"
+"""The key of the ``A2ACaller`` in the state of a call."""
+LINE = "line"
+"""The key of its protocol line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +77,44 @@ def _gateway_context(request: Request) -> dict[str, str] | None:
         return {name: context[name] for name in names} if all(isinstance(context[n], str) for n in names) else None
     except (KeyError, TypeError, ValueError):
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class A2ACaller:
+    """One request's caller."""
+
+    scope: Scope
+    app: App
+    timing: Timing
+    agents: RegisteredAgents
+    """The agents of the caller's tenant."""
+    agent: AgentDefinition | None
+    """The agent of the address; None for the address of the deployment, whose default agent answers."""
+    request_id: str
+    ends_at: float
+    """Event loop time at which the token expires."""
+    base_url: str
+    """The deployment's address, as the caller knows it."""
+    trusted_base_url: str | None
+    """The deployment's address; None if nothing but the request's ``Host`` says so."""
+    access: A2AAccess
+    is_authenticated: bool = True
+    """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""
+
+    def context(self, line: Line = Line.CURRENT) -> ServerCallContext:
+        """Return the context of a call for the SDK, which only calls load, not requests for cards."""
+        from a2a.server.context import ServerCallContext
+
+        return ServerCallContext(state={CALLER: self, LINE: line})
+
+
+def caller_of(context: ServerCallContext) -> A2ACaller:
+    """Return who makes the call."""
+    caller = context.state[CALLER]
+    assert isinstance(caller, A2ACaller)  # noqa: S101 - set by ``context`` above
+    return caller
+
+
+def line_of(context: ServerCallContext) -> Line:
+    """Return the protocol line of the call."""
+    return Line(context.state[LINE])

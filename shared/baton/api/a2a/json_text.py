@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
-from a2a.utils.errors import InvalidRequestError, JSONParseError
+from a2a.utils.errors import InvalidParamsError, InvalidRequestError, JSONParseError
 
 from baton.domain.json_values import count_values
+from baton.domain.threads.content import MAX_PARTS
 
 MAX_VALUES = 100_000
 """Values of a body. A parser holds the interpreter's lock until it is done, about 10 ms for so many."""
@@ -55,3 +57,70 @@ def with_whole_numbers(value: Any) -> Any:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+PART_KINDS = ("text", "file", "data")
+MAX_VALUES = 20_000
+"""Values in the data parts of a message. Converting so many takes some tens of milliseconds."""
+EXACT = 2**53
+"""Whole numbers beyond are rounded: protobuf has only floating-point numbers in free-form data."""
+_STANDARD = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_URL_SAFE = re.compile(r"[A-Za-z0-9_-]*={0,2}")
+_SPACE = re.compile(r"\s+")
+
+
+def check_parts(params: Any, *, is_older: bool) -> None:
+    """Check the parts of ``params.message``, if it has some. Raises ``InvalidParamsError``."""
+    message = params.get("message") if isinstance(params, dict) else None
+    parts = message.get("parts") if isinstance(message, dict) else None
+    if not isinstance(parts, list):
+        return
+    if len(parts) > MAX_PARTS:
+        raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
+    values_left = MAX_VALUES
+    for number, part in enumerate(parts):
+        where = f"params.message.parts[{number}]"
+        if is_older and (not isinstance(part, dict) or part.get("kind") not in PART_KINDS):
+            raise InvalidParamsError(f"{where}.kind must be text, file or data.")
+        if not isinstance(part, dict):
+            continue  # the model says what is wrong
+        if is_older:
+            file = part.get("file")
+            _check_base64(file.get("bytes") if isinstance(file, dict) else None, f"{where}.file.bytes", is_older=True)
+        else:
+            _check_base64(part.get("raw"), f"{where}.raw", is_older=False)
+        if "data" in part:
+            values_left -= _check_values(part["data"], f"{where}.data", values_left)
+
+
+def _check_base64(value: Any, where: str, *, is_older: bool) -> None:
+    """Check that bytes are base64 (RFC 4648): in 1.0 also that for URLs, and without padding, as ProtoJSON allows."""
+    if not isinstance(value, str):
+        return  # absent, or the model says what is wrong
+    text = _SPACE.sub("", value)
+    if not text.rstrip("="):
+        raise InvalidParamsError(f"{where} is empty.")
+    is_standard = _STANDARD.fullmatch(text) is not None
+    if not is_standard and (is_older or _URL_SAFE.fullmatch(text) is None):
+        raise InvalidParamsError(f"{where} is not base64.")
+    is_whole = len(text) % 4 == 0
+    if not is_whole and (is_older or "=" in text or len(text) % 4 == 1):
+        raise InvalidParamsError(f"{where} is not base64: it is cut off, or its padding is wrong.")
+
+
+def _check_values(data: Any, where: str, most: int) -> int:
+    """Return the number of values in ``data``. Raises ``InvalidParamsError`` for too many and for inexact ones."""
+    waiting, number = [data], 0
+    while waiting:
+        value = waiting.pop()
+        number += 1
+        if number > most:
+            raise InvalidParamsError(f"{where}: the data parts of a message may have {MAX_VALUES} values. Send a file.")
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, int) and abs(value) > EXACT:
+            text = str(value)[:40] if abs(value) < 10**40 else "a number"
+            raise InvalidParamsError(f"{where}: {text} would be rounded. Send whole numbers beyond 2**53 as texts.")
+    return number

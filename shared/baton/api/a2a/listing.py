@@ -10,7 +10,7 @@ from a2a.types import ListTasksRequest, ListTasksResponse, Task
 from a2a.types import TaskState as WireState
 from a2a.utils.errors import InvalidParamsError
 
-from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, to_task

@@ -30,7 +30,7 @@ from a2a.utils.errors import (
 )
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 
-from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.json_text import to_line, to_reason
 from baton.api.runs import sse

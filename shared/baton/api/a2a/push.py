@@ -16,7 +16,7 @@ from a2a.types import (
 )
 from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedError, TaskNotFoundError
 
-from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask

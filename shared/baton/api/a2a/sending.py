@@ -11,7 +11,7 @@ from typing import Any
 from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
-from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.delegation import delegation_in, inherit, inherit_handoff, time_zone_in
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader

@@ -13,7 +13,7 @@ from a2a.server.events import Event as A2AEvent
 from a2a.types import Artifact, Part, TaskArtifactUpdateEvent, TaskStatus, TaskStatusUpdateEvent
 from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
 
-from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, about_answer, agent_message, artifact_of, data_part, status_of, struct, to_task

@@ -2,15 +2,189 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Path, Response
+from pydantic import Field, StringConstraints, model_validator
 
-from baton.api.agents.evaluation_schemas import EVALUATION_ID, EvaluationRequest, PublishedEvaluation, WholeEvaluation
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
-from baton.api.http.schemas import Listing
+from baton.api.http.schemas import Asked, Listing, describe
+from baton.domain.errors import InvalidRequest
+from baton.domain.tenants.evaluation import (
+    MAX_CASES,
+    MAX_EVALUATION_BYTES,
+    MAX_METRICS,
+    NAME,
+    Evaluation,
+    EvaluationEntry,
+    evaluation_id,
+)
 from baton.domain.tenants.identity import Permission
+from baton.domain.text import utf8_size
+from baton.domain.times import from_millis
+from baton.domain.wire_model import TIMESTAMP, GivenTime, Timestamp, WireModel
+
+MAX_COUNT = 10**9
+EVALUATION_ID = "001773480413589-5d0ad1c6d1b0"
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Reason = Annotated[str, StringConstraints(max_length=500)]
+
+
+class EvaluationMetricRequest(Asked):
+    """The mean of a metric, with its 95% interval."""
+
+    name: Label = describe("`passed` is the metric of whole runs.", "passed")
+    mean: Share | None = describe("null: nothing was judged.", 0.9)
+    low: Share | None = describe("null with a single value.", 0.74)
+    high: Share | None = Field(examples=[0.97])
+    runs: Count = describe("Runs with a value.", 30)
+    not_judged: Count = Field(default=0, examples=[0])
+    is_rate: bool = describe("Whether every value is 0 or 1.", default=True)
+
+
+class EvaluationCaseRequest(Asked):
+    """The result of one case."""
+
+    name: Label = Field(examples=["The state of an order"])
+    runs: Count = Field(examples=[3])
+    judged: Count = describe("Runs that passed or failed.", 3)
+    passes: Count = Field(examples=[2])
+    metrics: dict[Label, Share | None] = describe(
+        "The mean of each metric.", {"contains": 0.6667}, default={}, max_length=MAX_METRICS
+    )
+    reasons: list[Reason] = describe(
+        "The reasons for which runs did not pass.", ["contains: it lacks 'on its way'"], default=[], max_length=20
+    )
+    tags: list[Label] = Field(default=[], max_length=20, examples=[["orders"]])
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if not self.passes <= self.judged <= self.runs:
+            raise ValueError("passes must be at most judged, and judged at most runs")
+        return self
+
+
+class EvaluationRequest(Asked):
+    """An evaluation to publish. Personal data in its texts is replaced before it is stored."""
+
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = describe(
+        "12 to 32 hexadecimal digits, chosen by chance. With `beganAt` it makes a repetition recognisable.",
+        "5d0ad1c6d1b0",
+    )
+    label: Label = describe("The version that was evaluated.", "my-shop")
+    model: Label = Field(examples=["gpt-6-luna"])
+    judge: Label | None = Field(default=None, examples=["gpt-6-sol, prompt 1"])
+    began_at: GivenTime = Field(examples=[TIMESTAMP])
+    seconds: Annotated[float, Field(ge=0, le=10**7, allow_inf_nan=False)] = Field(examples=[41.5])
+    tokens: Count = Field(default=0, examples=[120_400])
+    usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = describe(
+        "null: not known.", 0.31, default=None
+    )
+    not_run: Count = describe("Runs that did not take place.", 0, default=0)
+    metrics: list[EvaluationMetricRequest] = Field(min_length=1, max_length=MAX_METRICS)
+    cases: list[EvaluationCaseRequest] = describe(
+        "Those that did not pass first, if not all are there.", min_length=1, max_length=MAX_CASES
+    )
+    cases_left_out: Count = describe("Cases that are not in `cases`.", 0, default=0)
+
+    def read(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
+        """Return the entry and the details. Raises ``InvalidRequest`` for details that are too large."""
+        if self.began_at < from_millis(0):
+            raise InvalidRequest("beganAt must be a time since 1970.")
+        details = self.model_dump(mode="json", include=_DETAILS)
+        if utf8_size(json.dumps(details, ensure_ascii=False)) > MAX_EVALUATION_BYTES:
+            raise InvalidRequest(f"metrics and cases together may have at most {MAX_EVALUATION_BYTES} bytes.")
+        passed = next((metric for metric in self.metrics if metric.name == "passed"), self.metrics[0])
+        entry = EvaluationEntry(
+            id=evaluation_id(self.began_at, self.name),
+            label=self.label,
+            model=self.model,
+            judge=self.judge,
+            began_at=self.began_at,
+            published_by=published_by,
+            published_at=self.began_at,
+            cases=len(self.cases) + self.cases_left_out,
+            runs=sum(case.runs for case in self.cases),
+            passed=passed.mean,
+            low=passed.low,
+            high=passed.high,
+        )
+        return entry, details
+
+
+_DETAILS = {"seconds", "tokens", "usd", "not_run", "metrics", "cases", "cases_left_out"}
+
+
+class PublishedEvaluation(WireModel):
+    """An evaluation in a list."""
+
+    id: str = Field(examples=[EVALUATION_ID])
+    label: str = describe("The version that was evaluated.", "my-shop")
+    model: str = Field(examples=["gpt-6-luna"])
+    judge: str | None = describe("The model that judged, with the version of its prompt.", "gpt-6-sol, prompt 1")
+    began_at: Timestamp = Field(examples=[TIMESTAMP])
+    published_by: str = Field(examples=["alice"])
+    published_at: Timestamp = Field(examples=[TIMESTAMP])
+    expires_at: Timestamp = describe("The time from which on it is no longer served.", TIMESTAMP)
+    cases: int = Field(examples=[10])
+    runs: int = Field(examples=[30])
+    passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
+    low: float | None = describe("The lower end of its 95% interval.", 0.74)
+    high: float | None = Field(examples=[0.97])
+
+
+class EvaluationMetric(WireModel):
+    """The mean of a metric, with its 95% interval."""
+
+    name: str = describe("`passed` is the metric of whole runs.", "passed")
+    mean: float | None = describe("null: nothing was judged.", 0.9)
+    low: float | None = Field(examples=[0.74])
+    high: float | None = Field(examples=[0.97])
+    runs: int = describe("Runs with a value.", 30)
+    not_judged: int = Field(examples=[0])
+    is_rate: bool = describe("Whether every value is 0 or 1.")
+
+
+class EvaluationCase(WireModel):
+    """The result of one case."""
+
+    name: str = Field(examples=["The state of an order"])
+    runs: int = Field(examples=[3])
+    judged: int = describe("Runs that passed or failed.", 3)
+    passes: int = Field(examples=[2])
+    metrics: dict[str, float | None] = describe("The mean of each metric.", {"contains": 0.6667})
+    reasons: list[str] = Field(examples=[["contains: it lacks 'on its way'"]])
+    tags: list[str] = Field(examples=[["orders"]])
+
+
+class EvaluationDetails(WireModel):
+    """The numbers and cases of an evaluation."""
+
+    seconds: float = Field(examples=[41.5])
+    tokens: int = Field(examples=[120_400])
+    usd: float | None = Field(examples=[0.31])
+    not_run: int = Field(examples=[0])
+    metrics: list[EvaluationMetric]
+    cases: list[EvaluationCase]
+    cases_left_out: int = Field(examples=[0])
+
+
+class WholeEvaluation(PublishedEvaluation):
+    """An evaluation with its metrics and cases."""
+
+    details: EvaluationDetails
+
+    @classmethod
+    def from_record(cls, evaluation: Evaluation) -> WholeEvaluation:
+        """Return the served form of an evaluation."""
+        details = EvaluationDetails.model_validate(dict(evaluation.details))
+        return cls.of(evaluation.entry, details=details)
+
 
 router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
 

@@ -1,4 +1,4 @@
-"""Documents of agents: upload, replace, list, follow their ingestion, delete."""
+"""Documents of agents, and the sources that keep them up to date: add, list, follow, refresh, delete."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from fastapi import APIRouter, Path
 
 from baton.api.documents.document_schemas import (
     DOCUMENT_ID,
+    SOURCE_ID,
     DeletedDocument,
+    DeletedSource,
     DocumentAnswer,
     SentDocumentRequest,
+    SentSourceRequest,
     ServedDocument,
+    ServedSource,
 )
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
@@ -20,14 +24,16 @@ from baton.api.threads.access import KnowledgeAgentId, managed_agent
 from baton.api.threads.file_schemas import UploadTarget
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
+from baton.knowledge.sources import SourceRequest as Request
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"], responses=responses("forbidden"))
+router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["documents"], responses=responses("forbidden"))
 
 DocumentId = Annotated[str, Path(description="The document's id.", max_length=64, examples=[DOCUMENT_ID])]
+SourceId = Annotated[str, Path(description="The source's id.", max_length=64, examples=[SOURCE_ID])]
 
 
 @router.post(
-    "",
+    "/documents",
     summary="Add or replace a document",
     status_code=201,
     responses=responses(
@@ -67,7 +73,7 @@ async def add_document(
     )
 
 
-@router.get("", summary="List documents")
+@router.get("/documents", summary="List documents")
 async def list_documents(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[ServedDocument]:
@@ -79,7 +85,7 @@ async def list_documents(
     )
 
 
-@router.get("/{document_id}", summary="Read a document's status")
+@router.get("/documents/{document_id}", summary="Read a document's status")
 async def get_document(
     agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
 ) -> ServedDocument:
@@ -89,7 +95,7 @@ async def get_document(
 
 
 @router.delete(
-    "/{document_id}",
+    "/documents/{document_id}",
     summary="Delete a document",
     status_code=202,
     responses=responses("document_busy document_of_source store_unavailable"),
@@ -104,3 +110,65 @@ async def delete_document(
     """
     agent = await managed_agent(app, caller, agent_id, "document.delete")
     return DeletedDocument.of(await app.knowledge.documents.delete(caller, agent, document_id))
+
+
+@router.post(
+    "/sources",
+    summary="Add a source",
+    status_code=201,
+    responses=responses("source_conflict source_refused store_unavailable"),
+)
+async def add_source(
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: SentSourceRequest
+) -> ServedSource:
+    """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
+
+    It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
+    taken in again; those that are gone are deleted. A repeated request gets the source that is there.
+    """
+    agent = await managed_agent(app, caller, agent_id, "source.create")
+    return ServedSource.from_record(await app.knowledge.sources.create(caller, agent, Request(**body.model_dump())))
+
+
+@router.get("/sources", summary="List sources")
+async def list_sources(
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
+) -> Listing[ServedSource]:
+    """Return the agent's sources, by id. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "source.list")
+    sources, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
+    return Listing[ServedSource](
+        items=[ServedSource.from_record(source) for source in sources], next_cursor=next_cursor
+    )
+
+
+@router.get("/sources/{source_id}", summary="Read a source's status")
+async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> ServedSource:
+    """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "source.read")
+    return ServedSource.from_record(await app.knowledge.sources.get(caller, agent, source_id))
+
+
+@router.post(
+    "/sources/{source_id}/refresh",
+    summary="Refresh a source",
+    status_code=202,
+    responses=responses("store_unavailable"),
+)
+async def refresh_source(
+    agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
+) -> ServedSource:
+    """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "source.refresh")
+    return ServedSource.from_record(await app.knowledge.sources.refresh(caller, agent, source_id))
+
+
+@router.delete(
+    "/sources/{source_id}", summary="Delete a source", status_code=202, responses=responses("store_unavailable")
+)
+async def delete_source(
+    agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
+) -> DeletedSource:
+    """Delete a source. Its documents are deleted within minutes. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "source.delete")
+    return DeletedSource.of(await app.knowledge.sources.delete(caller, agent, source_id))

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from baton.api.deferred_routes import DeferredRoutes
+from baton.api.http.addresses import DeferredRoutes
 from baton.api.http.middleware import ResponseHeaders, UnbrokenLines
 from baton.api.http.problems import PROBLEM, ServedProblem, responses
 

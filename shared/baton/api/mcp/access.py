@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from baton.api.http.current_cors import Origins, allow_any_origin
+from baton.api.http.middleware import Origins, allow_any_origin
 from baton.api.runs.sse import Timing
 from baton.composition.app import App
 from baton.domain.errors import OriginRefused

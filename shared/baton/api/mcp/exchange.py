@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from baton.api.http.middleware import MAX_BODY_BYTES
 from baton.api.mcp.access import McpCaller, note_caller
-from baton.api.mcp.cancelling import cancel_named
+from baton.api.mcp.running import cancel_named
 from baton.api.mcp.server import SERVER
 
 PEEKED_BYTES = 16 * 1024

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -12,9 +13,12 @@ from baton.api.mcp.access import McpCaller
 from baton.api.mcp.arguments import AskedTurn
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
+from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
+from baton.domain.threads.turn_requests import TurnRequest
 from baton.failures.reports import in_background
+from baton.ports.threads.run_records import McpCall
 from baton.turns.committing import FinishedRun
 
 logger = Logger(child=True)
@@ -81,3 +85,54 @@ def to_progress(event: Event) -> str | None:
 def _label(content: Any) -> str:
     label = content.get("label") if isinstance(content, dict) else None
     return label if isinstance(label, str) else ""
+
+
+MAX_REQUEST_ID = 256
+"""Characters of a request id that can be cancelled."""
+
+logger = Logger(child=True)
+
+
+async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
+    """Remember which run the call has begun. Without a session its id says nothing."""
+    key = _key(request_id)
+    if caller.session_id is None or key is None:
+        return
+    try:
+        call = McpCall(caller.session_id, key, request.thread.id, request.run_id)
+        await caller.app.ports.mcp_calls.note_begun(caller.scope, call)
+    except StoreUnavailable:
+        logger.warning("a call cannot be cancelled, because it could not be noted")
+        count(Metric.RUNS_NOT_STOPPED)
+
+
+async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
+    """Cancel the run of the call that ``message`` names, if it is ``notifications/cancelled``.
+
+    A call that is unknown or over is passed over, as the protocol permits.
+    """
+    if message.get("method") != "notifications/cancelled" or "id" in message or caller.session_id is None:
+        return
+    params = message.get("params")
+    key = _key(params.get("requestId")) if isinstance(params, dict) else None
+    if key is None:
+        return
+    try:
+        call = await caller.app.ports.mcp_calls.find(caller.scope, caller.session_id, key)
+        if call is not None:
+            await caller.app.controls.cancel(caller.scope, call.thread_id, call.run_id)
+    except ThreadUnavailable:
+        return  # it was deleted meanwhile, and its run with it
+    except StoreUnavailable:
+        logger.warning("a call was not cancelled")
+        count(Metric.RUNS_NOT_STOPPED)
+
+
+def _key(request_id: Any) -> str | None:
+    """Return a request id as text; None for any other value."""
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int):
+        return None
+    if isinstance(request_id, int) and not -(2**63) <= request_id < 2**63:
+        return None
+    key = json.dumps(request_id)
+    return key if len(key) <= MAX_REQUEST_ID else None

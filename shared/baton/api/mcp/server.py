@@ -18,9 +18,8 @@ from starlette.requests import Request
 from baton import __version__
 from baton.api.mcp.access import McpCaller, caller_of
 from baton.api.mcp.arguments import AskedTurn, find_dismissed, parse_call
-from baton.api.mcp.cancelling import note_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
-from baton.api.mcp.running import RunningTurn, to_progress
+from baton.api.mcp.running import RunningTurn, note_call, to_progress
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, select_agents, tool_of
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition

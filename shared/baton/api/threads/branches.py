@@ -1,16 +1,26 @@
-"""Branches of a thread: list its alternatives, and select the one that continues."""
+"""Branches of a thread: its alternatives, and forks and sandboxes, which are conversations of their own."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Body, Path
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.threads.access import readable_thread
-from baton.api.threads.thread_schemas import SelectedBranch, ServedBranch
+from baton.api.runs.runs import TURN_SECONDS
+from baton.api.threads.access import readable_thread, serve_thread
+from baton.api.threads.message_schemas import MessageAnswer
+from baton.api.threads.messages import answer_of
+from baton.api.threads.thread_schemas import (
+    ForkRequest,
+    MergeRequest,
+    SandboxRequest,
+    SelectedBranch,
+    ServedBranch,
+    ServedThread,
+)
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.tenants.identity import thread_ref
@@ -21,12 +31,12 @@ from baton.domain.threads.thread import Thread
 MAX_TEXT = 200
 """Characters of a message that a list of branches shows."""
 
-router = APIRouter(prefix="/v1/threads/{thread_id}/branches", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
 BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", examples=["b4"])]
 
 
-@router.get("", summary="List branches")
+@router.get("/branches", summary="List branches")
 async def list_branches(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedBranch]:
@@ -75,7 +85,7 @@ def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, af
 
 
 @router.post(
-    "/{branch_id}/select",
+    "/branches/{branch_id}/select",
     summary="Select a branch",
     responses=responses(
         "branch_unavailable branch_crosses_handoff too_many_branches run_in_progress "
@@ -90,3 +100,62 @@ async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller,
     """
     canonical = thread_ref(scope, thread_id).id
     return SelectedBranch.of(await app.branch_selection.select(scope, canonical, branch_id))
+
+
+@router.post(
+    "/fork",
+    summary="Branch a conversation",
+    status_code=201,
+    responses=responses("unknown_agent thread_busy store_unavailable"),
+)
+async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequest) -> ServedThread:
+    """Create a conversation with another agent that begins with the last messages of this one.
+
+    Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
+    request creates another fork.
+    """
+    child = await app.forks.fork(
+        scope,
+        thread_ref(scope, thread_id).id,
+        agent_id=body.agent_id,
+        include_history_messages=body.include_history_messages,
+    )
+    return await serve_thread(app, scope, child)
+
+
+@router.post(
+    "/sandbox",
+    summary="Copy a conversation into a sandbox",
+    status_code=201,
+    responses=responses("not_found unknown_agent thread_busy store_unavailable"),
+)
+async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: SandboxRequest) -> ServedThread:
+    """Create a conversation of the caller's own that begins as this one did up to one of its turns.
+
+    Every reader of a conversation may copy it and continues in the copy as in any fork: it makes no episode, and
+    nothing of it reaches this conversation. Without `pii:read`, personal data in it is replaced. It has the newest 200
+    messages at most. The agent that answered the turn continues, without its workflow and handoff.
+    """
+    source = await readable_thread(app, scope, thread_id)
+    child = await app.sandboxes.make(scope, source, body.message_id, is_answered=body.include_turn)
+    return await serve_thread(app, scope, child)
+
+
+@router.post(
+    "/merge",
+    summary="Merge a fork's answer",
+    response_model_exclude_unset=True,
+    responses=responses(
+        "thread_led_by_parent not_a_fork nothing_to_merge message_too_large thread_busy store_unavailable"
+    ),
+)
+async def merge(
+    thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[MergeRequest | None, Body(title="Asked")] = None
+) -> MessageAnswer:
+    """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
+
+    It is a turn of the parent's that asks no model, with the fork's agent as its speaker and `source` `specialist`.
+    Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    return await answer_of(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))

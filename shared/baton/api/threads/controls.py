@@ -1,23 +1,25 @@
-"""Requests of users besides messages, over HTTP: cancel, exit, continue, close."""
+"""Requests of users besides messages, over HTTP: cancel, exit, continue, close, and rate an answer."""
 
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import unquote
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Depends, Path, Request
 
 from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import request_id, responses
-from baton.api.threads.message_schemas import MessageAnswer
+from baton.api.threads.message_schemas import FeedbackRequest, MessageAnswer, RatedMessage
 from baton.api.threads.messages import whole_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
 from baton.domain.tenants.identity import thread_ref
+from baton.domain.threads.feedback import Rating, given_comment
 from baton.threads.requests.parsing import parse_run_id
 
-router = APIRouter(prefix="/v1/threads", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
 
-@router.post("/{thread_id}/cancel", summary="Stop the running turn", status_code=202)
+@router.post("/cancel", summary="Stop the running turn", status_code=202)
 async def cancel(
     thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[CancelRequest | None, Body(title="Asked")] = None
 ) -> CancelAnswer:
@@ -31,7 +33,7 @@ async def cancel(
 
 
 @router.post(
-    "/{thread_id}/exit",
+    "/exit",
     summary="Leave the specialist",
     response_model_exclude_unset=True,
     responses=responses("not_in_handoff thread_busy store_unavailable"),
@@ -47,7 +49,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
 
 
 @router.post(
-    "/{thread_id}/continue",
+    "/continue",
     summary="Continue a workflow",
     response_model_exclude_unset=True,
     responses=responses(
@@ -64,7 +66,7 @@ async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, b
     return await whole_answer(app, scope, request)
 
 
-@router.post("/{thread_id}/close", summary="End the session", status_code=202, responses=responses("store_unavailable"))
+@router.post("/close", summary="End the session", status_code=202, responses=responses("store_unavailable"))
 async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> CloseAnswer:
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 
@@ -73,3 +75,36 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
     """
     canonical = thread_ref(scope, thread_id).id
     return CloseAnswer.of(await app.controls.close(scope, canonical, request_id=request_id(request)))
+
+
+async def _message_in_path(
+    message_id: Annotated[
+        str,
+        Path(
+            description="The answer's id, percent-encoded.",
+            max_length=768,
+            examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"],
+        ),
+    ],
+) -> str:
+    """Return the message id of a path."""
+    return unquote(message_id)
+
+
+MessageId = Annotated[str, Depends(_message_in_path)]
+
+
+@router.post(
+    "/messages/{message_id}/feedback", summary="Rate an answer", responses=responses("not_found store_unavailable")
+)
+async def rate_answer(
+    thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases, body: FeedbackRequest
+) -> RatedMessage:
+    """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
+
+    It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws it.
+    """
+    rating = Rating(body.rating) if body.rating != "none" else None
+    comment = given_comment(body.comment)
+    rated = await app.sessions.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
+    return RatedMessage.of(rated)

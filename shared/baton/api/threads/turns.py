@@ -1,19 +1,22 @@
-"""Turns of a thread, and the Context Inspector's records of them."""
+"""Turns of a thread, and the records of their runs: contexts, tool calls, sub-tasks and handoffs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, RunId, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread
+from baton.api.threads.record_schemas import TASK_ID, Handoff, ServedTask, ServedToolCallRecord, TaskWithMessages
 from baton.api.threads.turn_schemas import Rerun, RerunRequest, ServedContextRecord, Turn
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import NotFound
 from baton.domain.memory.context_item import InspectorMode
 from baton.domain.tenants.identity import Permission
 from baton.threads.sessions.turn_listing import turns_of
@@ -31,10 +34,10 @@ MAX_AUDITED = 256
 MAX_AUDITED_ITEMS = 20
 """Items without which a dry run was made, in the audit."""
 
-router = APIRouter(prefix="/v1/threads/{thread_id}/turns", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
 
-@router.get("", summary="List turns")
+@router.get("/turns", summary="List turns")
 async def list_turns(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Turn]:
@@ -50,7 +53,7 @@ async def list_turns(
     return Listing[Turn](items=items, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
 
 
-@router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses("forbidden not_found"))
+@router.get("/turns/{run_id}/context", summary="Inspect a turn's context", responses=responses("forbidden not_found"))
 async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ServedContextRecord:
     """Return what each memory contributed to a turn, and the exact messages that its models were sent.
 
@@ -72,7 +75,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
 
 
 @router.post(
-    "/{run_id}/rerun",
+    "/turns/{run_id}/rerun",
     summary="Run a turn again, without effects",
     responses=responses(
         "forbidden not_found unknown_agent_version rerun_unavailable model_not_offered "
@@ -105,3 +108,49 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
         ran, context=ServedContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls
     )
     return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)
+
+
+TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", examples=[TASK_ID])]
+
+
+@router.get("/tool-calls", summary="List tool calls")
+async def list_tool_calls(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[ServedToolCallRecord]:
+    """Return the tool calls of this conversation, newest first, including those of the run in progress."""
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
+    calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
+    return Listing[ServedToolCallRecord](items=calls, next_cursor=next_cursor)
+
+
+@router.get("/tasks", summary="List sub-tasks")
+async def list_tasks(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[ServedTask]:
+    """Return the sub-tasks of this conversation, newest first, without their messages."""
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    tasks, next_cursor = await app.ports.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
+    tasks = await app.privacy.readers.redact_for(caller, thread.user_id, tasks)
+    return Listing[ServedTask](items=tasks, next_cursor=next_cursor)
+
+
+@router.get("/tasks/{task_id}", summary="Read a sub-task", responses=responses("not_found"))
+async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases) -> TaskWithMessages:
+    """Return one sub-task with its messages."""
+    thread = await readable_thread(app, caller, thread_id)
+    task = await app.ports.records.task(caller, thread.id, task_id)
+    if task is None:
+        raise NotFound("There is no such sub-task in this conversation.")
+    return TaskWithMessages.of(await app.privacy.readers.redact_for(caller, thread.user_id, task))
+
+
+@router.get("/handoffs", summary="List handoffs")
+async def list_handoffs(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[Handoff]:
+    """Return the handoffs of this conversation, newest first, including refused ones."""
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    requests, next_cursor = await app.ports.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    requests = await app.privacy.readers.redact_for(caller, thread.user_id, requests)
+    return Listing[Handoff](items=requests, next_cursor=next_cursor)

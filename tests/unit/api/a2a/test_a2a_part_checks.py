@@ -10,7 +10,7 @@ from a2a.utils.errors import InvalidParamsError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.api.a2a.part_checks import EXACT, MAX_VALUES, check_parts
+from baton.api.a2a.json_text import EXACT, MAX_VALUES, check_parts
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 
 

@@ -11,8 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 
-from baton.api.deferred_routes import DeferredRoutes
-from baton.api.http.addresses import deferred_routes
+from baton.api.http.addresses import DeferredRoutes, deferred_routes
 from baton_local.root import ROOT
 
 SCRIPT = """

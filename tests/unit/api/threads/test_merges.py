@@ -101,7 +101,7 @@ async def test_a_merge_into_a_closed_parent_opens_it_again_as_a_message_does() -
 async def test_a_merge_waits_for_the_parents_turn_and_is_refused_retryably_when_its_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("baton.api.threads.forks.TURN_SECONDS", 0.1)
+    monkeypatch.setattr("baton.api.threads.branches.TURN_SECONDS", 0.1)
     gate = asyncio.Event()
     served, fork_id = await answered()
     harness = served.harness

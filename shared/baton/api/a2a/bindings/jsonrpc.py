@@ -12,9 +12,9 @@ from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError, 
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.bindings import protocol_0_3
-from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.json_text import parse_json, with_whole_numbers
+from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
 from baton.api.a2a.operations import (
     CURRENT,
@@ -28,7 +28,6 @@ from baton.api.a2a.operations import (
     to_json,
     to_parameters,
 )
-from baton.api.a2a.part_checks import check_parts
 from baton.api.runs import sse
 from baton.domain.errors import BatonError
 from baton.domain.threads.push_config import Line

@@ -20,9 +20,9 @@ from fastapi.responses import JSONResponse, Response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from starlette.datastructures import QueryParams
 
+from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.bindings.rest_errors import Status, baton_status, status, to_response
-from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.json_text import parse_json, with_whole_numbers
+from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
 from baton.api.a2a.operations import (
     CURRENT,
@@ -36,7 +36,6 @@ from baton.api.a2a.operations import (
     to_json,
     to_parameters,
 )
-from baton.api.a2a.part_checks import check_parts
 from baton.api.runs import sse
 from baton.domain.errors import BatonError, InvalidRequest
 from baton.domain.threads.a2a_task import THREAD_ID_LENGTH, TaskId

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
+from baton.api.a2a.access import A2AAccess, A2ACaller, base_url, trusted_base_url
 from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
 from baton.api.http.problems import RefusedBody, request_id, responses
 from baton.api.runs import sse
@@ -17,9 +17,6 @@ from baton.concurrency.tasks import work_for
 from baton.domain.errors import NotFound, UnknownAgent
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tracing import join
-
-if TYPE_CHECKING:
-    from baton.api.a2a.caller import A2ACaller
 
 VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
@@ -116,8 +113,6 @@ async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None
 
 async def calling(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
     """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
-    from baton.api.a2a.caller import A2ACaller
-
     try:
         agents = await app.agents.of(scope)
         agent = await app.agents.get(scope, agent_id) if agent_id is not None else None
