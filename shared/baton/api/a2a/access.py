@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fastapi import Request
 
+from baton.api.http.problems import gateway_context
 from baton.api.runs.sse import Timing
 from baton.composition.app import App
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.push_config import Line
 from baton.tenants.registry.registered_agents import RegisteredAgents
-
-if TYPE_CHECKING:
-    from a2a.server.context import ServerCallContext
-
-CALLER = "baton"
-"""The key of the ``A2ACaller`` in the state of a call."""
-LINE = "line"
-"""The key of its protocol line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +50,13 @@ def trusted_base_url(request: Request, access: A2AAccess) -> str | None:
 def _base(request: Request, access: A2AAccess) -> tuple[str, bool]:
     if access.public_url is not None:
         return access.public_url, True
-    context = _gateway_context(request) if access.has_stage else None
-    if context is None:
+    context = gateway_context(request) if access.has_stage else {}
+    stage_path, domain = context.get("path"), context.get("domainName")
+    if not isinstance(stage_path, str) or not isinstance(domain, str):
         return str(request.base_url).rstrip("/"), False
     raw_path = request.scope.get("raw_path")
     path = raw_path.decode("latin-1") if raw_path is not None else quote(request.scope["path"])
-    prefix = context["path"].removesuffix(path).rstrip("/")
-    return f"https://{context['domainName']}{prefix}", True
-
-
-def _gateway_context(request: Request) -> dict[str, str] | None:
-    """Return API Gateway's context of the request: from Mangum's event, or from the Lambda Web Adapter's header."""
-    event = request.scope.get("aws.event")
-    try:
-        context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
-        names = ("path", "domainName")
-        return {name: context[name] for name in names} if all(isinstance(context[n], str) for n in names) else None
-    except (KeyError, TypeError, ValueError):
-        return None
+    return f"https://{domain}{stage_path.removesuffix(path).rstrip('/')}", True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +80,5 @@ class A2ACaller:
     access: A2AAccess
     is_authenticated: bool = True
     """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""
-
-    def context(self, line: Line = Line.CURRENT) -> ServerCallContext:
-        """Return the context of a call for the SDK, which only calls load, not requests for cards."""
-        from a2a.server.context import ServerCallContext
-
-        return ServerCallContext(state={CALLER: self, LINE: line})
-
-
-def caller_of(context: ServerCallContext) -> A2ACaller:
-    """Return who makes the call."""
-    caller = context.state[CALLER]
-    assert isinstance(caller, A2ACaller)  # noqa: S101 - set by ``context`` above
-    return caller
-
-
-def line_of(context: ServerCallContext) -> Line:
-    """Return the protocol line of the call."""
-    return Line(context.state[LINE])
+    line: Line = Line.CURRENT
+    """The protocol line of the call."""

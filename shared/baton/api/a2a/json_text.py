@@ -1,4 +1,4 @@
-"""JSON of A2A's bindings, as text and as values."""
+"""JSON of A2A's bindings, as text and as values, and what is checked before the SDK's models read it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 PART_KINDS = ("text", "file", "data")
-MAX_VALUES = 20_000
+MAX_DATA_VALUES = 20_000
 """Values in the data parts of a message. Converting so many takes some tens of milliseconds."""
 EXACT = 2**53
 """Whole numbers beyond are rounded: protobuf has only floating-point numbers in free-form data."""
@@ -70,14 +70,18 @@ _SPACE = re.compile(r"\s+")
 
 
 def check_parts(params: Any, *, is_older: bool) -> None:
-    """Check the parts of ``params.message``, if it has some. Raises ``InvalidParamsError``."""
+    """Check the parts of ``params.message`` as the client wrote them, if it has some.
+
+    The SDK's models take any number of parts, slowly, guess a ``kind`` that is missing, skip what is not base64, and
+    round numbers. Raises ``InvalidParamsError``.
+    """
     message = params.get("message") if isinstance(params, dict) else None
     parts = message.get("parts") if isinstance(message, dict) else None
     if not isinstance(parts, list):
         return
     if len(parts) > MAX_PARTS:
         raise InvalidParamsError(f"params.message.parts must have 1 to {MAX_PARTS} parts.")
-    values_left = MAX_VALUES
+    values_left = MAX_DATA_VALUES
     for number, part in enumerate(parts):
         where = f"params.message.parts[{number}]"
         if is_older and (not isinstance(part, dict) or part.get("kind") not in PART_KINDS):
@@ -115,7 +119,9 @@ def _check_values(data: Any, where: str, most: int) -> int:
         value = waiting.pop()
         number += 1
         if number > most:
-            raise InvalidParamsError(f"{where}: the data parts of a message may have {MAX_VALUES} values. Send a file.")
+            raise InvalidParamsError(
+                f"{where}: the data parts of a message may have {MAX_DATA_VALUES} values. Send a file."
+            )
         if isinstance(value, dict):
             waiting.extend(value.values())
         elif isinstance(value, list):

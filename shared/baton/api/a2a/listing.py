@@ -13,7 +13,7 @@ from a2a.utils.errors import InvalidParamsError
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, to_task
+from baton.api.a2a.wire import STATES, history_length, to_task
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.tenants.identity import imported_thread_ref
@@ -67,11 +67,12 @@ class _Place:
         raise InvalidParamsError("pageToken was not handed out by this list.")
 
 
-async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int | None) -> ListTasksResponse:
+async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksResponse:
     """Return a page of the caller's tasks, those of the conversation with the latest activity first.
 
-    ``history`` is the number of messages that each has; None for none. Raises ``InvalidParamsError``.
+    Without a length of the history they have no messages. Raises ``InvalidParamsError``.
     """
+    history = history_length(params) or 0
     size = params.page_size if params.HasField("page_size") else DEFAULT_SIZE
     if not 1 <= size <= MAX_SIZE:
         raise InvalidParamsError(f"pageSize must be 1 to {MAX_SIZE}.")
@@ -85,7 +86,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest, history: int |
             break
         if not _is_wanted(task, params):
             continue
-        served = await to_task(task, caller.agents.describe, history=history or 0)
+        served = await to_task(task, caller.agents.describe, history=history)
         if not params.include_artifacts:
             del served.artifacts[:]
         room -= served.ByteSize()

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
 
+from a2a import types
 from a2a.server.routes.common import serialize_list_tasks_response
-from a2a.types import (
-    CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
-    GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest,
-    GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest,
-    ListTasksRequest,
-    SendMessageRequest,
-    SendMessageResponse,
-    SubscribeToTaskRequest,
-    Task,
-    TaskPushNotificationConfig,
-)
 from a2a.utils.errors import (
     A2AError,
     ContentTypeNotSupportedError,
@@ -30,51 +17,34 @@ from a2a.utils.errors import (
 )
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 
+from baton.api.a2a import handler, push
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.json_text import to_line, to_reason
+from baton.api.a2a.listing import list_tasks
 from baton.api.runs import sse
 from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
 
-P = ParamSpec("P")
-T = TypeVar("T")
+WEIGHT = 2
+"""A byte of a body counts as so many of other input: other streams of the process must not wait for its conversion."""
 
-CURRENT: Mapping[str, type[Any]] = {
-    "SendMessage": SendMessageRequest,
-    "SendStreamingMessage": SendMessageRequest,
-    "GetTask": GetTaskRequest,
-    "ListTasks": ListTasksRequest,
-    "CancelTask": CancelTaskRequest,
-    "SubscribeToTask": SubscribeToTaskRequest,
-    "CreateTaskPushNotificationConfig": TaskPushNotificationConfig,
-    "GetTaskPushNotificationConfig": GetTaskPushNotificationConfigRequest,
-    "ListTaskPushNotificationConfigs": ListTaskPushNotificationConfigsRequest,
-    "DeleteTaskPushNotificationConfig": DeleteTaskPushNotificationConfigRequest,
-    "GetExtendedAgentCard": GetExtendedAgentCardRequest,
+OPERATIONS: Mapping[str, tuple[type[Any], Callable[[A2ACaller, Any], Any]]] = {
+    "SendMessage": (types.SendMessageRequest, handler.send_message),
+    "SendStreamingMessage": (types.SendMessageRequest, handler.stream_message),
+    "GetTask": (types.GetTaskRequest, handler.get_task),
+    "ListTasks": (types.ListTasksRequest, list_tasks),
+    "CancelTask": (types.CancelTaskRequest, handler.cancel_task),
+    "SubscribeToTask": (types.SubscribeToTaskRequest, handler.subscribe_to_task),
+    "CreateTaskPushNotificationConfig": (types.TaskPushNotificationConfig, push.create),
+    "GetTaskPushNotificationConfig": (types.GetTaskPushNotificationConfigRequest, push.get),
+    "ListTaskPushNotificationConfigs": (types.ListTaskPushNotificationConfigsRequest, push.list_all),
+    "DeleteTaskPushNotificationConfig": (types.DeleteTaskPushNotificationConfigRequest, push.delete),
+    "GetExtendedAgentCard": (types.GetExtendedAgentCardRequest, handler.get_extended_card),
 }
-"""The operations and the types of their parameters."""
-LARGE = 32_768
-"""Bytes of a body from which on it is converted in a thread: other streams of the process must not wait for it."""
-
-handler = A2AHandler()
-
-METHODS: Mapping[str, Callable[[Any, Any], Awaitable[Any]]] = {
-    "SendMessage": handler.on_message_send,
-    "ListTasks": handler.on_list_tasks,
-    "GetTask": handler.on_get_task,
-    "CancelTask": handler.on_cancel_task,
-    "CreateTaskPushNotificationConfig": handler.on_create_task_push_notification_config,
-    "GetTaskPushNotificationConfig": handler.on_get_task_push_notification_config,
-    "ListTaskPushNotificationConfigs": handler.on_list_task_push_notification_configs,
-    "DeleteTaskPushNotificationConfig": handler.on_delete_task_push_notification_config,
-    "GetExtendedAgentCard": handler.on_get_extended_agent_card,
-}
-STREAM_METHODS: Mapping[str, Callable[[Any, Any], AsyncGenerator[Any, None]]] = {
-    "SendStreamingMessage": handler.on_message_send_stream,
-    "SubscribeToTask": handler.on_subscribe_to_task,
-}
+"""The types of the operations' parameters, and the functions that carry them out."""
+STREAMS = ("SendStreamingMessage", "SubscribeToTask")
+"""Those whose functions are generators of events. The others return a result."""
 
 
 def is_older_version(version: str | None) -> bool:
@@ -88,17 +58,10 @@ def is_older_version(version: str | None) -> bool:
     return line != "1"
 
 
-async def convert(size: int, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what ``make`` makes of a body of ``size`` bytes, which it does in a thread if the body is large."""
-    if size > LARGE:
-        return await asyncio.to_thread(make, *args, **kwargs)
-    return make(*args, **kwargs)
-
-
 def to_parameters(operation: str, values: Any, where: str = "") -> Any:
     """Return the parameters of an operation. Raises ``InvalidParamsError``, whose text begins with ``where``."""
     try:
-        return ParseDict(values, CURRENT[operation](), ignore_unknown_fields=True)
+        return ParseDict(values, OPERATIONS[operation][0](), ignore_unknown_fields=True)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
         raise InvalidParamsError(f"{where}{to_reason(error)}") from None
 
@@ -110,7 +73,7 @@ async def to_json(operation: str, params: Any, value: Any) -> Any:
     if operation == "ListTasks":
         return serialize_list_tasks_response(value, params.include_artifacts)
     if operation == "SendMessage":
-        value = SendMessageResponse(task=value) if isinstance(value, Task) else SendMessageResponse(message=value)
+        value = types.SendMessageResponse(task=value)
     return await asyncio.to_thread(MessageToDict, value)
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from a2a.types import (
-    AuthenticationInfo,
-    DeleteTaskPushNotificationConfigRequest,
-    GetTaskPushNotificationConfigRequest,
-    ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse,
-    SendMessageRequest,
-    TaskPushNotificationConfig,
-)
+from a2a import types
 from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedError, TaskNotFoundError
 
 from baton.api.a2a.access import A2ACaller
@@ -22,7 +14,7 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.threads.a2a_task import TaskId
-from baton.domain.threads.push_config import DEFAULT_ID, Line, PushConfig
+from baton.domain.threads.push_config import DEFAULT_ID, PushConfig
 from baton.domain.threads.turn_requests import MessageRequest
 
 BEGUN_SECONDS = 3.0
@@ -30,18 +22,20 @@ BEGUN_SECONDS = 3.0
 POLL_SECONDS = 0.1
 
 
-async def create(caller: A2ACaller, request: TaskPushNotificationConfig, line: Line) -> TaskPushNotificationConfig:
+async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -> types.TaskPushNotificationConfig:
     """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
     _check_on(caller)
     task = await _own_task(caller, request.task_id)
-    config = parse(caller, request, task.id, line)
+    config = parse(caller, request, task.id)
     app, thread_id = caller.app, task.id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
     await _let_thread_notify(caller, task)
     return to_wire(config, task.id)
 
 
-async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -> TaskPushNotificationConfig:
+async def get(
+    caller: A2ACaller, params: types.GetTaskPushNotificationConfigRequest
+) -> types.TaskPushNotificationConfig:
     """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
     _check_on(caller)
     task = await _own_task(caller, params.task_id)
@@ -56,18 +50,18 @@ async def get(caller: A2ACaller, params: GetTaskPushNotificationConfigRequest) -
 
 
 async def list_all(
-    caller: A2ACaller, params: ListTaskPushNotificationConfigsRequest
-) -> ListTaskPushNotificationConfigsResponse:
+    caller: A2ACaller, params: types.ListTaskPushNotificationConfigsRequest
+) -> types.ListTaskPushNotificationConfigsResponse:
     """Return all configurations of a task, which are few: there is one page."""
     _check_on(caller)
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
     task = await _own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
-    return ListTaskPushNotificationConfigsResponse(configs=[to_wire(config, task.id) for config in configs])
+    return types.ListTaskPushNotificationConfigsResponse(configs=[to_wire(config, task.id) for config in configs])
 
 
-async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequest) -> None:
+async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConfigRequest) -> None:
     """Remove a configuration. One that is not there is no error."""
     _check_on(caller)
     task = await _own_task(caller, params.task_id)
@@ -75,21 +69,19 @@ async def delete(caller: A2ACaller, params: DeleteTaskPushNotificationConfigRequ
     await caller.app.ports.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
 
 
-def check_supported(caller: A2ACaller, params: SendMessageRequest) -> None:
-    """Raise ``PushNotificationNotSupportedError`` for a message with a configuration where there are none."""
-    if params.configuration.HasField("task_push_notification_config"):
-        _check_on(caller)
-
-
-async def prepare(sender: Sender, caller: A2ACaller, params: SendMessageRequest, line: Line) -> Sending:
+async def prepare(sender: Sender, params: types.SendMessageRequest) -> Sending:
     """Check a message, and keep the configuration that came with it, before its turn begins.
 
-    Raises what ``Sender.prepare`` raises, and ``InvalidParamsError`` for the configuration.
+    Raises what ``Sender.prepare`` raises, ``InvalidParamsError`` for the configuration, and
+    ``PushNotificationNotSupportedError`` for one where there are none.
     """
+    caller, has_config = sender.caller, params.configuration.HasField("task_push_notification_config")
+    if has_config:
+        _check_on(caller)
     sending = await sender.prepare(params.message)
-    if not params.configuration.HasField("task_push_notification_config"):
+    if not has_config:
         return sending
-    config = parse(caller, params.configuration.task_push_notification_config, sending.task_id, line)
+    config = parse(caller, params.configuration.task_push_notification_config, sending.task_id)
     app, thread_id = caller.app, sending.task_id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
     try:
@@ -102,15 +94,15 @@ async def prepare(sender: Sender, caller: A2ACaller, params: SendMessageRequest,
     return sending
 
 
-def parse(caller: A2ACaller, request: TaskPushNotificationConfig, task_id: TaskId, line: Line) -> PushConfig:
+def parse(caller: A2ACaller, request: types.TaskPushNotificationConfig, task_id: TaskId) -> PushConfig:
     """Return a client's configuration. Raises ``InvalidParamsError``."""
-    authentication = request.authentication if request.HasField("authentication") else AuthenticationInfo()
+    authentication = request.authentication if request.HasField("authentication") else types.AuthenticationInfo()
     config = PushConfig(
         root=task_id.root,
         id=_config_id(request.id, task_id),
         user_id=caller.scope.user_id,
         url=request.url,
-        line=line,
+        line=caller.line,
         set_at=caller.app.ports.clock.now(),
         token=request.token or None,
         scheme=authentication.scheme or None,
@@ -122,9 +114,11 @@ def parse(caller: A2ACaller, request: TaskPushNotificationConfig, task_id: TaskI
     return config
 
 
-def to_wire(config: PushConfig, task_id: TaskId) -> TaskPushNotificationConfig:
+def to_wire(config: PushConfig, task_id: TaskId) -> types.TaskPushNotificationConfig:
     """Return a configuration as its client sees it: with secrets only if ``config``, as just given, has them."""
-    served = TaskPushNotificationConfig(task_id=str(task_id), id=config.id, url=config.url, token=config.token or "")
+    served = types.TaskPushNotificationConfig(
+        task_id=str(task_id), id=config.id, url=config.url, token=config.token or ""
+    )
     if config.scheme is not None or config.credentials is not None:
         served.authentication.scheme = config.scheme or ""
         served.authentication.credentials = config.credentials or ""

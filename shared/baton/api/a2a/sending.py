@@ -52,7 +52,7 @@ class Sender:
     """A sender of one caller's messages, which it checks first."""
 
     def __init__(self, caller: A2ACaller) -> None:
-        self._caller = caller
+        self.caller = caller
         self._app = caller.app
         self._scope = caller.scope
         self.reader = TaskReader(caller.app.ports)
@@ -127,7 +127,7 @@ class Sender:
         return replace(sending, request=decision_request(task.id.thread_id, answers), owner=owner)
 
     def _request(self, message: Message, context: str | None) -> MessageRequest:
-        agent = self._caller.agent
+        agent = self.caller.agent
         return message_request(
             self._scope,
             thread_id=context,
@@ -180,7 +180,7 @@ class Sender:
 
     def _check_agent(self, thread: Thread | None) -> None:
         """Refuse conversations of other agents. Raises ``InvalidParamsError`` and ``AgentMismatch``."""
-        agent = self._caller.agent
+        agent = self.caller.agent
         if agent is None:
             return
         if thread is None:
@@ -201,9 +201,9 @@ class Sender:
         await self._audit_delegation(sending)
         turns = self._app.turns
         turn = BackgroundTurn(
-            lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS), self._caller.request_id
+            lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS), self.caller.request_id
         )
-        quiet = self._caller.timing.first_event_seconds
+        quiet = self.caller.timing.first_event_seconds
         return turn.events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
@@ -211,7 +211,7 @@ class Sender:
 
         The function may be frozen once it has answered, so that the turn must not run here.
         """
-        request, caller = sending.request, self._caller
+        request, caller = sending.request, self.caller
         if await self._is_known(sending):
             return
         await self._app.run_limits.check(
@@ -228,7 +228,7 @@ class Sender:
                 )
         else:
             if sending.task is None:
-                self._caller.agents.for_new_thread(self._scope, request.agent_id)
+                self.caller.agents.for_new_thread(self._scope, request.agent_id)
             await self._audit_delegation(sending)
             # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)

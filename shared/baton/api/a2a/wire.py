@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from a2a.types import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.utils.errors import InvalidParamsError
 from ag_ui.core import TextPart
 from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Struct, Value  # type: ignore[import-untyped]
@@ -48,6 +49,16 @@ async def to_task(task: A2ATask, describe: Describe, *, history: int | None = No
     """Return ``task_of`` the task. A long one is made in a thread: other streams of the process must not wait."""
     size = sum(len(message.text) for message in task.messages)
     return await off_loop(size, task_of, task, describe, history=history)
+
+
+def history_length(params: object) -> int | None:
+    """Return how many messages are wanted; None for all. Raises ``InvalidParamsError`` for a negative number."""
+    if not params.HasField("history_length"):  # type: ignore[attr-defined]
+        return None
+    length: int = params.history_length  # type: ignore[attr-defined]
+    if length < 0:
+        raise InvalidParamsError("historyLength must not be negative.")
+    return length
 
 
 def status_of(task: A2ATask) -> TaskStatus:

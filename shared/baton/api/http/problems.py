@@ -129,23 +129,27 @@ def body(error: BatonError, request_id: str) -> dict[str, Any]:
 
 
 def request_id(request: Request) -> str:
-    """Return API Gateway's id of the request, or a new one."""
+    """Return API Gateway's id of the request, as its access log has it, or a new one."""
     stored = getattr(request.state, "request_id", None)
     if stored is None:
-        stored = _gateway_request_id(request) or str(uuid.uuid4())
+        stored = gateway_context(request).get("requestId")
+        if not isinstance(stored, str) or not REQUEST_ID.fullmatch(stored):
+            stored = str(uuid.uuid4())
         request.state.request_id = stored
     return str(stored)
 
 
-def _gateway_request_id(request: Request) -> str | None:
-    """Return the id in API Gateway's access log: from Mangum's event, or from the header of the Lambda Web Adapter."""
+def gateway_context(request: Request) -> Mapping[str, Any]:
+    """Return API Gateway's context of the request, from Mangum's event or from the header of the Lambda Web Adapter.
+
+    It is empty without a gateway.
+    """
     event = request.scope.get("aws.event")
-    try:
+    with contextlib.suppress(KeyError, TypeError, ValueError):
         context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
-        value = context["requestId"]
-    except (KeyError, TypeError, ValueError):
-        return None
-    return value if isinstance(value, str) and REQUEST_ID.fullmatch(value) else None
+        if isinstance(context, dict):
+            return context
+    return {}
 
 
 def response(request: Request, error: BatonError) -> JSONResponse:

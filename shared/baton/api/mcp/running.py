@@ -1,4 +1,4 @@
-"""A turn that a call has begun, and its progress. It continues if the caller hangs up."""
+"""A turn that a call has begun, its progress and its cancellation. It continues if the caller hangs up."""
 
 from __future__ import annotations
 
@@ -90,8 +90,6 @@ def _label(content: Any) -> str:
 MAX_REQUEST_ID = 256
 """Characters of a request id that can be cancelled."""
 
-logger = Logger(child=True)
-
 
 async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
     """Remember which run the call has begun. Without a session its id says nothing."""
@@ -109,7 +107,8 @@ async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) ->
 async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
     """Cancel the run of the call that ``message`` names, if it is ``notifications/cancelled``.
 
-    A call that is unknown or over is passed over, as the protocol permits.
+    The notification may reach another process than the call did. A call that is unknown or over is passed over, as the
+    protocol permits.
     """
     if message.get("method") != "notifications/cancelled" or "id" in message or caller.session_id is None:
         return

@@ -10,7 +10,7 @@ from a2a.utils.errors import InvalidParamsError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.api.a2a.json_text import EXACT, MAX_VALUES, check_parts
+from baton.api.a2a.json_text import EXACT, MAX_DATA_VALUES, check_parts
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 
 
@@ -77,9 +77,9 @@ def test_numbers_that_stay_the_same_are_taken(data: Json) -> None:
 
 
 def test_data_has_a_limited_number_of_values() -> None:
-    assert problem(older({"kind": "data", "data": {"a": [1] * (MAX_VALUES - 2)}}), is_older=True) == ""
-    assert "values" in problem(older({"kind": "data", "data": {"a": [1] * MAX_VALUES}}), is_older=True)
-    half = {"kind": "data", "data": {"a": [1] * (MAX_VALUES // 2)}}
+    assert problem(older({"kind": "data", "data": {"a": [1] * (MAX_DATA_VALUES - 2)}}), is_older=True) == ""
+    assert "values" in problem(older({"kind": "data", "data": {"a": [1] * MAX_DATA_VALUES}}), is_older=True)
+    half = {"kind": "data", "data": {"a": [1] * (MAX_DATA_VALUES // 2)}}
     assert "values" in problem({"message": {"parts": [half, half]}}, is_older=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from a2a.server.request_handlers.response_helpers import build_error_response
@@ -12,23 +12,14 @@ from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError, 
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 
+from baton.api.a2a import operations
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.bindings import protocol_0_3
 from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
-from baton.api.a2a.operations import (
-    CURRENT,
-    METHODS,
-    STREAM_METHODS,
-    begin,
-    convert,
-    is_older_version,
-    to_a2a_error,
-    to_frames,
-    to_json,
-    to_parameters,
-)
+from baton.api.a2a.operations import OPERATIONS, STREAMS, WEIGHT
 from baton.api.runs import sse
+from baton.concurrency.tasks import off_loop
 from baton.domain.errors import BatonError
 from baton.domain.threads.push_config import Line
 
@@ -46,7 +37,7 @@ class RpcCall:
     @property
     def is_older(self) -> bool:
         """Whether the call is one of 0.3."""
-        return self.method not in CURRENT
+        return self.method not in OPERATIONS
 
 
 class CallRefused(Exception):
@@ -63,21 +54,22 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
     call: RpcCall | None = None
     try:
         call = parse_call(body)
-        is_older_version(version)  # only other versions are refused: the method distinguishes these
-        operation, params = await convert(len(body), _parse_params, call)
-        context = caller.context(Line.OLDER if call.is_older else Line.CURRENT)
-        if operation in STREAM_METHODS:
-            events = STREAM_METHODS[operation](params, context)
-            return _stream(call, events if call.is_older else await begin(events), caller)
-        value = await METHODS[operation](params, context)
+        operations.is_older_version(version)  # only other versions are refused: the method distinguishes these
+        operation, params = await off_loop(WEIGHT * len(body), _parse_params, call)
+        _, carry_out = OPERATIONS[operation]
+        caller = replace(caller, line=Line.OLDER if call.is_older else Line.CURRENT)
+        if operation in STREAMS:
+            events = carry_out(caller, params)
+            return _stream(call, events if call.is_older else await operations.begin(events), caller)
+        value = await carry_out(caller, params)
         if call.is_older:
             return _result(call.id, await asyncio.to_thread(protocol_0_3.to_result, operation, value))
-        return _result(call.id, await to_json(operation, params, value))
+        return _result(call.id, await operations.to_json(operation, params, value))
     except CallRefused as refused:
         return _error(refused.id, refused.error, is_older=True)
     except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
         request_id = call.id if call is not None else None
-        return _error(request_id, to_a2a_error(error, caller), is_older=call is None or call.is_older)
+        return _error(request_id, operations.to_a2a_error(error, caller), is_older=call is None or call.is_older)
 
 
 def refuse(error: BatonError) -> dict[str, Any]:
@@ -129,7 +121,7 @@ def _parse_params(call: RpcCall) -> tuple[str, Any]:
         check_status(call.params)
     if not isinstance(call.params, dict):
         raise InvalidParamsError("params must be an object.")
-    return call.method, to_parameters(call.method, call.params, "params: ")
+    return call.method, operations.to_parameters(call.method, call.params, "params: ")
 
 
 def _stream(call: RpcCall, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
@@ -139,9 +131,9 @@ def _stream(call: RpcCall, events: Any, caller: A2ACaller) -> AsyncIterator[sse.
         return _result(call.id, shaped)
 
     def to_failure(error: Exception) -> dict[str, Any]:
-        return _error(call.id, to_a2a_error(error, caller), is_older=call.is_older)
+        return _error(call.id, operations.to_a2a_error(error, caller), is_older=call.is_older)
 
-    return to_frames(events, to_response, to_failure)
+    return operations.to_frames(events, to_response, to_failure)
 
 
 def _result(request_id: RequestId, value: Any) -> dict[str, Any]:

@@ -20,23 +20,14 @@ from fastapi.responses import JSONResponse, Response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from starlette.datastructures import QueryParams
 
+from baton.api.a2a import operations
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.bindings.rest_errors import Status, baton_status, status, to_response
 from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
-from baton.api.a2a.operations import (
-    CURRENT,
-    METHODS,
-    STREAM_METHODS,
-    begin,
-    convert,
-    is_older_version,
-    to_a2a_error,
-    to_frames,
-    to_json,
-    to_parameters,
-)
+from baton.api.a2a.operations import OPERATIONS, STREAMS, WEIGHT
 from baton.api.runs import sse
+from baton.concurrency.tasks import off_loop
 from baton.domain.errors import BatonError, InvalidRequest
 from baton.domain.threads.a2a_task import THREAD_ID_LENGTH, TaskId
 
@@ -60,17 +51,17 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
     """Carry out one call of A2A 1.0. Raises nothing."""
     operation = call.operation
     try:
-        if is_older_version(version):
+        if operations.is_older_version(version):
             raise VersionNotSupportedError("A2A 0.3 is served by JSON-RPC only. Send the header A2A-Version: 1.0.")
         if operation == "ListTasks":
             check_status(dict(call.query_params))
-        params = await convert(len(call.body), _parse_params, call)
-        if operation in STREAM_METHODS:
-            events = await begin(STREAM_METHODS[operation](params, caller.context()))
-            frames = to_frames(events, _to_event, lambda error: _to_status(error, caller), event="error")
+        params = await off_loop(WEIGHT * len(call.body), _parse_params, call)
+        _, carry_out = OPERATIONS[operation]
+        if operation in STREAMS:
+            events = await operations.begin(carry_out(caller, params))
+            frames = operations.to_frames(events, _to_event, lambda error: _to_status(error, caller), event="error")
             return sse.respond(frames, caller.timing)
-        value = await METHODS[operation](params, caller.context())
-        result = await to_json(operation, params, value) or {}
+        result = await operations.to_json(operation, params, await carry_out(caller, params)) or {}
         return JSONResponse(with_whole_numbers(result), media_type=A2A_JSON_MEDIA_TYPE)
     except Exception as error:  # noqa: BLE001 - every failure becomes a response
         return to_response(_to_status(error, caller))
@@ -97,9 +88,9 @@ def _parse_params(call: RestCall) -> Any:
         if not isinstance(value, dict):
             raise InvalidParamsError("The body must be a JSON object.")
         check_parts(value, is_older=False)
-        params = to_parameters(call.operation, value)
+        params = operations.to_parameters(call.operation, value)
     else:
-        params = CURRENT[call.operation]()
+        params = OPERATIONS[call.operation][0]()
         try:
             parse_params(call.query_params, params)
         except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
@@ -121,7 +112,7 @@ def _to_status(error: Exception, caller: A2ACaller) -> Status:
     """Return the error for the client. A refusal of Baton's own keeps its HTTP status."""
     if isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status:
         return baton_status(error)
-    shaped = to_a2a_error(error, caller)
+    shaped = operations.to_a2a_error(error, caller)
     if isinstance(shaped, JSONParseError):
         return _a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
     if isinstance(error, BatonError) and isinstance(shaped, InternalError):
