@@ -37,33 +37,39 @@ COUNTED_AT_ONCE = 128 * 1024
 """Bytes whose values are counted at once, which takes 10 ms at most."""
 
 
-class RequestLimits:
+class HttpMiddleware:
+    """Base of ASGI middleware for HTTP requests; what else a server sends, such as its start, goes to the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request by ``serve``."""
+        await (self.serve if scope["type"] == "http" else self._app)(scope, receive, send)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, by the app for the most part."""
+        raise NotImplementedError
+
+
+class RequestLimits(HttpMiddleware):
     """ASGI middleware that answers larger requests with 413 or 422, with or without a ``Content-Length``.
 
     FastAPI reads and parses a body before it calls dependencies. So the token is verified here, before the first byte
     of a body is read.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        if (refusal := _refusal(scope)) is not None:
-            await problems.response(Request(scope), refusal)(scope, receive, send)
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query: bytes = scope["query_string"]
+        problem = None
+        if query.count(b"&") >= MAX_PARAMETERS:
+            problem = f"The address may have at most {MAX_PARAMETERS} query parameters."
+        elif len(scope["headers"]) > MAX_HEADERS:
+            problem = f"The request may have at most {MAX_HEADERS} headers."
+        if problem is not None:
+            await problems.response(Request(scope), InvalidRequest(problem))(scope, receive, send)
             return
         await self._app(scope, _Body(scope, receive).receive, send)
-
-
-def _refusal(scope: Scope) -> BatonError | None:
-    query: bytes = scope["query_string"]
-    if query.count(b"&") >= MAX_PARAMETERS:
-        return InvalidRequest(f"The address may have at most {MAX_PARAMETERS} query parameters.")
-    if len(scope["headers"]) > MAX_HEADERS:
-        return InvalidRequest(f"The request may have at most {MAX_HEADERS} headers.")
-    return None
 
 
 class _Body:
@@ -121,20 +127,13 @@ DEFAULTS: Mapping[str, str] = {
 }
 
 
-class ResponseHeaders:
+class ResponseHeaders(HttpMiddleware):
     """ASGI middleware that adds ``DEFAULTS`` to every HTTP response that does not set them itself.
 
     A response that sets ``Cache-Control`` without a time, as libraries do for streams, must not be stored either.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message.setdefault("headers", [])
@@ -157,20 +156,14 @@ LINE_ENDS: Mapping[bytes, bytes] = {
 """The characters that Unicode takes for line ends and JSON has unescaped, and their escapes."""
 
 
-class UnbrokenLines:
+class UnbrokenLines(HttpMiddleware):
     """ASGI middleware that escapes line ends of Unicode within the JSON of event streams and JSON Lines.
 
     Neither format has them for line ends, but ``str.splitlines``, and the HTTP clients that use it, do: an event would
     be cut in two. A piece of a body never ends within a character, because pieces are made from text.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_lines = False
 
         async def with_escapes(message: Message) -> None:
@@ -186,36 +179,26 @@ class UnbrokenLines:
         await self._app(scope, receive, with_escapes)
 
 
-class CountedRequests:
+class CountedRequests(HttpMiddleware):
     """ASGI middleware, outside of the one that turns exceptions into responses."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         # A run may outlast its request. Its later counts are written at once.
         with counting(write_metrics):
             await self._app(scope, receive, send)
 
 
-class FlushedTraces:
+class FlushedTraces(HttpMiddleware):
     """ASGI middleware that sends the spans of a turn between the last byte of a response and its end.
 
     A Lambda function behind the Web Adapter is frozen once its response has ended. The client has the answer by then.
     """
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
-        self._app = app
+        super().__init__(app)
         self._tracer = tracer
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_and_flush(message: Message) -> None:
             is_last = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send({**message, "more_body": True} if is_last else message)
@@ -226,7 +209,7 @@ class FlushedTraces:
         await self._app(scope, receive, send_and_flush)
 
 
-class EncodedSegments:
+class EncodedSegments(HttpMiddleware):
     """ASGI middleware that distinguishes an encoded slash within a segment from the slash between segments.
 
     Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
@@ -235,30 +218,22 @@ class EncodedSegments:
     A word that stands for the caller stays encoded if it was, so that it is a user's id and not that word.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope = {**scope, "path": "/".join(_segments(scope))}
-        await self._app(scope, receive, send)
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "path": "/".join(_segments(scope))}, receive, send)
 
 
 def _segments(scope: Scope) -> list[str]:
     """Return the segments of the path as it was sent, from the server or from the event of a REST API, for routing."""
     raw: bytes | None = scope.get("raw_path")
     sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
-    if isinstance(sent, str):
-        return [_decode_segment(segment) for segment in sent.split("/")]
-    path: str = scope["path"]
-    return [_escape(segment) for segment in path.split("/")]
-
-
-def _decode_segment(sent: str) -> str:
-    segment = unquote(sent)
-    if segment == ME and sent != ME:
-        return "".join(f"%{ord(character):02X}" for character in segment)
-    return _escape(segment)
+    if not isinstance(sent, str):
+        path: str = scope["path"]
+        return [_escape(segment) for segment in path.split("/")]
+    encoded_me = "".join(f"%{ord(character):02X}" for character in ME)
+    return [
+        encoded_me if segment != ME and unquote(segment) == ME else _escape(unquote(segment))
+        for segment in sent.split("/")
+    ]
 
 
 def _escape(segment: str) -> str:
@@ -273,29 +248,25 @@ def allow_any_origin() -> Sequence[str]:
     return ("*",)
 
 
-class CurrentCors:
+class CurrentCors(HttpMiddleware):
     """Starlette's middleware, with the origins that ``origins`` returns at each request of a web page.
 
     Programs send no ``Origin``, so that their requests do not need the settings. ``options`` are those of Starlette.
     """
 
     def __init__(self, app: ASGIApp, /, origins: Origins, **options: Any) -> None:
-        self._app = app
+        super().__init__(app)
         self._origins = origins
         self._options = options
         self._latest: tuple[Sequence[str], CORSMiddleware] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a preflight, or add the headers to the app's answer."""
-        if scope["type"] != "http" or not any(name == b"origin" for name, _ in scope["headers"]):
+        if not any(name == b"origin" for name, _ in scope["headers"]):
             await self._app(scope, receive, send)
             return
         await use_cases(Request(scope))  # the origins are read with the other settings
-        await self._middleware()(scope, receive, send)
-
-    def _middleware(self) -> CORSMiddleware:
-        origins, latest = self._origins(), self._latest
-        if latest is None or latest[0] != origins:
-            middleware = CORSMiddleware(self._app, allow_origins=list(origins), **self._options)
-            latest = self._latest = (origins, middleware)
-        return latest[1]
+        origins = self._origins()
+        if self._latest is None or self._latest[0] != origins:
+            self._latest = (origins, CORSMiddleware(self._app, allow_origins=list(origins), **self._options))
+        await self._latest[1](scope, receive, send)

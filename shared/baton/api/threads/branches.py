@@ -1,4 +1,4 @@
-"""Branches of a thread: its alternatives, and forks and sandboxes, which are conversations of their own."""
+"""Branches of a thread, and its forks and sandboxes, which are separate conversations."""
 
 from __future__ import annotations
 
