@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
@@ -77,7 +77,7 @@ class ServedProcedure(WireModel):
     went_well: int = describe("Those of them that went well.", 11)
 
     @classmethod
-    def from_record(cls, record: ProcedureRecord, **more: Any) -> Any:
+    def from_record(cls, record: ProcedureRecord, **more: Any) -> Self:
         """Return the served form of a version."""
         draft = record.draft
         return cls.of(

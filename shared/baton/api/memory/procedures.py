@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
@@ -42,7 +43,7 @@ from baton.domain.memory.procedure import REVIEWED, ProcedureAction, ProcedureSc
 from baton.domain.memory.procedure import Procedure as Record
 from baton.domain.memory.skill_markdown import skill_markdown
 from baton.domain.tenants.identity import MAX_USER_ID, Scope, is_printable
-from baton.memory.procedures.administration import ProcedureVersions
+from baton.memory.procedures.administration import ProcedureVersions, ReadVersion
 from baton.memory.procedures.skill_administration import is_private_id
 
 router = APIRouter(prefix="/v1", tags=["procedures"])
@@ -63,6 +64,41 @@ async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefini
 
 
 Agent = Annotated[AgentDefinition, Depends(_agent)]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedProcedure:
+    """The procedure that the address of a request names, for the caller who may talk to its agent."""
+
+    id: str
+    agent: AgentDefinition
+    scope: Scope
+    app: App
+    response: Response
+
+    async def decide(
+        self, action: ProcedureAction, read: ReadVersion | None, reason: str | None = None
+    ) -> ServedProcedure:
+        """Carry out a decision about the version that the caller has read, and answer with it."""
+        line = reason_line(reason) if reason is not None else None
+        administration = self.app.procedures.administration
+        return self.serve(
+            await administration.decide(self.scope, self.agent.id, self.id, action, read=read, reason=line)
+        )
+
+    def serve(self, version: Record) -> ServedProcedure:
+        """Answer with a version, whose ``ETag`` the response gets."""
+        self.response.headers["ETag"] = etag(version)
+        return ServedProcedure.from_record(version)
+
+
+async def _named(
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response
+) -> NamedProcedure:
+    return NamedProcedure(procedure_id, agent, scope, app, response)
+
+
+Named = Annotated[NamedProcedure, Depends(_named)]
 
 
 @router.get(PROCEDURES, summary="List procedures", responses=responses("forbidden"))
@@ -117,7 +153,7 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
         json = await read_json(request, ProcedureRequest)
         draft, of = to_draft(json.fields()), json.scope
     saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
-    return cast("ServedProcedure", ServedProcedure.from_record(saved))
+    return ServedProcedure.from_record(saved)
 
 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
@@ -131,12 +167,8 @@ async def match_procedures(agent: Agent, scope: Caller, app: UseCases, body: Mat
 
 @router.get(PROCEDURE, summary="Read a procedure")
 async def get_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
+    named: Named,
     request: Request,
-    response: Response,
     version: Version = None,
     limit: Limit = 20,
     cursor: Cursor = None,
@@ -148,16 +180,15 @@ async def get_procedure(
     skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    versions = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
+    versions = await _read(named, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _file(versions.shown))
-    response.headers["ETag"] = etag(versions.shown)
-    served = ProcedureWithVersions.from_record(
+    named.response.headers["ETag"] = etag(versions.shown)
+    return ProcedureWithVersions.from_record(
         versions.shown,
         versions=[ServedProcedure.from_record(version) for version in versions.versions],
         next_cursor=encode_ordinal(versions.before) if versions.before is not None else None,
     )
-    return cast("ProcedureWithVersions", served)
 
 
 @router.get(
@@ -166,25 +197,16 @@ async def get_procedure(
     response_class=Response,
     responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}}},
 )
-async def export_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    version: Version = None,
-    user_id: UserId = None,
-) -> Response:
+async def export_procedure(named: Named, version: Version = None, user_id: UserId = None) -> Response:
     """Return a version as a SKILL.md, which can be imported again."""
-    versions = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
-    return _file(versions.shown)
+    return _file((await _read(named, user_id, version=version, limit=1, before=None)).shown)
 
 
-async def _read(
-    app: App, scope: Scope, agent: AgentDefinition, procedure_id: str, user_id: str | None, **page: Any
-) -> ProcedureVersions:
-    if not is_private_id(procedure_id):
-        return await app.procedures.administration.read(scope, agent.id, procedure_id, **page)
-    skill = await app.procedures.skills.read(scope, agent.id, procedure_id, user_id=user_id)
+async def _read(named: NamedProcedure, user_id: str | None, **page: Any) -> ProcedureVersions:
+    scope, agent_id, procedures = named.scope, named.agent.id, named.app.procedures
+    if not is_private_id(named.id):
+        return await procedures.administration.read(scope, agent_id, named.id, **page)
+    skill = await procedures.skills.read(scope, agent_id, named.id, user_id=user_id)
     if page["version"] not in (None, skill.version):
         raise errors.UnknownProcedure
     return ProcedureVersions(skill, [skill], None)
@@ -205,15 +227,7 @@ _CHANGED_VERSION = {
     openapi_extra={**describe_body(ProcedureChange), "parameters": [_CHANGED_VERSION]},
     responses=responses("forbidden procedure_changed procedure_version_mismatch"),
 )
-async def change_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    request: Request,
-    response: Response,
-    if_match: IfMatch = None,
-) -> ServedProcedure:
+async def change_procedure(named: Named, request: Request, if_match: IfMatch = None) -> ServedProcedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
     `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired, so that a user
@@ -230,9 +244,8 @@ async def change_procedure(
     read = read_version(if_match, version)
     if read is None:
         raise errors.InvalidRequest("version: the version that was changed is missing.")
-    return to_response(
-        response, await app.procedures.administration.change(scope, agent.id, procedure_id, draft, read=read)
-    )
+    administration = named.app.procedures.administration
+    return named.serve(await administration.change(named.scope, named.agent.id, named.id, draft, read=read))
 
 
 _DECIDING = responses("malformed_json forbidden procedure_changed procedure_version_mismatch too_many_procedures")
@@ -240,51 +253,22 @@ _DECIDING = responses("malformed_json forbidden procedure_changed procedure_vers
 
 @router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
 async def approve_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    response: Response,
-    approval: Annotated[Approval | None, Body(title="Asked")] = None,
-    if_match: IfMatch = None,
+    named: Named, approval: Annotated[Approval | None, Body(title="Asked")] = None, if_match: IfMatch = None
 ) -> ServedProcedure:
     """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
     read = read_version(if_match, approval.version if approval is not None else None)
-    decided = await app.procedures.administration.decide(
-        scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read
-    )
-    return to_response(response, decided)
+    return await named.decide(ProcedureAction.APPROVE, read)
 
 
 @router.post(f"{PROCEDURE}/reject", summary="Reject a version", responses=_DECIDING)
-async def reject_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    response: Response,
-    rejection: Rejection,
-    if_match: IfMatch = None,
-) -> ServedProcedure:
+async def reject_procedure(named: Named, rejection: Rejection, if_match: IfMatch = None) -> ServedProcedure:
     """Reject a pending version. Needs `procedure:approve`."""
-    decided = await app.procedures.administration.decide(
-        scope,
-        agent.id,
-        procedure_id,
-        ProcedureAction.REJECT,
-        read=read_version(if_match, rejection.version),
-        reason=reason_line(rejection.reason),
-    )
-    return to_response(response, decided)
+    return await named.decide(ProcedureAction.REJECT, read_version(if_match, rejection.version), rejection.reason)
 
 
 @router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
 async def retire_procedure(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    response: Response,
+    named: Named,
     version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
     reason: Annotated[
         str | None, Query(min_length=1, max_length=MAX_REASON, description="The reason; it is stored and audited.")
@@ -295,18 +279,10 @@ async def retire_procedure(
 
     The caller's own private skill is removed, which needs no permission.
     """
-    if is_private_id(procedure_id):
-        removed = await app.procedures.skills.remove(scope, agent.id, procedure_id, version=version)
-        return to_response(response, removed)
-    decided = await app.procedures.administration.decide(
-        scope,
-        agent.id,
-        procedure_id,
-        ProcedureAction.RETIRE,
-        read=read_version(if_match, version),
-        reason=reason_line(reason) if reason is not None else None,
-    )
-    return to_response(response, decided)
+    if is_private_id(named.id):
+        skills = named.app.procedures.skills
+        return named.serve(await skills.remove(named.scope, named.agent.id, named.id, version=version))
+    return await named.decide(ProcedureAction.RETIRE, read_version(if_match, version), reason)
 
 
 def reason_line(text: str) -> str:
@@ -314,11 +290,6 @@ def reason_line(text: str) -> str:
     if not is_printable(line, MAX_REASON):
         raise errors.InvalidRequest("reason must be printable text.")
     return line
-
-
-def to_response(response: Response, decided: Record) -> ServedProcedure:
-    response.headers["ETag"] = etag(decided)
-    return cast("ServedProcedure", ServedProcedure.from_record(decided))
 
 
 def _file(procedure: Record) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import APIRouter, Body, Query
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
@@ -17,7 +17,7 @@ from baton.api.memory.procedure_schemas import (
     ServedProcedure,
     Sharing,
 )
-from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, Version, reason_line, to_response
+from baton.api.memory.procedures import PROCEDURE, Named, NamedProcedure, Version, reason_line
 from baton.domain import errors
 from baton.domain.cursors import decode, encode
 from baton.domain.memory.private_skill import SkillAction
@@ -56,31 +56,20 @@ async def list_skills(
 
 
 @router.post(f"{PROCEDURE}/offer", summary="Offer a private skill", responses=_OFFERING)
-async def offer_skill(
-    agent: Agent,
-    procedure_id: ProcedureId,
-    scope: Caller,
-    app: UseCases,
-    response: Response,
-    offer: Annotated[SentOffer | None, Body(title="Asked")] = None,
-) -> ServedProcedure:
+async def offer_skill(named: Named, offer: Annotated[SentOffer | None, Body(title="Asked")] = None) -> ServedProcedure:
     """Ask that the caller's own private skill is shared: holders of `procedure:approve` can read it from then on."""
-    version = offer.version if offer is not None else None
-    changed = await app.procedures.skills.change_offer(
-        scope, agent.id, procedure_id, SkillAction.OFFER, version=version
-    )
-    return to_response(response, changed)
+    return await _change_offer(named, SkillAction.OFFER, offer.version if offer is not None else None)
 
 
 @router.delete(f"{PROCEDURE}/offer", summary="Withdraw an offer", responses=_OFFERING)
-async def withdraw_offer(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response
-) -> ServedProcedure:
+async def withdraw_offer(named: Named) -> ServedProcedure:
     """Take back the offer of the caller's own skill, which nobody has shared yet."""
-    changed = await app.procedures.skills.change_offer(
-        scope, agent.id, procedure_id, SkillAction.WITHDRAW, version=None
-    )
-    return to_response(response, changed)
+    return await _change_offer(named, SkillAction.WITHDRAW, None)
+
+
+async def _change_offer(named: NamedProcedure, action: SkillAction, version: int | None) -> ServedProcedure:
+    skills = named.app.procedures.skills
+    return named.serve(await skills.change_offer(named.scope, named.agent.id, named.id, action, version=version))
 
 
 @router.post(
@@ -88,34 +77,21 @@ async def withdraw_offer(
     summary="Share a private skill",
     responses=responses("forbidden procedure_changed procedure_name_taken too_many_procedures"),
 )
-async def share_skill(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, sharing: Sharing
-) -> ServedProcedure:
+async def share_skill(named: Named, sharing: Sharing) -> ServedProcedure:
     """Make an offered skill, or the caller's own, an approved procedure of the agent, for all its users.
 
     If a procedure of its name is approved, `replaces` must name that version: 409 `procedure_name_taken` otherwise.
     Repeated by the same user: the same answer. Needs `procedure:approve`.
     """
-    shared = await app.procedures.skills.share(
-        scope, agent.id, procedure_id, user_id=sharing.user_id, version=sharing.version, replaces=sharing.replaces
-    )
-    return to_response(response, shared)
+    skills = named.app.procedures.skills
+    return named.serve(await skills.share(named.scope, named.agent.id, named.id, **sharing.model_dump()))
 
 
 @router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses("forbidden procedure_changed"))
-async def decline_offer(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, declination: Declination
-) -> ServedProcedure:
+async def decline_offer(named: Named, declination: Declination) -> ServedProcedure:
     """Refuse to share an offered skill. Its maker keeps it and sees the `reason`. Needs `procedure:approve`."""
-    declined = await app.procedures.skills.decline(
-        scope,
-        agent.id,
-        procedure_id,
-        user_id=declination.user_id,
-        version=declination.version,
-        reason=reason_line(declination.reason),
-    )
-    return to_response(response, declined)
+    fields = {**declination.model_dump(), "reason": reason_line(declination.reason)}
+    return named.serve(await named.app.procedures.skills.decline(named.scope, named.agent.id, named.id, **fields))
 
 
 def _position(cursor: str | None) -> int:
@@ -157,20 +133,19 @@ async def list_all_procedures(
 
 
 @router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of", responses=_REVIEWING)
-async def get_source(
-    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, version: Version = None
-) -> ProcedureSourceTurns:
+async def get_source(named: Named, version: Version = None) -> ProcedureSourceTurns:
     """Return the messages and calls of the task that a version was made of, and nothing else of the conversation.
 
     Needs `procedure:approve`. Personal data of other users is replaced, unless the caller holds `pii:read`. Reading
     another user's conversation is audited.
     """
+    scope, procedures = named.scope, named.app.procedures
     scope.require(Permission.PROCEDURE_APPROVE, READ)
-    versions = await app.procedures.administration.read(
-        scope, agent.id, procedure_id, version=version, limit=1, before=None
+    versions = await procedures.administration.read(
+        scope, named.agent.id, named.id, version=version, limit=1, before=None
     )
     source = versions.shown.source
-    turns = await app.procedures.sources.read(scope, source)
+    turns = await procedures.sources.read(scope, source)
     return ProcedureSourceTurns(
         version=versions.shown.version,
         thread_id=source.thread_id if source is not None else None,
