@@ -18,15 +18,18 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, about_answer, agent_message, artifact_of, data_part, status_of, struct, to_task
 from baton.api.runs.runs import TURN_SECONDS
+from baton.api.threads.access import revive
 from baton.domain.errors import TokenExpired
 from baton.domain.threads.a2a_task import EXTENSION_URI, TaskId, TaskState
 from baton.domain.threads.events import Event
 from baton.domain.threads.message import Role
-from baton.domain.threads.thread import LeaseMark, Thread
+from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
 
 Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
+AGENTS = ("from", "to", "reason")
+"""The fields of an activity that say who hands over to whom, and why."""
 
 
 class Updates:
@@ -63,12 +66,15 @@ class Updates:
             case "TEXT_MESSAGE_END":
                 yield from self._end(body["messageId"], body.get("metadata") or {})
             case "TEXT_MESSAGE_CONTENT":
-                yield self._text(body["messageId"], body["delta"])
+                append = body["messageId"] in self._sent
+                self._sent.add(body["messageId"])
+                yield self._artifact(self._piece(body["messageId"], Part(text=body["delta"])), append=append)
             case "ACTIVITY_SNAPSHOT":
                 content = body.get("content") or {}
                 label = content.get("label")
                 if isinstance(label, str) and label:
-                    about = {"activity": body.get("activityType"), **_agents_in(content)}
+                    about = {"activity": body.get("activityType")}
+                    about |= {name: content[name] for name in AGENTS if isinstance(content.get(name), str)}
                     yield self._working(f"activity {body.get('messageId')}", label, about)
             case "STATE_DELTA":
                 for change in body.get("delta") or ():
@@ -101,11 +107,6 @@ class Updates:
         if message_id in self._sent:
             self._sent.remove(message_id)
             yield self._artifact(self._piece(message_id, Part(text="")), append=False)
-
-    def _text(self, message_id: str, delta: str) -> Update:
-        append = message_id in self._sent
-        self._sent.add(message_id)
-        return self._artifact(self._piece(message_id, Part(text=delta)), append=append)
 
     def _end(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
         """Yield the end of an answer: its data, or the sources of its text if it has any."""
@@ -145,10 +146,6 @@ class Updates:
         )
 
 
-def _agents_in(content: dict[str, Any]) -> dict[str, Any]:
-    return {name: content[name] for name in ("from", "to", "reason") if isinstance(content.get(name), str)}
-
-
 POLL_SECONDS = 0.2
 MAX_POLL_SECONDS = 2.0
 """Seconds after which a stream looks again, at the latest, for a change of its task."""
@@ -172,7 +169,10 @@ class TaskFollower:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
         yield await to_task(task, self._caller.agents.describe, history=history)
-        while self._goes_on(task) and loop.time() < until:
+        active = (TaskState.SUBMITTED, TaskState.WORKING)
+        while task.state in active or (self._across_turns and not task.state.is_terminal):
+            if loop.time() >= until:
+                return
             updates = Updates(task.id, self._caller.app.ports.clock)
             if task.run_id is not None and task.thread is not None:
                 async for update in self._run_updates(task.thread, task.run_id, updates, until - loop.time()):
@@ -192,26 +192,14 @@ class TaskFollower:
                 yield update
             task = current
 
-    def _goes_on(self, task: A2ATask) -> bool:
-        if self._across_turns:
-            return not task.state.is_terminal
-        return task.state in (TaskState.SUBMITTED, TaskState.WORKING)
-
     async def _run_updates(
         self, thread: Thread, run_id: str, updates: Updates, seconds: float
     ) -> AsyncGenerator[A2AEvent, None]:
         """Yield a run's updates from its beginning."""
         caller, app = self._caller, self._caller.app
-        await app.controls.revive(caller.scope, thread, request_id=caller.request_id)
-
-        async def revive(dead: Thread, lease: LeaseMark) -> bool:
-            if lease != thread.lease or not thread.is_interrupted:
-                about = f"{caller.request_id}.{lease.fence}"
-                await app.controls.revive(caller.scope, dead, request_id=about, presumed_dead=lease)
-            return True
-
+        when_dead = await revive(app, caller.scope, thread, caller.request_id)
         following = app.follower.follow(
-            caller.scope, thread.id, after=thread.last_seq, seconds=seconds, when_dead=revive
+            caller.scope, thread.id, after=thread.last_seq, seconds=seconds, when_dead=when_dead
         )
         async with contextlib.aclosing(following):
             async for replay in following:

@@ -21,19 +21,7 @@ from starlette.routing import Match
 from baton.api.http.dependencies import thread_in_path, use_cases
 from baton.api.http.schemas import describe
 from baton.domain import errors
-from baton.domain.errors import (
-    BatonError,
-    Forbidden,
-    InternalError,
-    InvalidRequest,
-    MalformedJson,
-    MessageTooLarge,
-    MethodNotAllowed,
-    ModelError,
-    NotFound,
-    RateLimited,
-    Unauthorized,
-)
+from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidRequest
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, thread_ref
 from baton.domain.threads.content import field_path
@@ -48,13 +36,13 @@ REQUEST_ID = re.compile(r"[\w-]{1,128}", re.ASCII)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 _BY_STATUS: dict[int, type[BatonError]] = {
-    400: MalformedJson,
-    401: Unauthorized,
+    400: errors.MalformedJson,
+    401: errors.Unauthorized,
     403: Forbidden,
-    404: NotFound,
-    405: MethodNotAllowed,
-    413: MessageTooLarge,
-    429: RateLimited,
+    404: errors.NotFound,
+    405: errors.MethodNotAllowed,
+    413: errors.MessageTooLarge,
+    429: errors.RateLimited,
 }
 """Errors by statuses of the framework's exceptions. Others below 500 are an ``InvalidRequest``, the rest are faults."""
 
@@ -115,7 +103,7 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     entries: dict[int | str, dict[str, Any]] = {}
     for error in (_by_code()[code] for code in " ".join(codes).split()):
         entry = entries.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
-        if issubclass(error, RateLimited):
+        if issubclass(error, errors.RateLimited):
             entry["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
         schema = entry["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
@@ -156,12 +144,12 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-    if isinstance(error, ModelError) and error.retryable:
+    if isinstance(error, errors.ModelError) and error.retryable:
         count(Metric.MODEL_ERRORS_ANSWERED)
     headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
-    if isinstance(error, MethodNotAllowed):
+    if isinstance(error, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))
     return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
@@ -196,33 +184,25 @@ def of_http(error: HTTPException) -> BatonError:
 
 def install(app: FastAPI) -> None:
     """Turn every failure of ``app`` into problem details."""
-
-    async def answer_refusal(request: Request, error: Exception) -> JSONResponse:
-        if isinstance(error, Forbidden):
-            await _record_denial(request, error)
-        return _answer(request, error, error if isinstance(error, BatonError) else InternalError())
-
-    async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
-        return response(request, _from_validation(error))
-
-    async def http_error(request: Request, error: Exception) -> JSONResponse:
-        if isinstance(error, RefusedBody):
-            return _answer(request, error.error, error.error)
-        return _answer(request, error, of_http(error) if isinstance(error, HTTPException) else InternalError())
-
-    async def answer_fault(request: Request, error: Exception) -> JSONResponse:
-        return _answer(request, error, InternalError())
-
-    app.add_exception_handler(BatonError, answer_refusal)
-    app.add_exception_handler(RequestValidationError, answer_invalid)
-    app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(ClientError, answer_fault)
-    app.add_exception_handler(BotoCoreError, answer_fault)
-    app.add_exception_handler(Exception, answer_fault)
+    for kind in (BatonError, RequestValidationError, HTTPException, ClientError, BotoCoreError, Exception):
+        app.add_exception_handler(kind, _answer)
 
 
-def _answer(request: Request, failure: Exception, error: BatonError) -> JSONResponse:
-    """Return the response for ``error``, and report what has led to one that is not the caller's."""
+async def _answer(request: Request, failure: Exception) -> JSONResponse:
+    """Return the response for a failure, and report one that is not the caller's."""
+    match failure:
+        case RequestValidationError():
+            return response(request, _from_validation(failure))
+        case RefusedBody():
+            failure = error = failure.error
+        case HTTPException():
+            error = of_http(failure)
+        case BatonError():
+            error = failure
+        case _:
+            error = InternalError()
+    if isinstance(failure, Forbidden):
+        await _record_denial(request, failure)
     if error.status >= 500:
         report_failure(failure, "request failed", request_id=request_id(request), path=request.url.path)
     return response(request, error)
@@ -241,13 +221,10 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     )
 
 
-def _from_validation(error: Exception) -> BatonError:
-    errors = error.errors() if isinstance(error, RequestValidationError) else []
-    if not errors:
-        return InvalidRequest()
-    first = errors[0]
+def _from_validation(error: RequestValidationError) -> BatonError:
+    first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return MalformedJson()
+        return errors.MalformedJson()
     location = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
     if not location and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
         return InvalidRequest("The body must be a JSON object.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
@@ -55,27 +55,29 @@ class ServedEpisode(WireModel):
     @classmethod
     def from_record(
         cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: EpisodeRecord | None, **more: Any
-    ) -> Any:
+    ) -> Self:
         """Return the served form of a session; ``episode`` is None until it is stored."""
-        return cls(
-            id=ref.id,
-            thread_id=ref.thread_id,
-            number=ref.number,
-            tenant_id=tenant_id,
-            user_id=user_id,
-            agent_ids=episode.agent_ids if episode is not None else (),
-            status=episode.status if episode is not None else EpisodeStatus.PENDING,
-            missing=episode.missing if episode is not None else tuple(EpisodePart),
-            started_at=episode.started_at if episode is not None else None,
-            ended_at=ref.ended_at,
-            end_reason=ref.reason,
-            summary=episode.summary if episode is not None else None,
-            facts=[EpisodeFact.of(fact) for fact in episode.facts] if episode is not None else [],
-            message_count=ref.end_ordinal - ref.first_ordinal,
-            total_input_tokens=episode.usage.input_tokens if episode is not None else 0,
-            total_output_tokens=episode.usage.output_tokens if episode is not None else 0,
-            **more,
-        )
+        about = _NOT_STORED
+        if episode is not None:
+            about = {name: getattr(episode, name) for name in _NOT_STORED if hasattr(episode, name)}
+            about["total_input_tokens"] = episode.usage.input_tokens
+            about["total_output_tokens"] = episode.usage.output_tokens
+        messages = ref.end_ordinal - ref.first_ordinal
+        owner = {"tenant_id": tenant_id, "user_id": user_id}
+        return cls.of(ref, end_reason=ref.reason, message_count=messages, **owner, **about, **more)
+
+
+_NOT_STORED: dict[str, Any] = {
+    "agent_ids": (),
+    "status": EpisodeStatus.PENDING,
+    "missing": tuple(EpisodePart),
+    "started_at": None,
+    "summary": None,
+    "facts": (),
+    "total_input_tokens": 0,
+    "total_output_tokens": 0,
+}
+"""What is served of an episode until it is stored."""
 
 
 class ServedEpisodeMessage(WireModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
@@ -88,7 +88,7 @@ async def get_episode(
         for first, end in path.ranges
         for call in await app.ports.records.calls_between(caller, thread.id, first_ordinal=first, end_ordinal=end)
     ]
-    served = EpisodeWithMessages.from_record(
+    return EpisodeWithMessages.from_record(
         caller.tenant_id,
         caller.user_id,
         ref,
@@ -97,7 +97,6 @@ async def get_episode(
         tool_calls=[ServedToolCallRecord.of(call) for call in calls],
         next_cursor=encode_ordinal(before) if before is not None else None,
     )
-    return cast("EpisodeWithMessages", served)
 
 
 @router.post("/search", summary="Search episodes", responses=responses("search_unavailable"))

@@ -74,8 +74,8 @@ def read_results(messages: Sequence[Any]) -> list[Any]:
     """
     _, results = _client_results(messages)
     last = messages[-1] if messages else None
-    if not results and last is not None and last.role == "tool" and not _is_own_call(last.tool_call_id):
-        return [last]
+    if not results and last is not None and last.role == "tool" and not last.tool_call_id.startswith("call_"):
+        return [last]  # of a call that Baton has not carried out itself
     return _of_one_run(results)
 
 
@@ -106,11 +106,6 @@ def _of_one_run(results: list[Any]) -> list[Any]:
     return list(
         {result.tool_call_id: result for result, run in zip(results, runs, strict=True) if run == runs[-1]}.values()
     )
-
-
-def _is_own_call(call_id: str) -> bool:
-    """Return whether the id is that of a call that Baton has carried out itself."""
-    return call_id.startswith("call_")
 
 
 MAX_RESULTS_BESIDE = 8

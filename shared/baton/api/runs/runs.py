@@ -15,6 +15,7 @@ from baton.api.http.dependencies import Caller, TokenSeconds, UseCases
 from baton.api.http.problems import request_id, responses
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
+from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
 from baton.api.runs.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
 from baton.domain import errors
@@ -103,7 +104,8 @@ async def run(
     with `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
-    offer = await _offer(run_input)
+    tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
+    offer = client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
     time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     branches = _property(run_input.forwarded_props, "branch") is not None
     results = [] if branches else read_results(run_input.messages)
@@ -121,21 +123,15 @@ async def run(
     if may_read:
         await audit_read(app.ports.audit, scope, turn.thread.id, owner.user_id, "thread.read")
 
-    def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Emit only the run's end to a user who may approve the calls but not read the conversation."""
-        if may_read:
-            return emit
-        return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
-
     run_ids: list[str] = []
 
     async def work(emit: Callable[[Event], None]) -> None:
-        emit_allowed = emit_to(emit)
-
         def noting(event: Event) -> None:
             if event.run_id is not None and not run_ids:
                 run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
-            emit_allowed(event)
+            # A user who may approve the calls but not read the conversation gets the run's beginning and end only.
+            if may_read or event.type in FRAME_OF_A_RUN:
+                emit(event)
 
         if await app.turns.run(owner, turn, noting, seconds=TURN_SECONDS) is None:
             thread = await app.ports.store.get_thread(owner, turn.thread.id)
@@ -146,15 +142,16 @@ async def run(
     convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
     abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
-    stream = sse.RunStream(work, request_id(request), timing, convert, reader)
+    background_turn = BackgroundTurn(work, request_id(request))
+    stream = sse.RunStream(background_turn, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
     async def stop() -> None:
-        if not stream.is_over:
+        if not background_turn.is_over:
             await app.controls.cancel(scope, turn.thread.id, run_ids[0] if run_ids else turn.run_id)
 
     async def when_left(_: object) -> None:
-        if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
+        if is_stopped and owner.user_id == scope.user_id and not background_turn.is_over:
             seconds = timing.leaving_seconds
             abandoned_runs.leave(scope, turn.thread.id, turn.message_id, stop, seconds=seconds)
 
@@ -166,12 +163,6 @@ def _is_stopped_when_left(props: Any) -> bool:
     if choice not in (None, "stop", "continue"):
         raise errors.InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
     return choice != "continue"
-
-
-async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
-    """Return what the client offers. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
-    tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
-    return client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
 
 
 def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
@@ -188,12 +179,15 @@ def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) 
             branch=branch,
             client=offer,
         )
-    message = _last_user_message(run_input)
+    message = next((message for message in reversed(run_input.messages) if isinstance(message, UserMessage)), None)
+    if message is None:
+        raise errors.InvalidRequest("messages must hold a user message; its id is the idempotency key.")
+    parts = message.content
     return message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,
-        content=_content(message),
+        content=parts if isinstance(parts, str) else [part.model_dump(by_alias=True) for part in parts],
         agent_id=_property(run_input.forwarded_props, "agentId"),
         run_id=run_input.run_id,
         branch=branch,
@@ -207,16 +201,3 @@ def _property(props: Any, name: str) -> Any:
         return None
     nested = props.get("runConfig")
     return props.get(name) if props.get(name) is not None or not isinstance(nested, dict) else nested.get(name)
-
-
-def _last_user_message(run_input: RunAgentInput) -> UserMessage:
-    for message in reversed(run_input.messages):
-        if isinstance(message, UserMessage):
-            return message
-    raise errors.InvalidRequest("messages must hold a user message; its id is the idempotency key.")
-
-
-def _content(message: UserMessage) -> str | list[dict[str, Any]]:
-    if isinstance(message.content, str):
-        return message.content
-    return [part.model_dump(by_alias=True) for part in message.content]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -82,28 +83,16 @@ def respond(
     return response
 
 
+@dataclass(frozen=True, slots=True)
 class RunStream:
-    """The events of work that continues even if the client disconnects."""
+    """The events of a turn, for one client."""
 
-    def __init__(
-        self,
-        work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]],
-        request_id: str,
-        timing: Timing,
-        convert: Convert,
-        reader: ReaderEvents | None = None,
-    ) -> None:
-        """A ``reader`` of another user's conversation gets the events without personal data."""
-        self._reader = reader
-        self._turn = BackgroundTurn(work, request_id)
-        self._convert = convert
-        self._request_id = request_id
-        self._timing = timing
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the work has ended."""
-        return self._turn.is_over
+    turn: BackgroundTurn[Any]
+    request_id: str
+    timing: Timing
+    convert: Convert
+    reader: ReaderEvents | None
+    """Takes personal data out of the events, for a reader of another user's conversation."""
 
     async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
@@ -111,38 +100,35 @@ class RunStream:
         The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
         """
         began = asyncio.get_running_loop().time()
-        first: Event | None = None
-        waiting = False
-        try:
-            first = await self._turn.next(began + self._timing.first_event_seconds)
-        except TimeoutError:
-            waiting = True
-        return self._frames(first, began + token_seconds, is_over=first is None and not waiting)
+        first, is_over = None, False
+        with contextlib.suppress(TimeoutError):
+            first = await self.turn.next(began + self.timing.first_event_seconds)
+            is_over = first is None
+        return self._frames(first, began + token_seconds, is_over=is_over)
 
     async def _frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
         if first is not None:
             for event in await self._for_reader(first):
-                yield frame(self._convert(event))
+                yield frame(self.convert(event))
         loop = asyncio.get_running_loop()
         while not is_over:
             try:
-                item = await self._turn.next(ends_at)
+                item = await self.turn.next(ends_at)
+                if item is None:
+                    return
+                if loop.time() >= ends_at:
+                    raise TimeoutError
             except TimeoutError:
-                yield token_expired(self._request_id)
+                yield token_expired(self.request_id)
                 return
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
-                    report_failure(error, "request failed", request_id=self._request_id)
-                yield frame(unsequenced(run_error(error, requestId=self._request_id)))
-                return
-            if item is None:
-                return
-            if loop.time() >= ends_at:
-                yield token_expired(self._request_id)
+                    report_failure(error, "request failed", request_id=self.request_id)
+                yield frame(unsequenced(run_error(error, requestId=self.request_id)))
                 return
             for event in await self._for_reader(item):
-                yield frame(self._convert(event))
+                yield frame(self.convert(event))
 
     async def _for_reader(self, event: Event) -> Sequence[Event]:
-        return [event] if self._reader is None else await self._reader.take([event])
+        return [event] if self.reader is None else await self.reader.take([event])

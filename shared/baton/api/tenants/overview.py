@@ -95,28 +95,23 @@ class ServedOverview(WireModel):
     @classmethod
     def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> ServedOverview:
         """Return the served form of one page's counts."""
-        return cls(
+        return cls.of(
+            counts,
             period_start=counted.start,
             period_end=counted.end,
-            threads=counts.threads,
             days=[
-                AgentDay(
+                AgentDay.of(
+                    counts,
                     day=day,
                     agent_id=agent_id or None,
-                    turns=counts.turns,
-                    failures=counts.failures,
                     input_tokens=counts.usage.input_tokens,
                     output_tokens=counts.usage.output_tokens,
                     cached_input_tokens=counts.usage.cached_input_tokens,
-                    cost=counts.cost,
-                    unpriced=counts.unpriced,
                 )
                 for (day, agent_id), counts in sorted(counts.days.items())
             ],
             errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
             first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
-            slowest=[ServedSlowTurn.of(turn) for turn in counts.slowest],
-            costliest=[CostlyThread.of(cost) for cost in counts.costliest],
             next_cursor=next_cursor,
         )
 

@@ -15,8 +15,9 @@ from baton.composition.app import App
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import UnknownAgent
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
-from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread import LeaseMark, Thread
 from baton.ports.tenants.audit import Once
+from baton.threads.outbox.follow import WhenDead
 from baton.threads.requests.thread_access import read_audited
 
 REPEATED_WITHIN = timedelta(minutes=15)
@@ -43,6 +44,19 @@ def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
     """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
     start = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
     return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), start)
+
+
+async def revive(app: App, scope: Scope, thread: Thread, request_id: str) -> WhenDead:
+    """Have another worker take over the thread's run if its worker is dead. Return what does so when one dies later."""
+    await app.controls.revive(scope, thread, request_id=request_id)
+
+    async def revive_again(dead: Thread, lease: LeaseMark) -> bool:
+        if lease != thread.lease or not thread.is_interrupted:
+            # One id for each lease, so that the queue drops a second takeover.
+            await app.controls.revive(scope, dead, request_id=f"{request_id}.{lease.fence}", presumed_dead=lease)
+        return True
+
+    return revive_again
 
 
 KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request
@@ -16,7 +16,7 @@ from baton.api.http.schemas import Listing
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.front_ends import Convert, conversion_for, for_front_ends
-from baton.api.threads.access import readable_thread, serve_thread
+from baton.api.threads.access import readable_thread, revive, serve_thread
 from baton.api.threads.message_schemas import Message, MessageListing
 from baton.api.threads.thread_filters import Filters
 from baton.api.threads.thread_schemas import RenameRequest, ServedThread
@@ -30,7 +30,6 @@ from baton.domain.threads.branches import find_branch, tip_of
 from baton.domain.threads.content import DOWNLOAD_URL, without_download_url
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import Role, StoredMessage
-from baton.domain.threads.thread import LeaseMark
 from baton.domain.threads.thread import Thread as ThreadRecord
 from baton.domain.threads.thread_title import given_title
 from baton.domain.wire_model import THREAD_ID
@@ -169,7 +168,11 @@ async def list_messages(
         ):
             break
     stored_messages = messages[-limit:]
-    feedback = await _feedback_on(app, caller, thread, stored_messages)
+    feedback: dict[str, Feedback] = {}
+    if stored_messages:
+        first, end = stored_messages[0].ordinal, stored_messages[-1].ordinal + 1
+        rated = await app.ports.feedback.between(caller, thread, first, end)
+        feedback = {rating.message_id: rating for rating in rated}
     if len(messages) > len(stored_messages):
         before = stored_messages[0].ordinal
     items = [await _with_downloads(app, caller, thread, message, feedback) for message in stored_messages]
@@ -218,61 +221,30 @@ async def follow_events(
     """
     seen = after if after is not None else _sequence(last_event_id)
     name, seconds = request_id(request), timing.follow_seconds
-    manager = app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds)
+    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(manager)
-        frames = await _follow(request, thread_id, caller, app, timing, seen, protocol_version)
+        await stack.enter_async_context(app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds))
+        thread = await readable_thread(app, caller, thread_id, is_repeated=True)
+        when_dead = await revive(app, caller, thread, name)
+        reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
+        begin = seen if reader is None else beginning(thread, seen)
+        following = app.follower.follow(caller, thread.id, after=begin, seconds=seconds, when_dead=when_dead)
+        # The first piece is read here, where an invalid sequence number can still become an HTTP status.
+        first = await anext(following)
+        abandoned_runs.came_back(caller, thread.id)
+        convert = for_front_ends(conversion_for(protocol_version))
+        frames = abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
         held = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    return sse.respond(_until(ends_at, _holding(held, frames), request_id(request)), timing)
-
-
-async def _holding(
-    held: contextlib.AsyncExitStack, frames: AsyncGenerator[sse.Frame | None, None]
-) -> AsyncGenerator[sse.Frame | None, None]:
-    """Yield the frames, then give back what is held for them."""
-    async with held, contextlib.aclosing(frames):
-        async for frame in frames:
-            yield frame
-
-
-async def _follow(
-    request: Request,
-    thread_id: str,
-    caller: Scope,
-    app: App,
-    timing: sse.Timing,
-    seen: int,
-    protocol_version: str | None,
-) -> AsyncGenerator[sse.Frame | None, None]:
-    """Return the frames after ``seen``. Raises ``ThreadUnavailable`` and ``InvalidSequence``."""
-    thread = await readable_thread(app, caller, thread_id, is_repeated=True)
-    await app.controls.revive(caller, thread, request_id=request_id(request))
-
-    async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
-        if lease != thread.lease or not thread.is_interrupted:
-            # One id for each lease, so that the queue drops a second takeover.
-            about = f"{request_id(request)}.{lease.fence}"
-            await app.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
-        return True
-
-    reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
-    begin = seen if reader is None else beginning(thread, seen)
-    following = app.follower.follow(caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive)
-    # The first piece is read here, where an invalid sequence number can still become an HTTP status.
-    first = await anext(following)
-    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
-    abandoned_runs.came_back(caller, thread.id)
-    convert = for_front_ends(conversion_for(protocol_version))
-    return abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
+    return sse.respond(_until(ends_at, held, frames, name), timing)
 
 
 async def _until(
-    ends_at: float, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
+    ends_at: float, held: contextlib.AsyncExitStack, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield ``frames`` until the request's token expires."""
+    """Yield ``frames`` until the request's token expires, then give back what is held for them."""
     loop = asyncio.get_running_loop()
-    async with contextlib.aclosing(frames):
+    async with held, contextlib.aclosing(frames):
         async for frame in frames:
             if loop.time() >= ends_at:
                 yield sse.token_expired(request_id)
@@ -316,19 +288,6 @@ def _roles(roles: str) -> set[Role]:
     if not wanted_roles or not wanted_roles <= stored:
         raise errors.InvalidRequest("roles must be a comma-separated choice of user, assistant and tool.")
     return wanted_roles
-
-
-async def _feedback_on(
-    app: App, scope: Scope, thread: ThreadRecord, messages: Sequence[StoredMessage]
-) -> Mapping[str, Feedback]:
-    """Return the feedback on a page of messages, by their ids."""
-    if not messages:
-        return {}
-    end = messages[-1].ordinal + 1
-    return {
-        feedback.message_id: feedback
-        for feedback in await app.ports.feedback.between(scope, thread, messages[0].ordinal, end)
-    }
 
 
 async def _with_downloads(
