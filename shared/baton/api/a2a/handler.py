@@ -10,12 +10,7 @@ from dataclasses import replace
 from a2a import types
 from a2a.client.card_resolver import parse_agent_card
 from a2a.server.events import Event as A2AEvent
-from a2a.utils.errors import (
-    ExtendedAgentCardNotConfiguredError,
-    TaskNotCancelableError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
+from a2a.utils import errors
 
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.card_router import card_of, sign
@@ -64,7 +59,7 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
     sending = await prepare(sender, params)
     if sending.is_repeat:
         if sending.task is None:
-            raise TaskNotFoundError
+            raise errors.TaskNotFoundError
         follower = TaskFollower(caller, across_turns=False)
         async with contextlib.aclosing(follower.follow(sending.task, history)) as following:
             async for update in following:
@@ -107,11 +102,11 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
     """
     app, scope, task = caller.app, caller.scope, await _find(caller, params.id)
     if task.user_id != scope.user_id:
-        raise TaskNotFoundError
+        raise errors.TaskNotFoundError
     if task.state is TaskState.CANCELED:
         await _notify_of_mark(caller, task)  # an earlier request may have died before it did
     if task.state.is_terminal:
-        raise TaskNotCancelableError(f"The task is {task.state.value} already.")
+        raise errors.TaskNotCancelableError(f"The task is {task.state.value} already.")
     mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=app.ports.clock.now())
     # The mark first, so that a message of the task that is still in the queue starts no turn.
     await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
@@ -127,9 +122,9 @@ async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequ
     """Yield a task and its updates. Raises ``TaskNotFoundError`` and ``UnsupportedOperationError``."""
     task = await _find(caller, params.id)
     if not sees_all(caller.scope, task.user_id):
-        raise TaskNotFoundError  # what is streamed is not redacted
+        raise errors.TaskNotFoundError  # what is streamed is not redacted
     if task.state.is_terminal:
-        raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
+        raise errors.UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
     # A stream of 0.3 ends where its updates are final. One of 1.0 that begins with a subscription stays.
     follower = TaskFollower(caller, across_turns=caller.line is Line.CURRENT)
     places, name = caller.app.place_limits, caller.request_id
@@ -144,7 +139,7 @@ async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequ
 async def get_extended_card(caller: A2ACaller, _: types.GetExtendedAgentCardRequest) -> types.AgentCard:
     """Return the card of the called agent as the caller may see it."""
     if not caller.is_authenticated:
-        raise ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
+        raise errors.ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
     card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
     if caller.trusted_base_url is not None:
         card = await sign(card, caller.app, caller.trusted_base_url)
@@ -154,14 +149,14 @@ async def get_extended_card(caller: A2ACaller, _: types.GetExtendedAgentCardRequ
 async def _read(sender: Sender, sending: Sending) -> A2ATask:
     task = await sender.reader.read(sender.caller.scope, sending.task_id)
     if task is None:
-        raise TaskNotFoundError
+        raise errors.TaskNotFoundError
     return task
 
 
 async def _find(caller: A2ACaller, text: str) -> A2ATask:
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None:
-        raise TaskNotFoundError
+        raise errors.TaskNotFoundError
     return await caller.app.privacy.readers.redact_for(caller.scope, task.user_id, task)
 
 
@@ -201,7 +196,7 @@ async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
     while True:
         current = await TaskReader(caller.app.ports).read(caller.scope, task.id)
         if current is None:
-            raise TaskNotFoundError
+            raise errors.TaskNotFoundError
         if current.run_id is None or loop.time() >= until:
             return current
         if current.run_id != stopping:

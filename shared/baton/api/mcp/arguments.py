@@ -20,13 +20,7 @@ from baton.domain.threads.content import field_path
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
-from baton.threads.requests.parsing import (
-    decision_request,
-    interrupt_decision,
-    message_request,
-    parse_thread_id,
-    parse_time_zone,
-)
+from baton.threads.requests import parsing
 from baton.threads.requests.thread_access import own_thread
 
 MAX_KEY = 1_024
@@ -83,7 +77,7 @@ async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams)
     """
     if params.input_responses is None or params.request_state is None or _read_forms(params.input_responses):
         return None
-    return await _own(caller, parse_thread_id(caller.scope, params.request_state).id)
+    return await _own(caller, parsing.parse_thread_id(caller.scope, params.request_state).id)
 
 
 def _message(
@@ -93,7 +87,7 @@ def _message(
         raise InvalidRequest("message is required.")
     # A separate name, so that a key meets no message id that another transport was given.
     keyed = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
-    request = message_request(
+    request = parsing.message_request(
         caller.scope,
         thread_id=arguments.thread_id,
         message_id=keyed or caller.app.ports.clock.new_id(),
@@ -116,7 +110,7 @@ async def _answering(
     is_kept: bool,
 ) -> AskedTurn:
     """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
-    thread = await _own(caller, parse_thread_id(caller.scope, thread_id).id)
+    thread = await _own(caller, parsing.parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
         raise AgentMismatch
     user_id = caller.scope.user_id
@@ -124,11 +118,11 @@ async def _answering(
     for named, (status, payload) in decisions.items():
         ids = [named] if named is not None else _open(thread)
         _check_decision(thread, ids, payload)
-        answers += [interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
+        answers += [parsing.interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
-    return AskedTurn(decision_request(thread.id, answers), owner, is_kept)
+    return AskedTurn(parsing.decision_request(thread.id, answers), owner, is_kept)
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
@@ -179,7 +173,7 @@ def _arguments(values: dict[str, Any] | None) -> _Arguments:
 
 def _time_zone(meta: Mapping[str, Any] | None) -> str | None:
     """Return the user's time zone. Raises ``InvalidRequest``."""
-    return parse_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
+    return parsing.parse_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
 
 
 def _key(meta: Mapping[str, Any] | None) -> str | None:

@@ -8,13 +8,7 @@ from typing import Any
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v03
 from a2a.types import Message, SendMessageRequest, StreamResponse, Task
-from a2a.utils.errors import (
-    JSON_RPC_ERROR_CODE_MAP,
-    A2AError,
-    InvalidParamsError,
-    MethodNotFoundError,
-    VersionNotSupportedError,
-)
+from a2a.utils import errors
 from pydantic import BaseModel, ValidationError
 
 from baton.api.a2a.json_text import to_reason
@@ -72,21 +66,21 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
     if method not in OLDER:
-        raise MethodNotFoundError(f"There is no method {method[:60]!r}.")
+        raise errors.MethodNotFoundError(f"There is no method {method[:60]!r}.")
     operation, model, convert = OLDER[method]
     if method != "agent/getAuthenticatedExtendedCard" and not isinstance(params, dict):
-        raise InvalidParamsError("params must be an object.")
+        raise errors.InvalidParamsError("params must be an object.")
     try:
         request: Any = model.model_validate(
             {"jsonrpc": "2.0", "id": request_id or 0, "method": method, "params": params}
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
+        raise errors.InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
     try:
         converted = convert(request)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
-        raise InvalidParamsError(f"params: {to_reason(error)}") from None
+        raise errors.InvalidParamsError(f"params: {to_reason(error)}") from None
     if operation == "GetTask" and request.params.history_length is not None:
         converted.history_length = request.params.history_length
     if isinstance(converted, SendMessageRequest):
@@ -115,11 +109,11 @@ def to_event(response: StreamResponse, request_id: Any) -> Any:
     return _dump(event)
 
 
-def to_error(error: A2AError) -> dict[str, Any]:
+def to_error(error: errors.A2AError) -> dict[str, Any]:
     """Return an error as JSON-RPC has it."""
-    code = JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
+    code = errors.JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
     # A client that sends the header with a version knows the code of its refusal.
-    is_known = code in KNOWN_CODES or isinstance(error, VersionNotSupportedError)
+    is_known = code in KNOWN_CODES or isinstance(error, errors.VersionNotSupportedError)
     data = {"data": error.data} if error.data is not None else {}
     return {"code": code if is_known else -32603, "message": error.message, **data}
 

@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from a2a.utils import errors
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
-from a2a.utils.errors import (
-    A2A_ERROR_MAPPING,
-    A2AError,
-    InternalError,
-    InvalidParamsError,
-    JSONParseError,
-    VersionNotSupportedError,
-)
 from a2a.utils.proto_utils import parse_params, to_stream_response
 from fastapi.responses import JSONResponse, Response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
@@ -52,7 +45,9 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
     operation = call.operation
     try:
         if operations.is_older_version(version):
-            raise VersionNotSupportedError("A2A 0.3 is served by JSON-RPC only. Send the header A2A-Version: 1.0.")
+            raise errors.VersionNotSupportedError(
+                "A2A 0.3 is served by JSON-RPC only. Send the header A2A-Version: 1.0."
+            )
         if operation == "ListTasks":
             check_status(dict(call.query_params))
         params = await off_loop(WEIGHT * len(call.body), _parse_params, call)
@@ -86,7 +81,7 @@ def _parse_params(call: RestCall) -> Any:
     if call.operation in BODIES:
         value = parse_json(call.body)
         if not isinstance(value, dict):
-            raise InvalidParamsError("The body must be a JSON object.")
+            raise errors.InvalidParamsError("The body must be a JSON object.")
         check_parts(value, is_older=False)
         params = operations.to_parameters(call.operation, value)
     else:
@@ -94,7 +89,7 @@ def _parse_params(call: RestCall) -> Any:
         try:
             parse_params(call.query_params, params)
         except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
-            raise InvalidParamsError(str(error)[:300]) from None
+            raise errors.InvalidParamsError(str(error)[:300]) from None
     if "push_id" in call.path_params:
         params.task_id, params.id = call.path_params["id"], call.path_params["push_id"]
     elif "id" in call.path_params:
@@ -113,14 +108,14 @@ def _to_status(error: Exception, caller: A2ACaller) -> Status:
     if isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status:
         return baton_status(error)
     shaped = operations.to_a2a_error(error, caller)
-    if isinstance(shaped, JSONParseError):
+    if isinstance(shaped, errors.JSONParseError):
         return _a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
-    if isinstance(error, BatonError) and isinstance(shaped, InternalError):
+    if isinstance(error, BatonError) and isinstance(shaped, errors.InternalError):
         return baton_status(error)
-    mapping = A2A_ERROR_MAPPING.get(type(shaped), A2A_ERROR_MAPPING[InternalError])
+    mapping = errors.A2A_ERROR_MAPPING.get(type(shaped), errors.A2A_ERROR_MAPPING[errors.InternalError])
     return _a2a_status(shaped, mapping.http_code, mapping.grpc_status, mapping.reason)
 
 
-def _a2a_status(error: A2AError, code: int, name: str, reason: str) -> Status:
+def _a2a_status(error: errors.A2AError, code: int, name: str, reason: str) -> Status:
     metadata = error.data if isinstance(error.data, dict) else {}
     return status(code, name, error.message, reason=reason, domain=A2A_DOMAIN, metadata=metadata)
