@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.schemas import Asked, describe
 from baton.api.threads.file_schemas import UploadTarget
@@ -93,23 +93,17 @@ _OF_VERSION = (
 )
 
 
-class SentDocumentRequest(Asked):
-    """A document that is to be uploaded."""
+HANDBOOK = {
+    "name": "handbook-2026.pdf",
+    "contentType": "application/pdf",
+    "size": 1843200,
+    "sha256": SHA256,
+    "title": "Staff handbook",
+}
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "handbook-2026.pdf",
-                    "contentType": "application/pdf",
-                    "size": 1843200,
-                    "sha256": SHA256,
-                    "title": "Staff handbook",
-                }
-            ]
-        },
-    )
+
+class SentDocumentRequest(Asked, extra="forbid", json_schema_extra={"examples": [HANDBOOK]}):
+    """A document that is to be uploaded."""
 
     name: str = describe("The file's name, at most 255 bytes.")
     content_type: str = describe(
@@ -199,15 +193,12 @@ class ServedSource(WireModel):
         )
 
 
-class SentSourceRequest(Asked):
+class SentSourceRequest(
+    Asked,
+    extra="forbid",
+    json_schema_extra={"examples": [{"kind": "sitemap", "url": "https://example.com/sitemap.xml", "refreshHours": 24}]},
+):
     """A source to read from now on."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"kind": "sitemap", "url": "https://example.com/sitemap.xml", "refreshHours": 24}]
-        },
-    )
 
     kind: str = describe("`urls`, `sitemap` or `s3`.")
     urls: list[str] | None = describe(

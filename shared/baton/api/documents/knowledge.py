@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
@@ -18,10 +18,8 @@ from baton.memory.recall.retrievals import try_knowledge
 router = APIRouter(prefix="/v1/agents", tags=["knowledge"])
 
 
-class KnowledgeRequest(Asked):
+class KnowledgeRequest(Asked, extra="forbid"):
     """A question to an agent's documents."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str = describe("Words, or a question; not blank. Operators mean nothing.", "How is the pump started?")
     limit: int = describe("Items that are returned at most.", default=5, ge=1, le=MAX_FOUND)

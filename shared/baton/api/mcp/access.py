@@ -53,6 +53,7 @@ def _host(origin: str) -> str | None:
 
 
 SESSION_ID = re.compile(r"[!-~]{1,128}")
+"""The ids of sessions that the protocol permits. Others name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,9 @@ class McpCaller:
     """Set when the client has closed the connection before the response was complete."""
 
 
-def named_session(header: str | None) -> str | None:
-    """Return the session that a client names. Ids that the protocol does not permit name none."""
-    return header if header is not None and SESSION_ID.fullmatch(header) else None
-
-
-def note_caller(request_state: dict[str, object], caller: McpCaller) -> None:
-    """Keep the caller in the state of the ASGI scope, where handlers find it."""
-    request_state["mcp_caller"] = caller
-
-
 def caller_of(request: Request | None) -> McpCaller:
     """Return who makes the call that ``request`` carries."""
     assert request is not None  # noqa: S101 - streamable HTTP is the only transport
     caller = request.state.mcp_caller
-    assert isinstance(caller, McpCaller)  # noqa: S101 - set by ``note_caller``
+    assert isinstance(caller, McpCaller)  # noqa: S101 - set by ``McpExchange``
     return caller

@@ -11,7 +11,6 @@ import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from baton.api.mcp.access import McpCaller
-from baton.api.mcp.results import is_approval
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
@@ -67,7 +66,9 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
         forms = {named: (DecisionStatus.RESOLVED, answers or None)}
         return await _answering(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
-    return _message(caller, agent, arguments, key, _time_zone(params.meta))
+    named_zone = params.meta.get(TIME_ZONE_KEY) if params.meta is not None else None
+    time_zone = parsing.parse_time_zone(named_zone, f"_meta: {TIME_ZONE_KEY}")
+    return _message(caller, agent, arguments, key, time_zone)
 
 
 async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
@@ -116,7 +117,9 @@ async def _answering(
     user_id = caller.scope.user_id
     answers: list[InterruptDecision] = []
     for named, (status, payload) in decisions.items():
-        ids = [named] if named is not None else _open(thread)
+        # The result of a call of the user's application must name the call.
+        approvals = [interrupt.id for interrupt in thread.open_interrupts if not interrupt.is_client_call]
+        ids = approvals if named is None else [named]
         _check_decision(thread, ids, payload)
         answers += [parsing.interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
     if not answers:
@@ -129,7 +132,7 @@ def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
     """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is not consent."""
     decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
     interrupts = [thread.pending.get(interrupt_id) for interrupt_id in ids] if thread.pending is not None else []
-    if not decides and any(interrupt is not None and is_approval(interrupt) for interrupt in interrupts):
+    if not decides and any(interrupt is not None and not interrupt.is_client_call for interrupt in interrupts):
         raise InvalidRequest("answer.approved must be true or false.")
 
 
@@ -143,11 +146,6 @@ async def _own(caller: McpCaller, thread_id: str) -> Thread:
             caller.scope, "tool.approve", thread_id=thread_id, outcome=refusal.audited_as, detail={}
         )
         raise
-
-
-def _open(thread: Thread) -> Sequence[str]:
-    """Return the approvals that are open. The result of a call of the user's application must name the call."""
-    return [open_interrupt.id for open_interrupt in thread.open_interrupts if is_approval(open_interrupt)]
 
 
 def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[DecisionStatus, Any]]:
@@ -169,11 +167,6 @@ def _arguments(values: dict[str, Any] | None) -> _Arguments:
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
-
-
-def _time_zone(meta: Mapping[str, Any] | None) -> str | None:
-    """Return the user's time zone. Raises ``InvalidRequest``."""
-    return parsing.parse_time_zone(meta.get(TIME_ZONE_KEY) if meta is not None else None, f"_meta: {TIME_ZONE_KEY}")
 
 
 def _key(meta: Mapping[str, Any] | None) -> str | None:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from baton.api.http.middleware import MAX_BODY_BYTES
-from baton.api.mcp.access import McpCaller, note_caller
+from baton.api.mcp.access import McpCaller
 from baton.api.mcp.running import cancel_named
 from baton.api.mcp.server import SERVER
 
@@ -41,12 +41,14 @@ class McpExchange(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message = self._peek()
-        if not _has_usable_id(message):
+        request_id = message.get("id", 0)
+        # With an id of another type, the library would take a request for a notification.
+        if isinstance(request_id, bool) or not isinstance(request_id, str | int):
             await JSONResponse(BAD_ID, 400)(scope, receive, send)
             return
         await cancel_named(self._caller, message)
         session = self._caller.app.ports.clock.new_id() if message.get("method") == "initialize" else None
-        note_caller(scope.setdefault("state", {}), self._caller)
+        scope.setdefault("state", {})["mcp_caller"] = self._caller  # where ``caller_of`` finds it
 
         async def whole_body() -> Message:
             if not self._is_read:
@@ -77,9 +79,3 @@ class McpExchange(Response):
         except (ValueError, RecursionError):
             return {}
         return message if isinstance(message, dict) else {}
-
-
-def _has_usable_id(message: dict[str, Any]) -> bool:
-    """Return False for an id of another type, with which the library would take a request for a notification."""
-    request_id = message.get("id", 0)
-    return isinstance(request_id, str | int) and not isinstance(request_id, bool)

@@ -72,15 +72,10 @@ def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
     return end.interrupts if end is not None and end.outcome is OutcomeType.INTERRUPT else ()
 
 
-def is_approval(interrupt: Interrupt) -> bool:
-    """Return whether a yes or no is asked, and not the result of a call that the user's application carries out."""
-    return not interrupt.is_client_call
-
-
 def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
     """Return the run's questions as forms for the user; None if it asks nothing, or what no form can ask."""
     interrupts = interrupts_of(finished)
-    if not interrupts or not all(map(is_approval, interrupts)):
+    if not interrupts or any(interrupt.is_client_call for interrupt in interrupts):
         return None
     requests: dict[str, Any] = {}
     for question in _questions(interrupts, finished.messages):

@@ -75,15 +75,16 @@ def mcp_caller(
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
-    from baton.api.mcp.access import McpCaller, named_session
+    from baton.api.mcp.access import SESSION_ID, McpCaller
     from baton.api.mcp.exchange import McpExchange
 
+    session = request.headers.get("mcp-session-id", "")
     who = McpCaller(
         scope=scope,
         app=app,
         timing=await sse.timing(request),
         ends_at=token_ends_at(request, app),
-        session_id=named_session(request.headers.get("mcp-session-id")),
+        session_id=session if SESSION_ID.fullmatch(session) else None,
     )
     return McpExchange(who, await request.body())
 

@@ -1,65 +1,34 @@
-"""A turn that a call has begun, its progress and its cancellation. It continues if the caller hangs up."""
+"""The progress and the cancellation of a turn that a call has begun. It continues if the caller hangs up."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from baton.api.mcp.access import McpCaller
-from baton.api.mcp.arguments import AskedTurn
 from baton.api.runs.background_turn import BackgroundTurn
-from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
 from baton.domain.threads.turn_requests import TurnRequest
-from baton.failures.reports import in_background
 from baton.ports.threads.run_records import McpCall
-from baton.turns.committing import FinishedRun
 
 logger = Logger(child=True)
 
 
-class RunningTurn:
-    """A turn that runs from the object's construction on."""
-
-    def __init__(self, caller: McpCaller, turn: AskedTurn) -> None:
-        self._caller = caller
-        self._asked = turn
-        turns = caller.app.turns
-        self._turn = BackgroundTurn(lambda emit: turns.run(turn.owner, turn.request, emit, seconds=TURN_SECONDS))
-
-    async def wait(self, report: Callable[[Event | None], Awaitable[None]]) -> FinishedRun | None:
-        """Wait for the end of the run; None if it waits for more answers. ``tell`` gets its events.
-
-        ``tell`` gets None when there was no event for some seconds. Raises the ``BatonError`` that refuses the request,
-        and ``TokenExpired`` when the caller's token does.
-        """
-        seconds = self._caller.timing.comment_seconds
-        events = self._turn.events(self._caller.ends_at, quiet_seconds=seconds, again=True)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                await report(event)
-        return await self._turn.result()
-
-    def stop(self) -> None:
-        """Cancel the run, as soon as it has begun."""
-        in_background(self._stop(), "cancellation over MCP")
-
-    async def _stop(self) -> None:
-        await self._turn.wait_begun()
-        if self._turn.is_over:
-            return
-        request = self._asked.request
-        try:
-            await self._caller.app.controls.cancel(self._caller.scope, request.thread.id, request.run_id)
-        except Exception:
-            logger.exception("a run was not cancelled")
-            count(Metric.RUNS_NOT_STOPPED)
+async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[Any]) -> None:
+    """Cancel the run of a call, as soon as it has begun."""
+    await turn.wait_begun()
+    if turn.is_over:
+        return
+    try:
+        await caller.app.controls.cancel(caller.scope, request.thread.id, request.run_id)
+    except Exception:
+        logger.exception("a run was not cancelled")
+        count(Metric.RUNS_NOT_STOPPED)
 
 
 MAX_CHARS = 300

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
@@ -19,14 +19,16 @@ from baton import __version__
 from baton.api.mcp.access import McpCaller, caller_of
 from baton.api.mcp.arguments import AskedTurn, find_dismissed, parse_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
-from baton.api.mcp.running import RunningTurn, note_call, to_progress
-from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, select_agents, tool_of
+from baton.api.mcp.running import cancel, note_call, to_progress
+from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, tool_of
+from baton.api.runs.background_turn import BackgroundTurn
+from baton.api.runs.runs import TURN_SECONDS
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
-from baton.failures.reports import report_failure
+from baton.failures.reports import in_background, report_failure
 from baton.threads.requests.thread_access import own_thread
 
 INSTRUCTIONS = (
@@ -53,7 +55,7 @@ async def call_tool(
         return await _ask(context, caller_of(context.request), params)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _guard() -> Iterator[None]:
     """Raise ``MCPError`` for Baton's own fault. The library would show older clients the fault."""
     try:
@@ -76,7 +78,7 @@ async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
         count(Metric.REQUESTS_FAILED)
         report_failure(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
-    rest = [agent for agent in select_agents(visible) if agent.id > after]
+    rest = [agent for agent in visible if agent.mcp and agent.id > after]
     tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
     return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
 
@@ -120,19 +122,23 @@ async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
 async def _run(
     context: Context, caller: McpCaller, turn: AskedTurn
 ) -> types.CallToolResult | types.InputRequiredResult:
-    running = RunningTurn(caller, turn)
+    app, seconds = caller.app, caller.timing.comment_seconds
+    background_turn = BackgroundTurn(lambda emit: app.turns.run(turn.owner, turn.request, emit, seconds=TURN_SECONDS))
     await note_call(caller, context.request_id, turn.request)
     progress = CallProgress(context)
     try:
-        finished = await running.wait(progress.report)
+        events = background_turn.events(caller.ends_at, quiet_seconds=seconds, again=True)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                await progress.report(event)
+        finished = await background_turn.result()
     except asyncio.CancelledError:
         # Since 2026-07-28, closing the stream is how a client cancels. Before, it was no more than a lost connection.
         if caller.hung_up.is_set() and _is_modern(context) and not turn.is_kept:
-            running.stop()
+            in_background(cancel(caller, turn.request, background_turn), "cancellation over MCP")
         raise
     if finished is None:
-        thread = await own_thread(caller.app.ports.store, caller.scope, turn.request.thread.id)
-        return to_questions(thread)
+        return to_questions(await own_thread(app.ports.store, caller.scope, turn.request.thread.id))
     form = form_of(finished) if _shows_forms(context) else None
     return form or result_of(finished)
 

@@ -87,11 +87,6 @@ OUTPUT_SCHEMA: dict[str, Any] = {
 """The schema of all results. Official clients check those of errors too, and raise instead of showing their text."""
 
 
-def select_agents(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
-    """Return those of ``agents`` that are tools."""
-    return [agent for agent in agents if agent.mcp]
-
-
 def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.Tool:
     """Return the agent as a tool. ``agents`` are the agents that the caller may talk to."""
     return types.Tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked, describe
 from baton.api.threads.record_schemas import ServedToolCallRecord
@@ -105,14 +105,13 @@ class EpisodeWithMessages(ServedEpisode):
     next_cursor: str | None = describe("Pass it as `cursor` to get the messages before; null on the last page.", None)
 
 
-class SearchRequest(Asked):
+# A misspelt "from" would otherwise widen the search without a word.
+class SearchRequest(
+    Asked,
+    extra="forbid",
+    json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]},
+):
     """A search in the caller's episodes."""
-
-    # A misspelt "from" would otherwise widen the search without a word.
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"query": "Where do I live?", "limit": 5, "from": "2026-03-01T00:00:00Z"}]},
-    )
 
     query: str = describe(
         "Words, or a question; not blank. Operators mean nothing.", "Where do I live?", json_schema_extra=NOT_BLANK
@@ -196,28 +195,17 @@ class SentImportedMessage(Asked):
     time_zone: str | None = describe("The user's time zone then, if not that of the session.", None, default=None)
 
 
-class ImportRequest(Asked):
-    """A session from another system."""
+SESSION = {
+    "sessionId": "crm-2025-0815",
+    "messages": [
+        {"id": "m-1", "role": "user", "content": "I moved to Bern last week.", "timestamp": "2025-06-02T09:30:00Z"},
+        {"role": "assistant", "content": "Welcome to Bern!", "timestamp": "2025-06-02T09:30:04Z"},
+    ],
+}
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "sessionId": "crm-2025-0815",
-                    "messages": [
-                        {
-                            "id": "m-1",
-                            "role": "user",
-                            "content": "I moved to Bern last week.",
-                            "timestamp": "2025-06-02T09:30:00Z",
-                        },
-                        {"role": "assistant", "content": "Welcome to Bern!", "timestamp": "2025-06-02T09:30:04Z"},
-                    ],
-                }
-            ]
-        },
-    )
+
+class ImportRequest(Asked, extra="forbid", json_schema_extra={"examples": [SESSION]}):
+    """A session from another system."""
 
     session_id: str = describe("A UUID, or any stable id of the other system.", json_schema_extra=EXTERNAL_ID)
     agent_id: str | None = describe("The main agent of the conversation.", default=None)

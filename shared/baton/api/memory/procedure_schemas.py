@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.schemas import NOT_BLANK, Asked, describe
 from baton.domain.handoffs.triggers import MAX_TRIGGER
@@ -133,19 +133,15 @@ class ProcedureSourceTurns(WireModel):
     redacted: bool = describe("Whether personal data was replaced.", examples=[True])
 
 
-class StepRequest(Asked):
+class StepRequest(Asked, extra="forbid"):
     """One step."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str = Field(max_length=1000, json_schema_extra=NOT_BLANK)
     condition: str | None = Field(default=None, max_length=300)
 
 
-class _Content(Asked):
+class _Content(Asked, extra="forbid", json_schema_extra={"examples": [CONTENT]}):
     """The content of a procedure."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [CONTENT]})
 
     name: str = Field(max_length=64, json_schema_extra=NOT_BLANK)
     description: str = Field(max_length=1024, json_schema_extra=NOT_BLANK)
@@ -171,47 +167,37 @@ class ProcedureRequest(_Content):
     scope: Literal["agent", "tenant"] = describe("`tenant`: for all agents of the tenant.", default="agent")
 
 
-class ProcedureChange(_Content):
+class ProcedureChange(_Content, json_schema_extra={"examples": [{**CONTENT, "version": 1}]}):
     """The whole content of a procedure's next version."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{**CONTENT, "version": 1}]})
 
     version: int = describe("The version that was changed, which must be the newest.", 1, ge=1)
 
 
-class Approval(Asked):
+class Approval(Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1}]}):
     """A version to approve."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})
 
     version: int | None = describe("The version that the caller has read. Default: the newest.", 1, default=None, ge=1)
 
 
-class Rejection(Asked):
+class Rejection(
+    Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1, "reason": "Ask for the channel first."}]}
+):
     """A version to reject, and why."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"version": 1, "reason": "Ask for the channel first."}]}
-    )
 
     version: int | None = describe("The version that the caller has read. Default: the newest.", 1, default=None, ge=1)
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
 
 
-class SentOffer(Asked):
+class SentOffer(Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1}]}):
     """A private skill to offer."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1}]})
 
     version: int | None = describe("Default: the newest.", 1, default=None, ge=1)
 
 
-class Sharing(Asked):
+class Sharing(
+    Asked, extra="forbid", json_schema_extra={"examples": [{"userId": "alice", "version": 1, "replaces": None}]}
+):
     """A private skill to share with all users of its agent."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"userId": "alice", "version": 1, "replaces": None}]}
-    )
 
     user_id: str | None = describe("Its maker. Default: the caller.", "alice", default=None, max_length=MAX_USER_ID)
     version: int = describe("The version that the caller has read.", 1, ge=1)
@@ -223,25 +209,22 @@ class Sharing(Asked):
     )
 
 
-class Declination(Asked):
+class Declination(
+    Asked,
+    extra="forbid",
+    json_schema_extra={"examples": [{"userId": "alice", "version": 1, "reason": "There is one already."}]},
+):
     """An offer to decline, and why."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"userId": "alice", "version": 1, "reason": "There is one already."}]},
-    )
 
     user_id: str = describe("The maker of the skill.", "alice", max_length=MAX_USER_ID)
     version: int = describe("The version that the caller has read.", 1, ge=1)
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["There is one already."])
 
 
-class MatchRequest(Asked):
+class MatchRequest(
+    Asked, extra="forbid", json_schema_extra={"examples": [{"query": "Send a Slack alert to the team", "limit": 5}]}
+):
     """A message to try."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"query": "Send a Slack alert to the team", "limit": 5}]}
-    )
 
     query: str = describe("A message in a user's words; not blank.", "Send a Slack alert to the team")
     limit: int = describe("Procedures that are returned at most.", default=10, ge=1, le=50)

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import StreamingResponse
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases
 from baton.api.http.problems import responses
@@ -98,13 +98,12 @@ class ServedRetention(WireModel):
 Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
 
 
-class RetentionRequest(Asked):
+class RetentionRequest(
+    Asked,
+    extra="forbid",
+    json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
+):
     """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
-    )
 
     threads: Days = None
     episodes: Days = None

@@ -139,10 +139,8 @@ class MessageAnswer(WireModel):
     outcome: Outcome
 
 
-class FeedbackRequest(Asked):
+class FeedbackRequest(Asked, extra="forbid"):
     """The user's feedback on an answer. It replaces earlier feedback."""
-
-    model_config = ConfigDict(extra="forbid")
 
     rating: Literal["up", "down", "none"] = describe("`none` withdraws it.", "up")
     comment: str | None = describe("At most 2,000 characters.", "Just what I needed.", default=None)

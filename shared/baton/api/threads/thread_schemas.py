@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.domain.runs.usage import Prices
@@ -62,10 +62,8 @@ class ServedThread(WireModel):
         )
 
 
-class RenameRequest(Asked):
+class RenameRequest(Asked, extra="forbid"):
     """A thread's new title."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: str = describe("One line of 1 to 120 characters.", "Weekend in Lisbon")
 
