@@ -13,7 +13,7 @@ from a2a.server.events import Event as A2AEvent
 from a2a.utils import errors
 
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.card_router import card_of, sign
+from baton.api.a2a.cards import card_of, sign
 from baton.api.a2a.push import prepare
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.task_reader import TaskReader

@@ -86,7 +86,7 @@ Of two modules with the same path, the first is asked first.
 PROTOCOLS: Mapping[str, tuple[str, ...]] = {
     "a2a.bindings.router": ("/a2a", "/a2a/{}"),
     "a2a.bindings.rest_router": ("/a2a/v1/*", "/a2a/{}/v1/*"),
-    "a2a.card_router": ("/.well-known/*", "/a2a", "/a2a/{}", "/a2a/{}/.well-known/*", "/agent/*"),
+    "a2a.cards": ("/.well-known/*", "/a2a", "/a2a/{}", "/a2a/{}/.well-known/*", "/agent/*"),
     "mcp.router": ("/mcp", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
 }
 """The same for protocols, whose paths are not below ``VERSION``; ``*`` is any rest of a path."""

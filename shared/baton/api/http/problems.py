@@ -111,6 +111,11 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     return entries
 
 
+def json_content(example: Any) -> dict[str, Any]:
+    """Return the OpenAPI entry of a body that is some JSON object, such as the given one."""
+    return {"content": {"application/json": {"schema": {"type": "object"}, "example": example}}}
+
+
 def body(error: BatonError, request_id: str) -> dict[str, Any]:
     """Return the problem details of an error."""
     return ServedProblem.of(error, type="about:blank", request_id=request_id).wire()

@@ -11,42 +11,31 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.http.dependencies import UseCases, bearer, caller, token_ends_at
-from baton.api.http.problems import responses
+from baton.api.http.problems import json_content, responses
 from baton.api.mcp.access import METADATA_PATH, PATH, challenge
 from baton.api.runs import sse
 from baton.domain.tenants.identity import Scope
+from baton.domain.wire_model import THREAD_ID
 
-EXAMPLE_CALL = {
+CALL = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
     "params": {"name": "assistant", "arguments": {"message": "What can you do?"}},
 }
-EXAMPLE_ANSWER = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "result": {
-        "content": [{"type": "text", "text": '{"thread_id": "550e8400-...", "message": "I ..."}'}],
-        "structuredContent": {
-            "thread_id": "550e8400-e29b-41d4-a716-446655440000",
-            "message": "I ...",
-            "state": "completed",
-        },
-        "isError": False,
-    },
+RESULT = {
+    "content": [{"type": "text", "text": '{"thread_id": "550e8400-...", "message": "I ..."}'}],
+    "structuredContent": {"thread_id": THREAD_ID, "message": "I ...", "state": "completed"},
+    "isError": False,
 }
-CALL = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_CALL}},
-    }
-}
+RESPONSE = {"jsonrpc": "2.0", "id": 1, "result": RESULT}
+BODY: dict[str, Any] = {"requestBody": {"required": True, **json_content(CALL)}}
 ANSWERED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The JSON-RPC response, alone or as the last of a stream of server-sent events.",
         "content": {
-            "application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER},
-            sse.MEDIA_TYPE: {"example": f"event: message\ndata: {json.dumps(EXAMPLE_ANSWER)}\n\n"},
+            **json_content(RESPONSE)["content"],
+            sse.MEDIA_TYPE: {"example": f"event: message\ndata: {json.dumps(RESPONSE)}\n\n"},
         },
     },
     202: {"description": "A notification was taken."},
@@ -70,7 +59,7 @@ def mcp_caller(
     PATH,
     summary="Ask agents over MCP",
     responses={**ANSWERED, **responses("unauthorized token_expired origin_refused message_too_large")},
-    openapi_extra=CALL,
+    openapi_extra=BODY,
 )
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
@@ -92,22 +81,13 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
 MAX_AGE = 600
 """Seconds for which clients may keep the metadata."""
 
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The metadata.",
-        "content": {
-            "application/json": {
-                "schema": {"type": "object"},
-                "example": {
-                    "resource": "https://api.example.com/mcp",
-                    "authorization_servers": ["https://login.example.com/"],
-                    "bearer_methods_supported": ["header"],
-                    "resource_name": "Baton",
-                },
-            }
-        },
-    }
+METADATA = {
+    "resource": "https://api.example.com/mcp",
+    "authorization_servers": ["https://login.example.com/"],
+    "bearer_methods_supported": ["header"],
+    "resource_name": "Baton",
 }
+ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "The metadata.", **json_content(METADATA)}}
 
 
 @router.get(f"{METADATA_PATH}{PATH}", summary="Read who issues tokens for MCP", responses=ANSWERS)

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from baton.api.http.problems import of_http
+from baton.api.http.problems import json_content, of_http
 from baton.domain.errors import BatonError, MethodNotAllowed
 
 DOMAIN = "baton.dev"
@@ -86,10 +86,7 @@ def to_response(error: Status) -> JSONResponse:
 def document(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of the errors that a route may answer with."""
     return {
-        cls.status: {
-            "description": cls.title,
-            "content": {"application/json": {"schema": {"type": "object"}, "example": baton_status(cls())}},
-        }
+        cls.status: {"description": cls.title, **json_content(baton_status(cls()))}
         for cls in classes
         if cls is not MethodNotAllowed
     }

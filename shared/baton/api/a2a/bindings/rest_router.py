@@ -13,6 +13,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from baton.api.a2a.bindings.rest_errors import RestRoute, document
 from baton.api.a2a.bindings.router import VERSION_HEADER, A2AScope, calling
 from baton.api.http.dependencies import AgentId, UseCases
+from baton.api.http.problems import json_content
 from baton.composition.app import App
 from baton.domain.errors import InvalidRequest, MalformedJson, MessageTooLarge, NotFound, Unauthorized
 from baton.domain.tenants.identity import Scope
@@ -47,14 +48,7 @@ class TaskIds(StringConvertor):
     regex = r"(?![^/]*:(?:cancel|subscribe)$)[^/]+"
 
 
-class VerbedTaskIds(StringConvertor):
-    """A task's id before the verb of an operation."""
-
-    regex = r"[^/]+"
-
-
 register_url_convertor("a2a_task", TaskIds())
-register_url_convertor("a2a_task_of", VerbedTaskIds())
 
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
@@ -97,8 +91,7 @@ def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
     described: dict[str, Any] = {"parameters": parameters}
     if method == "POST" and ":cancel" not in path and ":subscribe" not in path:
         example = MESSAGE if operation.startswith("Send") else {"url": "https://example.com/updates"}
-        body = {"schema": {"type": "object"}, "example": example}
-        described["requestBody"] = {"required": True, "content": {"application/json": body}}
+        described["requestBody"] = {"required": True, **json_content(example)}
     return described
 
 
@@ -107,7 +100,7 @@ def _add(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], w
         is_stream = operation in ("SendStreamingMessage", "SubscribeToTask")
         media_type = "text/event-stream" if is_stream else "application/json"
         schema = {"type": "string" if is_stream else "object"}
-        verbed = path.replace("{id:a2a_task}:", "{id:a2a_task_of}:")
+        verbed = path.replace("{id:a2a_task}:", "{id}:")
         router.add_api_route(
             f"{base}{VERSION}{verbed}",
             make(operation),

@@ -10,46 +10,33 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, A2ACaller, base_url, trusted_base_url
 from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
-from baton.api.http.problems import RefusedBody, request_id, responses
+from baton.api.http.problems import RefusedBody, json_content, request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
 from baton.concurrency.tasks import work_for
 from baton.domain.errors import NotFound, UnknownAgent
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tracing import join
+from baton.domain.wire_model import THREAD_ID
 
 VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
 """The caller without a token, where that is allowed."""
 
-EXAMPLE_CALL = {
+CALL = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "message/send",
     "params": {"message": {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello!"}]}},
 }
-EXAMPLE_ANSWER = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "result": {
-        "kind": "task",
-        "id": "550e8400-e29b-41d4-a716-446655440000.m-1",
-        "contextId": "550e8400-e29b-41d4-a716-446655440000",
-        "status": {"state": "submitted"},
-    },
-}
-CALL = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_CALL}},
-    }
-}
+TASK = {"kind": "task", "id": f"{THREAD_ID}.m-1", "contextId": THREAD_ID, "status": {"state": "submitted"}}
 ANSWERED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The JSON-RPC answer; methods that stream answer with server-sent events.",
-        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER}},
+        **json_content({"jsonrpc": "2.0", "id": 1, "result": TASK}),
     }
 }
+BODY: dict[str, Any] = {"requestBody": {"required": True, **json_content(CALL)}}
 
 router = APIRouter(tags=["a2a"])
 
@@ -78,7 +65,7 @@ A2AScope = Annotated[Scope, Depends(a2a_scope)]
     "/a2a",
     summary="Call the default agent over A2A",
     responses={**ANSWERED, **responses("unauthorized token_expired")},
-    openapi_extra=CALL,
+    openapi_extra=BODY,
 )
 async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Response:
     """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
@@ -89,7 +76,7 @@ async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Resp
     "/a2a/{agent_id}",
     summary="Call an agent over A2A",
     responses={**ANSWERED, **responses("unauthorized token_expired not_found")},
-    openapi_extra=CALL,
+    openapi_extra=BODY,
 )
 async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
     """Answer a call to one agent."""
