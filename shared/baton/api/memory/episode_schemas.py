@@ -77,7 +77,7 @@ _NOT_STORED: dict[str, Any] = {
     "total_input_tokens": 0,
     "total_output_tokens": 0,
 }
-"""What is served of an episode until it is stored."""
+"""Values that are served of an episode until it is stored."""
 
 
 class ServedEpisodeMessage(WireModel):
