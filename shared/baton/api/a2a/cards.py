@@ -97,7 +97,11 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "supportsAuthenticatedExtendedCard": True,
         "defaultInputModes": list(INPUT_MODES),
         "defaultOutputModes": list(OUTPUT_MODES),
-        "skills": _skills(carded),
+        "skills": [
+            _skill(agent, "conversation"),
+            *(_skill(specialist, "handoff") for specialist in carded.specialists),
+            *(_skill(definition, "consulted") for definition in carded.consulted),
+        ],
         "handoff_triggers": features["handoff_triggers"],
         "workflow_states": features["workflow_states"],
         **_security(access),
@@ -129,14 +133,6 @@ def _features(carded: CardedAgent) -> dict[str, Any]:
         "handoff_triggers": [trigger for trigger in agent.triggers if is_phrase(trigger)],
         "workflow_states": agent.workflow.card_states if agent.workflow is not None else [],
     }
-
-
-def _skills(carded: CardedAgent) -> list[dict[str, Any]]:
-    return [
-        _skill(carded.agent, "conversation"),
-        *(_skill(specialist, "handoff") for specialist in carded.specialists),
-        *(_skill(definition, "consulted") for definition in carded.consulted),
-    ]
 
 
 def _skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:

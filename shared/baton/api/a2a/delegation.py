@@ -48,7 +48,15 @@ def delegation_in(message: Message) -> ClientOffer | None:
         raise InvalidParamsError("metadata: handoff must be an object.")
     if parent is None and not handoff:
         return None
-    return ClientOffer(parent_task_id=parent, handoff=_handoff(handoff) if handoff else None)
+    if not handoff:
+        return ClientOffer(parent_task_id=parent)
+    incoming = IncomingHandoff(
+        source_agent_id=_text(handoff, MAX_NAME, "source_agent_id", "sourceAgentId"),
+        reason=_text(handoff, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
+        summary=_text(handoff, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
+        recent=_recent(handoff.get("recent_messages", handoff.get("recentMessages"))),
+    )
+    return ClientOffer(parent_task_id=parent, handoff=incoming)
 
 
 def time_zone_in(message: Message) -> str | None:
@@ -87,15 +95,6 @@ def plain_json(value: Any) -> Any:
         raise InvalidParamsError("A number is too large.") from None
 
 
-def _handoff(extension: dict[str, Any]) -> IncomingHandoff:
-    return IncomingHandoff(
-        source_agent_id=_text(extension, MAX_NAME, "source_agent_id", "sourceAgentId"),
-        reason=_text(extension, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
-        summary=_text(extension, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
-        recent=_recent(extension.get("recent_messages", extension.get("recentMessages"))),
-    )
-
-
 def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
     """Return the first of the fields that is there, cut to ``longest`` characters."""
     for name in names:
@@ -104,7 +103,8 @@ def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
             continue
         if not isinstance(value, str):
             raise InvalidParamsError(f"metadata: handoff.{name} must be a string.")
-        return _cut(value.strip(), longest)
+        text = value.strip()
+        return text if len(text) <= longest else text[: max(longest - len(CUT), 0)] + CUT
     return ""
 
 
@@ -124,7 +124,3 @@ def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
         if room <= len(CUT):
             break
     return tuple(reversed(recent))
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: max(longest - len(CUT), 0)] + CUT

@@ -98,12 +98,13 @@ class Notifications:
         if not configs:
             return
         await self._wait_for(change)
+        about: dict[str, Any] = change.model_dump(exclude={"record"})
         for root in sorted({config.root for config in configs}):
             if await self._concerned(change, root) is None:
                 continue
             for config in configs:
                 if config.root == root:
-                    await self.ports.push_queue.send(_notice(change, config))
+                    await self.ports.push_queue.send(PushNotice(**about, task=root, config_id=config.id))
 
     async def _wait_for(self, change: TaskChange) -> None:
         """Raise ``NotYet`` while what the change announces is not in the store."""
@@ -188,11 +189,6 @@ class Notifications:
 
 def _is_running(thread: Thread, run_id: str | None) -> bool:
     return thread.run is not None and thread.run.run_id == run_id
-
-
-def _notice(change: TaskChange, config: PushConfig) -> PushNotice:
-    about: dict[str, Any] = change.model_dump(exclude={"record"})
-    return PushNotice(**about, task=config.root, config_id=config.id)
 
 
 def _give_up(reason: str) -> None:

@@ -72,7 +72,10 @@ class Sender:
             if earlier_id is not None:  # a repeated message belongs where it was sent first
                 root = earlier_id.root
         else:
-            request = self._in_new_context(request)
+            # The conversation that it begins is the same for every retry. A client that gives messages of several
+            # conversations one id is understood: their contents distinguish them.
+            ref = derive_thread_ref(self._scope, request.message_id, request.digest)
+            request = replace(request, thread=ref, run_id=derive_run_id(ref.id, request.message_id))
         self._check_agent(thread)
         if thread is not None and thread.has_tasks and (request.client is None or request.client.handoff is None):
             # A handoff counts in the rest of the session: only its first message has it.
@@ -87,8 +90,10 @@ class Sender:
         task = await self.reader.find(self._scope, message.task_id)
         if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
             raise TaskNotFoundError
-        if context is not None and not self._is_named(context, task.id.thread_id):
-            raise InvalidParamsError("contextId and taskId do not belong together.")
+        if context is not None:  # a thread's id, or that of a conversation elsewhere
+            ids = (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
+            if task.id.thread_id not in ids:
+                raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
             # A handoff counts in the whole task: only the first message has it.
@@ -110,10 +115,6 @@ class Sender:
         if task.awaits_answers:
             return await self._answering(message, task, sending)
         return sending
-
-    def _is_named(self, context: str, thread_id: str) -> bool:
-        """Return whether ``context`` names the thread, by itself or as the id of a conversation elsewhere."""
-        return thread_id in (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
 
     async def _answering(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
         """Take the message as an answer to the task's interrupts if it is one."""
@@ -138,14 +139,6 @@ class Sender:
             client=delegation_in(message),
             time_zone=time_zone_in(message),
         )
-
-    def _in_new_context(self, request: MessageRequest) -> MessageRequest:
-        """Return the request with the conversation that it begins, which is the same for every retry.
-
-        A client that gives messages of several conversations one id is understood: their contents distinguish them.
-        """
-        thread = derive_thread_ref(self._scope, request.message_id, request.digest)
-        return replace(request, thread=thread, run_id=derive_run_id(thread.id, request.message_id))
 
     async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
         """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.

@@ -44,7 +44,8 @@ class TaskReader:
             thread = await ports.store.get_thread(scope, thread_id)
         except ThreadUnavailable as refusal:
             mark = await ports.a2a_tasks.get(scope, thread_id, task_id.root)
-            if refusal.is_unused and mark is not None and _may_read(scope, mark.user_id):
+            sees_all = scope.has(Permission.THREAD_READ_ALL)
+            if refusal.is_unused and mark is not None and (sees_all or mark.user_id == scope.user_id):
                 return to_queued(task_id, mark)
             if audited:
                 detail = {"taskId": str(task_id)}
@@ -190,10 +191,6 @@ class TaskReader:
         if task.has_message(mark.message_id):
             return False
         return await self._ports.store.get_turn(scope, task.id.thread_id, mark.message_id) is None
-
-
-def _may_read(scope: Scope, user_id: str) -> bool:
-    return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
 
 
 def _moved(thread: Thread) -> tuple[object, ...]:

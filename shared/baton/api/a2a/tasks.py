@@ -122,9 +122,7 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
     times = [message.timestamp for message in task.messages[-1:]]
     if mark is not None and (not times or mark.status is MarkStatus.CANCELED or is_waiting):
         times.append(mark.at)
-    return A2ATask(
-        task.id, task.user_id, thread, mark, task.messages, state, max(times, default=task.at), task.run_id, task.runs
-    )
+    return replace(task, state=state, at=max(times, default=task.at))
 
 
 def is_interrupted(task: A2ATask) -> bool:

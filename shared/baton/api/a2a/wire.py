@@ -162,7 +162,7 @@ def _status_message(task: A2ATask) -> Message | None:
         if task.mark is not None and task.mark.status is MarkStatus.REFUSED and task.mark.reason:
             about = f"refused {task.mark.message_id}"
             return agent_message(task.id, about, [Part(text=task.mark.reason)])
-        last = _last_said(task.messages)
+        last = next((m for m in reversed(task.messages) if m.is_said and m.role is StoredRole.ASSISTANT), None)
         return message_of(last, task.id) if last is not None and end is not None else None
     return None
 
@@ -175,10 +175,6 @@ def _questions(task: A2ATask) -> Message:
     interrupts = shown_interrupts(pending.open)
     texts = [Part(text=interrupt.message) for interrupt in pending.open]
     return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": interrupts})])
-
-
-def _last_said(messages: Sequence[StoredMessage]) -> StoredMessage | None:
-    return next((m for m in reversed(messages) if m.is_said and m.role is StoredRole.ASSISTANT), None)
 
 
 def _part(part: Any) -> Part:

@@ -183,7 +183,10 @@ async def list_versions(
 ) -> Listing[ServedAgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
-    before = _number(decode_text(cursor)) if cursor is not None else None
+    start = decode_text(cursor) if cursor is not None else None
+    if start is not None and (not start.isdecimal() or not start.isascii() or len(start) > 9):
+        raise errors.InvalidRequest("cursor: use the one that the list has returned.")
+    before = int(start) if start is not None else None
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
     agent_versions = [ServedAgentVersion.of(version, is_deletion=version.values is None) for version in versions]
@@ -268,9 +271,3 @@ def _definition(version: VersionRecord) -> dict[str, Any] | None:
 def _check_comment(comment: str | None) -> None:
     if comment is not None and not is_printable(comment, MAX_COMMENT):
         raise errors.InvalidRequest("comment must be one line of printable text.")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not text.isascii() or len(text) > 9:
-        raise errors.InvalidRequest("cursor: use the one that the list has returned.")
-    return int(text)

@@ -122,7 +122,8 @@ class DeferredRoutes(BaseRoute):
         """``paths`` are those of the routes, with ``{}`` for a parameter and ``*`` for any rest."""
         self.module = module
         self.paths = tuple(paths)
-        any_path = "|".join("".join(map(_to_pattern, re.split(r"(\{\}|\*)", path))) for path in paths)
+        parts = [re.split(r"(\{\}|\*)", path) for path in paths]
+        any_path = "|".join("".join(PATTERNS.get(part) or re.escape(part) for part in path) for path in parts)
         self._path = re.compile(any_path)
 
     @cached_property
@@ -156,7 +157,3 @@ class DeferredRoutes(BaseRoute):
         """Answer by the route that ``matches`` has found, which has named itself in the scope."""
         route: BaseRoute = scope["route"]
         await route.handle(scope, receive, send)
-
-
-def _to_pattern(part: str) -> str:
-    return PATTERNS.get(part) or re.escape(part)

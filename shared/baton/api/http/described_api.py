@@ -41,22 +41,15 @@ class DescribedApi(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""
         if self.openapi_schema is None:
-            self.openapi_schema = _with_security(_with_problems(super().openapi()))
+            self.openapi_schema = _with_problems(super().openapi())
         return self.openapi_schema
-
-
-def _with_security(document: dict[str, Any]) -> dict[str, Any]:
-    """Add to operations without a token that they need none: a document without that leaves it open."""
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation.setdefault("security", [])
-    return document
 
 
 def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["responses"] = _with_errors(path, operation)
+            operation.setdefault("security", [])  # no token is needed: a document without that leaves it open
     schemas = document["components"]["schemas"]
     problem = ServedProblem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= problem.pop("$defs")

@@ -28,7 +28,10 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
             case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
                 return convert(replace(event, body=_finished(body, interrupts)))
             case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in answered:
-                return convert(replace(event, body=_own_result(body)))
+                value = {"toolCallId": call_id, "messageId": body["messageId"]}
+                metadata = body.get("metadata", {})
+                result = {"type": "CUSTOM", "name": TOOL_RESULT, "value": value, "metadata": metadata}
+                return convert(replace(event, body=result))
         return convert(event)
 
     return to_client
@@ -46,11 +49,6 @@ def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[st
     finished = {name: value for name, value in body.items() if name != "outcome"}
     outcome = {"outcome": {"type": "interrupt", "interrupts": questions}} if questions else {}
     return {**finished, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
-
-
-def _own_result(body: dict[str, Any]) -> dict[str, Any]:
-    value = {"toolCallId": body["toolCallId"], "messageId": body["messageId"]}
-    return {"type": "CUSTOM", "name": TOOL_RESULT, "value": value, "metadata": body.get("metadata", {})}
 
 
 Json = dict[str, Any]
@@ -130,7 +128,7 @@ def _run_started(body: Json) -> Json:
         return body
     # That line requires all of these fields, even if they are empty.
     whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
-    return {**body, "input": {**whole, "messages": [_message(message) for message in whole["messages"]]}}
+    return {**body, "input": {**whole, "messages": [_message(message, _part) for message in whole["messages"]]}}
 
 
 def _run_finished(body: Json) -> Json:
@@ -139,28 +137,16 @@ def _run_finished(body: Json) -> Json:
         case None | {"type": "success"}:
             return body
         case {"type": "interrupt", "interrupts": interrupts}:
-            return {
-                **body,
-                "outcome": {"type": "interrupt", "interrupts": [_interrupt(interrupt) for interrupt in interrupts]},
-            }
+            changed = [item | {"reason": TOOL_CALL} if item["reason"] == APPROVAL else item for item in interrupts]
+            return {**body, "outcome": {"type": "interrupt", "interrupts": changed}}
     # That line knows finished and interrupted runs only. Other outcomes become the run's result.
-    return {
-        **{name: value for name, value in body.items() if name != "outcome"},
-        "result": {"outcome": outcome["type"]},
-    }
+    finished = {name: value for name, value in body.items() if name != "outcome"}
+    return {**finished, "result": {"outcome": outcome["type"]}}
 
 
-def _interrupt(interrupt: Json) -> Json:
-    return {**interrupt, "reason": TOOL_CALL} if interrupt["reason"] == APPROVAL else interrupt
-
-
-def _messages_snapshot(body: Json) -> Json:
-    return {**body, "messages": [_message(message) for message in body["messages"]]}
-
-
-def _message(message: Json) -> Json:
+def _message(message: Json, convert_part: Callable[[Any], Any]) -> Json:
     content = message.get("content")
-    return {**message, "content": [_part(part) for part in content]} if isinstance(content, list) else message
+    return {**message, "content": [convert_part(part) for part in content]} if isinstance(content, list) else message
 
 
 def _part(part: Json) -> Json:
@@ -175,14 +161,13 @@ def _part(part: Json) -> Json:
 _CHANGES: Mapping[str, Callable[[Json], Json]] = {
     "RUN_STARTED": _run_started,
     "RUN_FINISHED": _run_finished,
-    "MESSAGES_SNAPSHOT": _messages_snapshot,
+    "MESSAGES_SNAPSHOT": lambda body: {**body, "messages": [_message(message, _part) for message in body["messages"]]},
 }
 
 
 def upgrade(message: Json) -> Json:
     """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
-    content = message.get("content")
-    return {**message, "content": [_upgrade_part(part) for part in content]} if isinstance(content, list) else message
+    return _message(message, _upgrade_part)
 
 
 def _upgrade_part(part: Any) -> Any:

@@ -49,14 +49,10 @@ def newest_only(body: Any) -> Any:
     results = [n for n in range(last + 1, len(messages)) if _is_client_result(messages[n])]
     read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
     for index in read:
-        _check_lists(messages[index])
+        for name, value in messages[index].items() if isinstance(messages[index], dict) else ():
+            if isinstance(value, list) and len(value) > MAX_ENTRIES:
+                raise ValueError(f"{str(name)[:80]} of a message must have at most {MAX_ENTRIES} entries")
     return {**body, "messages": [messages[index] for index in read]}
-
-
-def _check_lists(message: object) -> None:
-    for name, value in message.items() if isinstance(message, dict) else ():
-        if isinstance(value, list) and len(value) > MAX_ENTRIES:
-            raise ValueError(f"{str(name)[:80]} of a message must have at most {MAX_ENTRIES} entries")
 
 
 def _is_client_result(message: object) -> bool:

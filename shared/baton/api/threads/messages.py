@@ -17,7 +17,7 @@ from baton.domain.errors import error_from_code
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
-from baton.domain.threads.thread_state import Describe, thread_state
+from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import message_request
 from baton.turns.committing import FinishedRun
@@ -59,21 +59,16 @@ async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRu
     """Wait for the turn and return its messages. The turn continues if the caller hangs up."""
     finished = await BackgroundTurn(lambda _: turn).result()
     assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
-    return _answer((await app.agents.of(scope)).describe, finished)
-
-
-def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
-    last = finished.messages[-1]
+    last, thread = finished.messages[-1], finished.thread
     end = last.end
     if end is not None and end.outcome is OutcomeType.ERROR:
         raise error_from_code(end.error_code or "", end.error_detail)
-    thread = finished.thread
     return MessageAnswer(
         session_id=thread.id,
         run_id=last.run_id,
         messages=[Message.from_record(message) for message in finished.messages if message.is_said],
         result=result_of(finished.messages),
-        state=thread_state(describe, thread),
+        state=thread_state((await app.agents.of(scope)).describe, thread),
         usage=end.usage if end else Usage(),
         outcome=_outcome(end),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v03
-from a2a.types import Message, SendMessageRequest, StreamResponse, Task
+from a2a.types import SendMessageRequest, StreamResponse
 from a2a.utils import errors
 from pydantic import BaseModel, ValidationError
 
@@ -84,16 +84,13 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
     if operation == "GetTask" and request.params.history_length is not None:
         converted.history_length = request.params.history_length
     if isinstance(converted, SendMessageRequest):
-        _configure(converted, request.params.configuration)
+        # The conversion loses that without ``blocking`` the caller does not wait, and that a length of 0 is a length.
+        configuration = request.params.configuration
+        if configuration is None or configuration.blocking is None:
+            converted.configuration.return_immediately = True
+        if configuration is not None and configuration.history_length is not None:
+            converted.configuration.history_length = configuration.history_length
     return operation, converted
-
-
-def _configure(params: SendMessageRequest, configuration: v03.MessageSendConfiguration | None) -> None:
-    """Set what the conversion loses: without ``blocking`` the caller does not wait, and a length of 0 is a length."""
-    if configuration is None or configuration.blocking is None:
-        params.configuration.return_immediately = True
-    if configuration is not None and configuration.history_length is not None:
-        params.configuration.history_length = configuration.history_length
 
 
 def to_result(operation: str, value: Any) -> Any:
@@ -118,18 +115,12 @@ def to_error(error: errors.A2AError) -> dict[str, Any]:
     return {"code": code if is_known else -32603, "message": error.message, **data}
 
 
-def _sent(sent: Task | Message) -> Any:
-    if isinstance(sent, Task):
-        return _dump(conversions.to_compat_task(sent))
-    return _dump(conversions.to_compat_message(sent))
-
-
 def _dump(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 _RESULTS: Mapping[str, Callable[[Any], Any]] = {
-    "SendMessage": _sent,
+    "SendMessage": lambda task: _dump(conversions.to_compat_task(task)),
     "GetTask": lambda task: _dump(conversions.to_compat_task(task)),
     "CancelTask": lambda task: _dump(conversions.to_compat_task(task)),
     "CreateTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
