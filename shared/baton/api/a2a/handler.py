@@ -205,16 +205,12 @@ async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
         # The conversation is read again only when something has changed.
         while loop.time() < until:
             await asyncio.sleep(POLL_SECONDS)
-            if not await _is_running(caller, task.id.thread_id, stopping):
+            try:
+                thread = await caller.app.ports.store.get_thread(caller.scope, task.id.thread_id)
+            except ThreadUnavailable:  # it was deleted meanwhile
                 break
-
-
-async def _is_running(caller: A2ACaller, thread_id: str, run_id: str) -> bool:
-    try:
-        thread = await caller.app.ports.store.get_thread(caller.scope, thread_id)
-    except ThreadUnavailable:  # it was deleted meanwhile
-        return False
-    return thread.run is not None and thread.run.run_id == run_id
+            if thread.run is None or thread.run.run_id != stopping:
+                break
 
 
 async def _notify_of_mark(caller: A2ACaller, task: A2ATask) -> None:

@@ -289,11 +289,6 @@ class Sender:
             await self._mark(sending, MarkStatus.ANSWERED)
 
     async def _mark(self, sending: Sending, status: MarkStatus) -> None:
-        mark = TaskMark(
-            root=sending.task_id.root,
-            user_id=self._scope.user_id,
-            status=status,
-            at=self._app.ports.clock.now(),
-            message_id=sending.message_id,
-        )
+        root, user_id, now = sending.task_id.root, self._scope.user_id, self._app.ports.clock.now()
+        mark = TaskMark(root=root, user_id=user_id, status=status, at=now, message_id=sending.message_id)
         await self._app.ports.a2a_tasks.mark(self._scope, sending.task_id.thread_id, mark)

@@ -82,17 +82,8 @@ def assemble(
             run_id = thread.run.run_id
         if is_asked and question is not None:
             chosen.append(question)
-    return A2ATask(
-        task_id,
-        thread.user_id,
-        thread,
-        mark,
-        tuple(chosen),
-        TaskState.SUBMITTED,
-        thread.created_at,
-        run_id,
-        frozenset(runs),
-    )
+    state, at = TaskState.SUBMITTED, thread.created_at  # until ``with_state``
+    return A2ATask(task_id, thread.user_id, thread, mark, tuple(chosen), state, at, run_id, frozenset(runs))
 
 
 def _runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -53,14 +53,18 @@ class Updates:
         body = event.body
         match event.type:
             case "RUN_STARTED":
-                yield from self._supersede_attempt()
+                # A dead worker's attempt may have sent something: the run begins again.
+                yield from self._empty(sorted(self._sent))
+                self._structured.clear()
             case "TEXT_MESSAGE_START":
                 agent_id = body.get("metadata", {}).get("agentId") or ""
                 self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
                 if body.get("metadata", {}).get("isStructured"):
                     self._structured[body["messageId"]] = []
             case "TEXT_MESSAGE_END" if (body.get("metadata") or {}).get("takenBack"):
-                yield from self._take_back(body["messageId"])
+                # A guardrail has refused the text, or it was the model's thinking.
+                yield from self._empty([body["messageId"]])
+                self._structured.pop(body["messageId"], None)
             case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
                 self._structured[body["messageId"]].append(body["delta"])
             case "TEXT_MESSAGE_END":
@@ -94,19 +98,12 @@ class Updates:
         """Return the state of the task after the run."""
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
 
-    def _supersede_attempt(self) -> Iterator[Update]:
-        """Empty what a dead worker's attempt has sent: the run begins again."""
-        for message_id in sorted(self._sent):
-            yield self._artifact(self._piece(message_id, Part(text="")), append=False)
-        self._sent.clear()
-        self._structured.clear()
-
-    def _take_back(self, message_id: str) -> Iterator[Update]:
-        """Empty the artifact of a text that a guardrail has refused, or that was the model's thinking."""
-        self._structured.pop(message_id, None)
-        if message_id in self._sent:
-            self._sent.remove(message_id)
-            yield self._artifact(self._piece(message_id, Part(text="")), append=False)
+    def _empty(self, message_ids: Sequence[str]) -> Iterator[Update]:
+        """Empty the artifacts of messages, as far as text of them has been sent."""
+        for message_id in message_ids:
+            if message_id in self._sent:
+                self._sent.remove(message_id)
+                yield self._artifact(self._piece(message_id, Part(text="")), append=False)
 
     def _end(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
         """Yield the end of an answer: its data, or the sources of its text if it has any."""

@@ -101,11 +101,8 @@ class EvaluationRequest(Asked):
             raise InvalidRequest(f"metrics and cases together may have at most {MAX_EVALUATION_BYTES} bytes.")
         passed = next((metric for metric in self.metrics if metric.name == "passed"), self.metrics[0])
         entry = EvaluationEntry(
+            **self.model_dump(include={"label", "model", "judge", "began_at"}),
             id=evaluation_id(self.began_at, self.name),
-            label=self.label,
-            model=self.model,
-            judge=self.judge,
-            began_at=self.began_at,
             published_by=published_by,
             published_at=self.began_at,
             cases=len(self.cases) + self.cases_left_out,
@@ -223,9 +220,7 @@ async def list_evaluations(
     """Return the tenant's evaluations, the one that began last first, without metrics and cases."""
     caller.require(Permission.AGENT_WRITE, "evaluation.read")
     entries, next_cursor = await app.ports.evaluations.page(caller, limit=limit, cursor=cursor)
-    return Listing[PublishedEvaluation](
-        items=[PublishedEvaluation.of(entry) for entry in entries], next_cursor=next_cursor
-    )
+    return Listing[PublishedEvaluation](items=list(map(PublishedEvaluation.of, entries)), next_cursor=next_cursor)
 
 
 @router.get(

@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from baton.api.http.schemas import Asked, describe
-from baton.api.threads.file_schemas import UploadTarget
+from baton.api.http.schemas import Asked, UploadTarget, describe
 from baton.domain.documents.document import Document as DocumentRecord
 from baton.domain.documents.document import IngestionStep, VersionStatus
 from baton.domain.documents.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, SourceKind, SourceStatus

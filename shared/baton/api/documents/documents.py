@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Path
 
@@ -21,7 +21,6 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, managed_agent
-from baton.api.threads.file_schemas import UploadTarget
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
 from baton.knowledge.sources import SourceRequest as Request
@@ -54,23 +53,10 @@ async def add_document(
     `contentType` and `sha256`, if that is given.
     """
     agent = await managed_agent(app, caller, agent_id, "document.create")
-    details: Details = {}
-    for name in ("title", "url", "required_permission"):
-        if name in body.model_fields_set:
-            details[name] = getattr(body, name)
-    request = check_request(
-        name=body.name,
-        content_type=body.content_type,
-        size=body.size,
-        sha256=body.sha256,
-        document_id=body.document_id,
-        details=details,
-    )
+    details = cast("Details", body.model_dump(include=set(Details.__annotations__), exclude_unset=True))
+    request = check_request(details=details, **body.model_dump(exclude=set(Details.__annotations__)))
     prepared = await app.knowledge.documents.prepare(caller, agent, request)
-    return DocumentAnswer(
-        document=ServedDocument.from_record(prepared.document),
-        upload=UploadTarget.of(prepared.upload) if prepared.upload is not None else None,
-    )
+    return DocumentAnswer.of(prepared, document=ServedDocument.from_record(prepared.document))
 
 
 @router.get("/documents", summary="List documents")
@@ -80,9 +66,7 @@ async def list_documents(
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "document.list")
     documents, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[ServedDocument](
-        items=[ServedDocument.from_record(document) for document in documents], next_cursor=next_cursor
-    )
+    return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
 
 
 @router.get("/documents/{document_id}", summary="Read a document's status")
@@ -137,9 +121,7 @@ async def list_sources(
     """Return the agent's sources, by id. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "source.list")
     sources, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
-    return Listing[ServedSource](
-        items=[ServedSource.from_record(source) for source in sources], next_cursor=next_cursor
-    )
+    return Listing[ServedSource](items=list(map(ServedSource.from_record, sources)), next_cursor=next_cursor)
 
 
 @router.get("/sources/{source_id}", summary="Read a source's status")

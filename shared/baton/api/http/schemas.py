@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID
-from baton.domain.wire_model import WireModel
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 T = TypeVar("T")
 MAX_QUERY = 20_000
@@ -61,6 +61,15 @@ class Listing(WireModel, Generic[T]):
 
     items: list[T]
     next_cursor: str | None = describe("Pass it as `cursor` to get the next page; null on the last.", None)
+
+
+class UploadTarget(WireModel):
+    """The request that uploads the file."""
+
+    url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
+    method: str = Field(examples=["PUT"])
+    headers: dict[str, str] = describe("Send exactly these.", {"Content-Type": "application/pdf"})
+    expires_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
 class ServedUsage(WireModel):

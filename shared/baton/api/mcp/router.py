@@ -65,7 +65,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
     from baton.api.mcp.access import SESSION_ID, McpCaller
-    from baton.api.mcp.exchange import McpExchange
+    from baton.api.mcp.server import McpExchange
 
     session = request.headers.get("mcp-session-id", "")
     who = McpCaller(

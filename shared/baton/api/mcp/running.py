@@ -45,15 +45,12 @@ def to_progress(event: Event) -> str | None:
         case "STEP_STARTED":
             text = f"Step: {body.get('stepName')}."
         case "ACTIVITY_SNAPSHOT":
-            text = _label(body.get("content"))
+            content = body.get("content")
+            label = content.get("label") if isinstance(content, dict) else None
+            text = label if isinstance(label, str) else ""
         case _:
             return None
     return text[:MAX_CHARS] or None
-
-
-def _label(content: Any) -> str:
-    label = content.get("label") if isinstance(content, dict) else None
-    return label if isinstance(label, str) else ""
 
 
 MAX_REQUEST_ID = 256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
@@ -111,7 +111,7 @@ async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) ->
         raise errors.InvalidRequest("from must be before to.")
     check_query(body.query)
     episodes = await app.memory.episode_search.search(caller, body.query, limit=body.limit, since=since, until=until)
-    return Listing[ServedFoundEpisode](items=[ServedFoundEpisode.of(episode) for episode in episodes], next_cursor=None)
+    return Listing[ServedFoundEpisode](items=list(map(ServedFoundEpisode.of, episodes)), next_cursor=None)
 
 
 @router.post(
@@ -128,16 +128,6 @@ async def import_session(caller: Caller, app: UseCases, body: ImportRequest) -> 
     Messages keep their ids and times. A repeated request gets the same answer and changes nothing. Poll the episode's
     `status` until it is `complete`. A message to the conversation reopens it.
     """
-    messages: list[dict[str, Any]] = [message.model_dump() for message in body.messages]
-    imported = imported_session(
-        caller,
-        session_id=body.session_id,
-        agent_id=body.agent_id,
-        messages=messages,
-        ended_at=body.ended_at,
-        now=app.ports.clock.now(),
-        title=body.title,
-        time_zone=body.time_zone,
-    )
+    imported = imported_session(caller, now=app.ports.clock.now(), **body.model_dump())
     ref = await app.sessions.importer.run(caller, imported)
     return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

@@ -126,9 +126,7 @@ async def list_procedures(
     procedures, after = await app.procedures.administration.page(
         scope, agent.id, list(dict.fromkeys(statuses)), limit=limit, cursor=cursor
     )
-    return Listing[ServedProcedure](
-        items=[ServedProcedure.from_record(procedure) for procedure in procedures], next_cursor=after
-    )
+    return Listing[ServedProcedure](items=list(map(ServedProcedure.from_record, procedures)), next_cursor=after)
 
 
 @router.post(

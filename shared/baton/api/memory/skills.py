@@ -9,14 +9,7 @@ from fastapi import APIRouter, Body, Query
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.memory.procedure_schemas import (
-    Declination,
-    ProcedureSourceMessage,
-    ProcedureSourceTurns,
-    SentOffer,
-    ServedProcedure,
-    Sharing,
-)
+from baton.api.memory.procedure_schemas import Declination, ProcedureSourceTurns, SentOffer, ServedProcedure, Sharing
 from baton.api.memory.procedures import PROCEDURE, Named, NamedProcedure, Version, reason_line
 from baton.domain import errors
 from baton.domain.cursors import decode, encode
@@ -127,9 +120,7 @@ async def list_all_procedures(
         )
     else:
         raise errors.InvalidRequest("status: private skills that are not offered are their makers' own.")
-    return Listing[ServedProcedure](
-        items=[ServedProcedure.from_record(procedure) for procedure in procedures], next_cursor=after
-    )
+    return Listing[ServedProcedure](items=list(map(ServedProcedure.from_record, procedures)), next_cursor=after)
 
 
 @router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of", responses=_REVIEWING)
@@ -146,11 +137,10 @@ async def get_source(named: Named, version: Version = None) -> ProcedureSourceTu
     )
     source = versions.shown.source
     turns = await procedures.sources.read(scope, source)
-    return ProcedureSourceTurns(
+    return ProcedureSourceTurns.of(
+        turns,
         version=versions.shown.version,
         thread_id=source.thread_id if source is not None else None,
         run_id=source.run_id if source is not None else None,
-        messages=[ProcedureSourceMessage.of(message) for message in turns.messages],
-        missing=turns.missing,
         redacted=turns.is_redacted,
     )

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
+from pydantic import Field
 
 from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import responses
-from baton.api.threads.file_schemas import UploadAnswer, UploadRequest
+from baton.api.http.schemas import Asked, UploadTarget, describe
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
+from baton.domain.wire_model import WireModel
 from baton.threads.requests.thread_access import own_thread
 from baton_documents.media_types import MediaType
 
 router = APIRouter(prefix="/v1/threads", tags=["files"])
+
+
+class UploadRequest(Asked):
+    """A file that is to be uploaded."""
+
+    name: str = Field(examples=["invoice.pdf"])
+    content_type: str = describe("Its media type, perhaps with a charset; empty if it is unknown.", "application/pdf")
+    size: int = describe("Bytes.", 48213)
+
+
+class UploadAnswer(WireModel):
+    """The upload of a file, and the part that refers to it in a message."""
+
+    file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
+    upload: UploadTarget
+    part: dict[str, Any] = Field(
+        examples=[
+            {
+                "type": "document",
+                "source": {
+                    "type": "file",
+                    "value": "file_0123456789abcdef0123456789abcdef",
+                    "provider": "baton",
+                    "mimeType": "application/pdf",
+                },
+                "metadata": {"name": "invoice.pdf", "size": 48213},
+            }
+        ]
+    )
 
 
 @router.post(

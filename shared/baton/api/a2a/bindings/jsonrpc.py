@@ -93,23 +93,16 @@ def parse_call(body: bytes) -> RpcCall:
     request_id = call.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
         raise CallRefused(InvalidRequestError("id must be a string, a whole number or null."))
-    if not _is_text(request_id):
-        raise CallRefused(InvalidRequestError("id is not text."))
+    try:
+        str(request_id).encode()
+    except UnicodeEncodeError:
+        raise CallRefused(InvalidRequestError("id is not text.")) from None
     if call.get("jsonrpc") != "2.0":
         raise CallRefused(InvalidRequestError("jsonrpc must be '2.0'."), request_id)
     method = call.get("method")
     if not isinstance(method, str) or not method:
         raise CallRefused(InvalidRequestError("method must be the name of a method."), request_id)
     return RpcCall(request_id, method, call.get("params", {}))
-
-
-def _is_text(value: object) -> bool:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-    return True
 
 
 def _parse_params(call: RpcCall) -> tuple[str, Any]:
