@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from baton.api.agents.agent_bodies import (
     TAG,
@@ -18,7 +18,7 @@ from baton.api.agents.agent_bodies import (
     read_expected,
     wants_yaml,
 )
-from baton.api.http.dependencies import AgentId, Caller, UseCases
+from baton.api.http.dependencies import AgentId, Caller, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, ServedAgent
 from baton.api.threads.access import audited_denials
@@ -35,9 +35,7 @@ from baton.tenants.registry.agent_editing import AgentChange as EditedAgent
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
 
-Comment = Annotated[
-    str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])
-]
+Comment = Annotated[str | None, query("The reason, for readers of the versions.", None, max_length=MAX_COMMENT)]
 Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
 WRITE = "agent.write"
 READ = "agent.read"
@@ -128,7 +126,7 @@ async def put_agent(
     app: UseCases,
     request: Request,
     response: Response,
-    dry_run: Annotated[bool, Query(alias="dryRun", description="Check and compare only; store nothing.")] = False,
+    dry_run: Annotated[bool, query("Check and compare only; store nothing.", alias="dryRun")] = False,
     comment: Comment = None,
 ) -> ServedAgentChange:
     """Store a definition as the newest version of an agent of the tenant. Turns use it within a minute.
@@ -178,8 +176,8 @@ async def list_versions(
     agent_id: AgentId,
     scope: Caller,
     app: UseCases,
-    limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
-    cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the previous page.")] = None,
+    limit: Annotated[int, query("Versions of a page.", ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, query("`nextCursor` of the previous page.", max_length=64)] = None,
 ) -> Listing[ServedAgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from datetime import datetime
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query, Request
@@ -21,8 +21,14 @@ from baton.domain.memory.procedure import RESERVED_SLUG
 from baton.domain.tenants.identity import Scope
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 
-Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
-Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the previous page.")]
+
+def query(description: str, /, *example: Any, **rules: Any) -> Any:
+    """Return a parameter of the query with a description, an example if one is given, and what else ``Query`` takes."""
+    return Query(description=description, examples=list(example) or None, **rules)
+
+
+Limit = Annotated[int, query("Items a page.", ge=1, le=100)]
+Cursor = Annotated[str | None, query("`nextCursor` of the previous page.", max_length=512)]
 
 
 async def use_cases(request: Request) -> App:

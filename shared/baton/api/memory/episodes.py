@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 
-from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
+from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, check_query
 from baton.api.memory.episode_schemas import (
@@ -32,7 +32,7 @@ from baton.threads.requests.session_import import imported_session
 router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
 EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
-MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]
+MessageLimit = Annotated[int, query("Messages a page.", ge=1, le=500)]
 
 
 @router.get("", summary="List episodes")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Request, Response
 
-from baton.api.http.dependencies import AgentId, Caller, Cursor, Limit, UseCases
+from baton.api.http.dependencies import AgentId, Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, check_query
 from baton.api.memory.procedure_bodies import (
@@ -53,10 +53,9 @@ PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
 
 ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=80, examples=["slack-alert"])]
 UserId = Annotated[
-    str | None,
-    Query(alias="userId", max_length=MAX_USER_ID, description="The maker of a private skill that is offered."),
+    str | None, query("The maker of a private skill that is offered.", alias="userId", max_length=MAX_USER_ID)
 ]
-Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
+Version = Annotated[int | None, query("A version; the newest without it.", ge=1, le=999_999)]
 
 
 async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
@@ -107,7 +106,7 @@ async def list_procedures(
     scope: Caller,
     app: UseCases,
     status: Annotated[
-        list[ProcedureStatus] | None, Query(description="The statuses of the versions to list; all without it.")
+        list[ProcedureStatus] | None, query("The statuses of the versions to list; all without it.")
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -267,9 +266,9 @@ async def reject_procedure(named: Named, rejection: Rejection, if_match: IfMatch
 @router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
 async def retire_procedure(
     named: Named,
-    version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
+    version: Annotated[int, query("The version that the caller has read.", ge=1, le=999_999)],
     reason: Annotated[
-        str | None, Query(min_length=1, max_length=MAX_REASON, description="The reason; it is stored and audited.")
+        str | None, query("The reason; it is stored and audited.", min_length=1, max_length=MAX_REASON)
     ] = None,
     if_match: IfMatch = None,
 ) -> ServedProcedure:

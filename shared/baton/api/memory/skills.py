@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body
 
-from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
+from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.memory.procedure_schemas import Declination, ProcedureSourceTurns, SentOffer, ServedProcedure, Sharing
@@ -28,7 +28,7 @@ _OFFERING = responses("malformed_json procedure_changed")
 async def list_skills(
     scope: Caller,
     app: UseCases,
-    of: Annotated[ProcedureScope | None, Query(alias="scope", description="Only skills of this scope.")] = None,
+    of: Annotated[ProcedureScope | None, query("Only skills of this scope.", alias="scope")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Listing[ServedProcedure]:
@@ -100,7 +100,7 @@ def _position(cursor: str | None) -> int:
 async def list_all_procedures(
     scope: Caller,
     app: UseCases,
-    status: Annotated[ProcedureStatus, Query(description="The status of the versions.")] = ProcedureStatus.PENDING,
+    status: Annotated[ProcedureStatus, query("The status of the versions.")] = ProcedureStatus.PENDING,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Listing[ServedProcedure]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
 
-from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
+from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import readable_thread, repeated_read
@@ -60,24 +60,14 @@ class AuditFilters:
 
 
 async def _filters(
-    since: Annotated[
-        GivenTime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
-    ] = None,
-    until: Annotated[
-        GivenTime | None, Query(alias="to", description="Only at or before this time.", examples=[TIMESTAMP])
-    ] = None,
-    action: Annotated[
-        str | None, Query(max_length=64, description="Only this action.", examples=["thread.close"])
-    ] = None,
-    outcome: Annotated[str | None, Query(max_length=64, description="Only this outcome.", examples=["denied"])] = None,
-    user_id: Annotated[
-        str | None, Query(alias="userId", max_length=256, description="Only of this user.", examples=["alice"])
-    ] = None,
-    thread_id: Annotated[
-        str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
-    ] = None,
+    since: Annotated[GivenTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
+    until: Annotated[GivenTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
+    action: Annotated[str | None, query("Only this action.", "thread.close", max_length=64)] = None,
+    outcome: Annotated[str | None, query("Only this outcome.", "denied", max_length=64)] = None,
+    user_id: Annotated[str | None, query("Only of this user.", "alice", alias="userId", max_length=256)] = None,
+    thread_id: Annotated[str | None, query("Only about this thread.", alias="threadId", max_length=256)] = None,
     agent_id: Annotated[
-        str | None, Query(alias="agentId", max_length=64, description="Only about this agent.", examples=["assistant"])
+        str | None, query("Only about this agent.", "assistant", alias="agentId", max_length=64)
     ] = None,
 ) -> AuditFilters:
     """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
-from baton.api.http.dependencies import Caller, UseCases
+from baton.api.http.dependencies import Caller, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import COST, describe
 from baton.api.threads.access import repeated_read
@@ -121,15 +121,11 @@ async def get_overview(
     caller: Caller,
     app: UseCases,
     start: Annotated[
-        GivenTime | None,
-        Query(alias="from", description="Turns that began at or after; default: seven days before `to`."),
+        GivenTime | None, query("Turns that began at or after; default: seven days before `to`.", alias="from")
     ] = None,
-    end: Annotated[
-        GivenTime | None, Query(alias="to", description="Turns that began at or before; default: now.")
-    ] = None,
+    end: Annotated[GivenTime | None, query("Turns that began at or before; default: now.", alias="to")] = None,
     cursor: Annotated[
-        str | None,
-        Query(max_length=MAX_CURSOR, description="`nextCursor` of the previous page, whose period it keeps."),
+        str | None, query("`nextCursor` of the previous page, whose period it keeps.", max_length=MAX_CURSOR)
     ] = None,
 ) -> ServedOverview:
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases
+from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
 from baton.api.tenants.export_lines import ExportLines, record_shapes
@@ -167,8 +167,7 @@ async def export_user(
     caller: Caller,
     app: UseCases,
     content: Annotated[
-        Literal["everything", "sessions"],
-        Query(description="`sessions`: only lines that `POST /v1/episodes/import` accepts."),
+        Literal["everything", "sessions"], query("`sessions`: only lines that `POST /v1/episodes/import` accepts.")
     ] = "everything",
     cursor: Cursor = None,
 ) -> StreamingResponse:

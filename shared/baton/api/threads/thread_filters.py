@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends
 
+from baton.api.http.dependencies import query
 from baton.domain.errors import InvalidRequest
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
@@ -17,12 +18,8 @@ from baton.domain.wire_model import TIMESTAMP, GivenTime
 MAX_TOKENS = 10**15
 MAX_COST = 10.0**12
 
-From = Annotated[
-    GivenTime | None, Query(alias="from", description="Last activity at or after this time.", examples=[TIMESTAMP])
-]
-To = Annotated[
-    GivenTime | None, Query(alias="to", description="Last activity at or before this time.", examples=[TIMESTAMP])
-]
+From = Annotated[GivenTime | None, query("Last activity at or after this time.", TIMESTAMP, alias="from")]
+To = Annotated[GivenTime | None, query("Last activity at or before this time.", TIMESTAMP, alias="to")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +44,46 @@ class ThreadFilters:
 async def thread_filters(
     user_id: Annotated[
         str | None,
-        Query(
+        query(
+            "With `scope=tenant`: only this user's conversations.",
+            "alice",
             alias="userId",
             min_length=1,
             max_length=256,
-            description="With `scope=tenant`: only this user's conversations.",
-            examples=["alice"],
         ),
     ] = None,
     agent_id: Annotated[
         str | None,
-        Query(
+        query(
+            "Only those of this main agent, or that it answers next.",
+            "assistant",
             alias="agentId",
             min_length=1,
             max_length=64,
-            description="Only those of this main agent, or that it answers next.",
-            examples=["assistant"],
         ),
     ] = None,
-    state: Annotated[ThreadState | None, Query(description="Only those in this state.", examples=["waiting"])] = None,
+    state: Annotated[ThreadState | None, query("Only those in this state.", "waiting")] = None,
     has_error: Annotated[
-        bool | None, Query(alias="hasError", description="Only those in which a turn has failed, or none has.")
+        bool | None, query("Only those in which a turn has failed, or none has.", alias="hasError")
     ] = None,
     has_feedback: Annotated[
         bool | None,
-        Query(
+        query(
+            "Only those with an answer that was rated, or none; a rating that was withdrawn counts.",
             alias="hasFeedback",
-            description="Only those with an answer that was rated, or none; a rating that was withdrawn counts.",
         ),
     ] = None,
     min_tokens: Annotated[
-        int, Query(alias="minTokens", ge=0, le=MAX_TOKENS, description="Only those that used at least this many.")
+        int, query("Only those that used at least this many.", alias="minTokens", ge=0, le=MAX_TOKENS)
     ] = 0,
     min_cost: Annotated[
         float,
-        Query(
+        query(
+            "Only those that cost at least so much; it needs prices (`modelPrices` of the settings).",
             alias="minCost",
             ge=0,
             le=MAX_COST,
             allow_inf_nan=False,
-            description="Only those that cost at least so much; it needs prices (`modelPrices` of the settings).",
         ),
     ] = 0.0,
     active_from: From = None,
@@ -94,7 +91,7 @@ async def thread_filters(
 ) -> ThreadFilters:
     """Return the filters of a request. Raises ``InvalidRequest``."""
     start, end = period(active_from, active_to)
-    query = ThreadQuery(
+    unworded = ThreadQuery(
         agent_id=agent_id,
         state=state,
         has_error=has_error,
@@ -104,7 +101,7 @@ async def thread_filters(
         active_from=start,
         active_to=end,
     )
-    return ThreadFilters(user_id, query)
+    return ThreadFilters(user_id, unworded)
 
 
 def period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
 
-from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
+from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases, query
 from baton.api.http.problems import request_id, responses
 from baton.api.http.schemas import Listing
 from baton.api.runs import sse
@@ -45,18 +45,11 @@ MAX_READS = 10
 
 router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
-ParentThreadId = Annotated[
-    str | None, Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID])
-]
+ParentThreadId = Annotated[str | None, query("List the forks of this conversation.", THREAD_ID, alias="parentThreadId")]
 ProtocolVersion = Annotated[
-    str | None,
-    Query(
-        alias="protocolVersion", max_length=16, description="The version of AG-UI the client speaks.", examples=["1.0"]
-    ),
+    str | None, query("The version of AG-UI the client speaks.", "1.0", alias="protocolVersion", max_length=16)
 ]
-Search = Annotated[
-    str | None, Query(description="Words, all of which must occur, whatever their case.", examples=["lisbon"])
-]
+Search = Annotated[str | None, query("Words, all of which must occur, whatever their case.", "lisbon")]
 
 
 @router.get("", summary="List threads", responses=responses("forbidden thread_unavailable"))
@@ -67,7 +60,7 @@ async def list_threads(
     limit: Limit = 20,
     cursor: Cursor = None,
     scope: Annotated[
-        Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
+        Literal["user", "tenant"], query("`tenant` lists everybody's; it needs `thread:read_all`.")
     ] = "user",
     parent: ParentThreadId = None,
     q: Search = None,
@@ -88,7 +81,7 @@ async def list_threads(
     # Words that find a title would reveal it to a reader.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
-    query = filters.query(q, app.ports.prices, in_titles=sees_titles)
+    conditions = filters.query(q, app.ports.prices, in_titles=sees_titles)
     if scope == "tenant":
         await app.ports.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     threads, next_cursor = await app.ports.store.list_threads(
@@ -98,7 +91,7 @@ async def list_threads(
         whole_tenant=scope == "tenant",
         parent_thread_id=parent_thread.id if parent_thread is not None else None,
         of_user=filters.user_id,
-        query=query,
+        query=conditions,
     )
     describe = (await app.agents.of(caller)).describe
     items = [ServedThread.from_record(describe, app.ports.prices, thread) for thread in threads]
@@ -137,12 +130,8 @@ async def list_messages(
     app: UseCases,
     limit: Limit = 50,
     cursor: Cursor = None,
-    roles: Annotated[
-        str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
-    ] = "user,assistant",
-    branch: Annotated[
-        str | None, Query(max_length=32, description="Show this branch instead of the selected one.", examples=["b4"])
-    ] = None,
+    roles: Annotated[str, query("Comma-separated roles to show.", "user,assistant", max_length=100)] = "user,assistant",
+    branch: Annotated[str | None, query("Show this branch instead of the selected one.", "b4", max_length=32)] = None,
 ) -> MessageListing:
     """Return the conversation's messages. Pages go back in time; each page is in order.
 
@@ -210,7 +199,7 @@ async def follow_events(
     app: UseCases,
     timing: sse.Timings,
     token_seconds: TokenSeconds,
-    after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
+    after: Annotated[int | None, query("The last sequence number seen.", ge=0, le=MAX_SEQ)] = None,
     last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
     protocol_version: ProtocolVersion = None,
 ) -> Response:
