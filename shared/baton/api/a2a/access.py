@@ -33,21 +33,12 @@ class A2AAccess:
     """Whether API Gateway serves the API below a separate path, which the application does not see."""
 
 
-def base_url(request: Request, access: A2AAccess) -> str:
-    """Return the deployment's address as the client knows it, without a slash at its end."""
-    return _base(request, access)[0]
+def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
+    """Return the deployment's address as the client knows it, without a slash at its end, and whether it is trusted.
 
-
-def trusted_base_url(request: Request, access: A2AAccess) -> str | None:
-    """Return the address if the deployment vouches for it; None if it is what the request's ``Host`` says.
-
-    API Gateway serves no other hosts than its own and the custom domains that lead to it.
+    It is not if it is what the request's ``Host`` says. API Gateway serves no other hosts than its own and the custom
+    domains that lead to it.
     """
-    url, is_trusted = _base(request, access)
-    return url if is_trusted else None
-
-
-def _base(request: Request, access: A2AAccess) -> tuple[str, bool]:
     if access.public_url is not None:
         return access.public_url, True
     context = gateway_context(request) if access.has_stage else {}
@@ -75,8 +66,8 @@ class A2ACaller:
     """Event loop time at which the token expires."""
     base_url: str
     """The deployment's address, as the caller knows it."""
-    trusted_base_url: str | None
-    """The deployment's address; None if nothing but the request's ``Host`` says so."""
+    is_trusted: bool
+    """Whether the deployment vouches for the address: more than the request's ``Host`` says so."""
     access: A2AAccess
     is_authenticated: bool = True
     """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""

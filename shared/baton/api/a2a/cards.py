@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton import __version__
-from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
+from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.http.dependencies import AgentId, Caller, UseCases, bearer, caller
 from baton.api.http.problems import json_content, responses
 from baton.composition.app import App
@@ -268,14 +268,15 @@ async def _serve(
     request: Request, app: App, reader: Scope | None, agent_id: str | None, known_tags: str | None
 ) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
+    base, is_trusted = base_url(request, access)
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
         agents = await app.agents.of(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
         agent = agents.get(scope, agent_id) if agent_id is not None else None
-        card = card_of(agents, scope, agent, base_url(request, access), access)
+        card = card_of(agents, scope, agent, base, access)
     except errors.UnknownAgent:
         raise errors.NotFound from None
-    body, tag = await _with_signatures(card, app, trusted_base_url(request, access))
+    body, tag = await _with_signatures(card, app, base if is_trusted else None)
     whose = "private" if reader is not None else "public"
     headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
     if known_tags is not None and tag.removeprefix("W/") in [

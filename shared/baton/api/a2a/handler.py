@@ -141,8 +141,8 @@ async def get_extended_card(caller: A2ACaller, _: types.GetExtendedAgentCardRequ
     if not caller.is_authenticated:
         raise errors.ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
     card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
-    if caller.trusted_base_url is not None:
-        card = await sign(card, caller.app, caller.trusted_base_url)
+    if caller.is_trusted:
+        card = await sign(card, caller.app, caller.base_url)
     return parse_agent_card(card)
 
 

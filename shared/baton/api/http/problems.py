@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -55,22 +55,19 @@ class ProblemField(WireModel):
     line: int | None = describe("The line of a text that was sent, such as YAML; from 1.", 12)
 
 
-class ServedProblem(WireModel):
-    """An error, as RFC 9457 problem details."""
+EXAMPLE = {
+    "type": "about:blank",
+    "title": "Conversation not available",
+    "status": 404,
+    "detail": "This conversation is not available to you. Please start a new one.",
+    "code": "thread_unavailable",
+    "retryable": False,
+    "requestId": "0b0a4f9e-7c39-4d0a-8f0e-1f7f3f6c9a55",
+}
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "type": "about:blank",
-                "title": "Conversation not available",
-                "status": 404,
-                "detail": "This conversation is not available to you. Please start a new one.",
-                "code": "thread_unavailable",
-                "retryable": False,
-                "requestId": "0b0a4f9e-7c39-4d0a-8f0e-1f7f3f6c9a55",
-            }
-        }
-    )
+
+class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
+    """An error, as RFC 9457 problem details."""
 
     type: str = describe("`about:blank`: the code says what kind of problem it is.")
     title: str

@@ -90,10 +90,8 @@ COST = describe(
 )
 
 
-class ServedAgent(WireModel):
+class ServedAgent(WireModel, extra="allow", alias_generator=to_camel, populate_by_name=True):
     """An agent's definition."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
     id: str = Field(examples=["assistant"])
     name: str = Field(examples=["Assistant"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import mcp_types as types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from baton.api.mcp.access import McpCaller
 from baton.domain.agents.agent import AgentDefinition
@@ -27,10 +27,8 @@ MAX_KEY = 1_024
 INTERRUPT_ID = "interrupt_id"
 
 
-class _Arguments(BaseModel):
+class _Arguments(BaseModel, extra="forbid", strict=True):
     """The arguments, as ``tools.INPUT_SCHEMA`` describes them."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     message: str | None = None
     thread_id: Annotated[str, Field(min_length=1)] | None = None

@@ -51,7 +51,7 @@ def mcp_caller(
     """Return the scope of the token. Raises ``OriginRefused``, ``Unauthorized`` and ``TokenExpired``."""
     state = request.app.state
     state.mcp.check(request.headers.get("origin"))
-    request.state.challenge = challenge(base_url(request, state.a2a), has_token=credentials is not None)
+    request.state.challenge = challenge(base_url(request, state.a2a)[0], has_token=credentials is not None)
     return caller(request, app, credentials)
 
 
@@ -105,7 +105,7 @@ def of_deployment(request: Request) -> Response:
 def _metadata(request: Request, path: str) -> Response:
     """Return the metadata. It may have to read the settings first, so its routes run in a thread."""
     access: A2AAccess = request.app.state.a2a
-    metadata: dict[str, Any] = {"resource": f"{base_url(request, access)}{path}"}
+    metadata: dict[str, Any] = {"resource": f"{base_url(request, access)[0]}{path}"}
     if issuers := access.issuers():  # an empty list must be left out (RFC 9728, 3.2)
         metadata["authorization_servers"] = list(issuers)
     metadata |= {"bearer_methods_supported": ["header"], "resource_name": "Baton"}

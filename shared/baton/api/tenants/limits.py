@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from baton.api.http.dependencies import Caller, UseCases
@@ -34,10 +34,8 @@ class LimitsRequest(LimitFields):
     """The tenant's limits; null, or left out: the deployment's."""
 
 
-class Limits(LimitFields, WireModel):
+class Limits(LimitFields, WireModel, json_schema_serialization_defaults_required=True):
     """A limit of each kind; null: none."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
 class ServedCurrentLimits(WireModel):

@@ -28,25 +28,17 @@ class UploadRequest(Asked):
     size: int = describe("Bytes.", 48213)
 
 
+FILE_ID = "file_0123456789abcdef0123456789abcdef"
+SOURCE = {"type": "file", "value": FILE_ID, "provider": "baton", "mimeType": "application/pdf"}
+PART = {"type": "document", "source": SOURCE, "metadata": {"name": "invoice.pdf", "size": 48213}}
+
+
 class UploadAnswer(WireModel):
     """The upload of a file, and the part that refers to it in a message."""
 
-    file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
+    file_id: str = Field(examples=[FILE_ID])
     upload: UploadTarget
-    part: dict[str, Any] = Field(
-        examples=[
-            {
-                "type": "document",
-                "source": {
-                    "type": "file",
-                    "value": "file_0123456789abcdef0123456789abcdef",
-                    "provider": "baton",
-                    "mimeType": "application/pdf",
-                },
-                "metadata": {"name": "invoice.pdf", "size": 48213},
-            }
-        ]
-    )
+    part: dict[str, Any] = Field(examples=[PART])
 
 
 @router.post(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage, describe
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
@@ -23,10 +23,8 @@ class ServedFeedback(WireModel):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class Message(WireModel):
+class Message(WireModel, extra="allow"):
     """An AG-UI message with Baton's metadata."""
-
-    model_config = ConfigDict(extra="allow")
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool"]
@@ -57,10 +55,8 @@ class MessageListing(Listing[Message]):
     )
 
 
-class Outcome(WireModel):
+class Outcome(WireModel, extra="allow"):
     """The end of a run."""
-
-    model_config = ConfigDict(extra="allow")
 
     type: Literal["success", "cancelled", "interrupt"] = describe(
         "`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
@@ -71,24 +67,18 @@ PART: dict[str, Any] = {"required": ["type"], "properties": {"type": {"enum": ["
 """A content part of AG-UI, as far as all kinds have it."""
 
 
-class SentMessageRequest(Asked):
-    """A message that asks for an answer."""
+PICTURE = [
+    {"type": "text", "text": "What is in this picture?"},
+    {"type": "image", "source": {"type": "url", "value": "https://example.com/cat.png"}},
+]
+MESSAGES = [
+    {"sessionId": "booking-4711", "messageId": "m-1", "message": "What can you do?"},
+    {"sessionId": THREAD_ID, "messageId": "m-2", "message": PICTURE},
+]
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"sessionId": "booking-4711", "messageId": "m-1", "message": "What can you do?"},
-                {
-                    "sessionId": THREAD_ID,
-                    "messageId": "m-2",
-                    "message": [
-                        {"type": "text", "text": "What is in this picture?"},
-                        {"type": "image", "source": {"type": "url", "value": "https://example.com/cat.png"}},
-                    ],
-                },
-            ]
-        }
-    )
+
+class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
+    """A message that asks for an answer."""
 
     session_id: str | None = describe(
         "A UUID, or any stable id of the host application's; omitted, a new conversation begins.",

@@ -217,7 +217,7 @@ def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: b
         "query_string": b"",
         "headers": headers,
     }
-    address = base_url(Request(scope), A2AAccess(has_stage=has_stage))
+    address, _ = base_url(Request(scope), A2AAccess(has_stage=has_stage))
     wanted = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
     assert address == wanted
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from a2a.utils import errors
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
 from a2a.utils.proto_utils import parse_params, to_stream_response
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
-from starlette.datastructures import QueryParams
 
 from baton.api.a2a import operations
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.bindings.rest_errors import Status, baton_status, status, to_response
+from baton.api.a2a.bindings.router import VERSION_HEADER
 from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
 from baton.api.a2a.operations import OPERATIONS, STREAMS, WEIGHT
@@ -29,28 +29,16 @@ BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConf
 """The operations whose parameters are a body."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestCall:
-    """One request, by the name of its operation."""
-
-    operation: str
-    body: bytes
-    path_params: Mapping[str, str]
-    """``id`` of the task and ``push_id`` of a configuration, where the path has them."""
-    query_params: QueryParams
-
-
-async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Response:
+async def answer(operation: str, request: Request, body: bytes, caller: A2ACaller) -> Response:
     """Carry out one call of A2A 1.0. Raises nothing."""
-    operation = call.operation
     try:
-        if operations.is_older_version(version):
+        if operations.is_older_version(request.headers.get(VERSION_HEADER)):
             raise errors.VersionNotSupportedError(
                 "A2A 0.3 is served by JSON-RPC only. Send the header A2A-Version: 1.0."
             )
         if operation == "ListTasks":
-            check_status(dict(call.query_params))
-        params = await off_loop(WEIGHT * len(call.body), _parse_params, call)
+            check_status(dict(request.query_params))
+        params = await off_loop(WEIGHT * len(body), _parse_params, operation, request, body)
         _, carry_out = OPERATIONS[operation]
         if operation in STREAMS:
             events = await operations.begin(carry_out(caller, params))
@@ -62,7 +50,7 @@ async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Resp
         return to_response(_to_status(error, caller))
 
 
-def task_id_of(segment: str) -> str:
+def _task_id(segment: str) -> str:
     """Return the task's id from a decoded path segment.
 
     Ids contain percent-encoded characters. Clients that put an id into a path without encoding it once more, as the
@@ -73,28 +61,29 @@ def task_id_of(segment: str) -> str:
     return segment
 
 
-def _parse_params(call: RestCall) -> Any:
+def _parse_params(operation: str, request: Request, body: bytes) -> Any:
     """Return the operation's parameters.
 
     Raises ``JSONParseError``, ``InvalidRequestError`` and ``InvalidParamsError``.
     """
-    if call.operation in BODIES:
-        value = parse_json(call.body)
+    if operation in BODIES:
+        value = parse_json(body)
         if not isinstance(value, dict):
             raise errors.InvalidParamsError("The body must be a JSON object.")
         check_parts(value, is_older=False)
-        params = operations.to_parameters(call.operation, value)
+        params = operations.to_parameters(operation, value)
     else:
-        params = OPERATIONS[call.operation][0]()
+        params = OPERATIONS[operation][0]()
         try:
-            parse_params(call.query_params, params)
+            parse_params(request.query_params, params)
         except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
             raise errors.InvalidParamsError(str(error)[:300]) from None
-    if "push_id" in call.path_params:
-        params.task_id, params.id = call.path_params["id"], call.path_params["push_id"]
-    elif "id" in call.path_params:
+    path = {name: unquote(value) for name, value in request.path_params.items()}
+    if "push_id" in path:
+        params.task_id, params.id = _task_id(path["id"]), path["push_id"]
+    elif "id" in path:
         of_task = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
-        setattr(params, of_task, call.path_params["id"])
+        setattr(params, of_task, _task_id(path["id"]))
     return params
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -53,14 +52,10 @@ register_url_convertor("a2a_task", TaskIds())
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
-    from baton.api.a2a.bindings.rest import RestCall, answer, task_id_of
+    from baton.api.a2a.bindings.rest import answer
 
     who = await calling(request, scope, app, agent_id)
-    path = {name: unquote(value) for name, value in request.path_params.items() if name != "agent_id"}
-    if "id" in path:
-        path["id"] = task_id_of(path["id"])
-    call = RestCall(operation, await request.body(), path, request.query_params)
-    return await answer(call, request.headers.get(VERSION_HEADER), who)
+    return await answer(operation, request, await request.body(), who)
 
 
 def _of_default(operation: str) -> Callable[..., Awaitable[Response]]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api.a2a.access import A2AAccess, A2ACaller, base_url, trusted_base_url
+from baton.api.a2a.access import A2AAccess, A2ACaller, base_url
 from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
 from baton.api.http.problems import RefusedBody, json_content, request_id, responses
 from baton.api.runs import sse
@@ -106,6 +106,7 @@ async def calling(request: Request, scope: Scope, app: App, agent_id: str | None
     except UnknownAgent:
         raise NotFound from None
     access: A2AAccess = request.app.state.a2a
+    address, is_trusted = base_url(request, access)
     if scope.has(Permission.TRACE_CONTINUE):
         join(request.headers.get("traceparent"))
     return A2ACaller(
@@ -116,8 +117,8 @@ async def calling(request: Request, scope: Scope, app: App, agent_id: str | None
         agent=agent,
         request_id=request_id(request),
         ends_at=token_ends_at(request, app),
-        base_url=base_url(request, access),
-        trusted_base_url=trusted_base_url(request, access),
+        base_url=address,
+        is_trusted=is_trusted,
         access=access,
         is_authenticated=not (access.is_open and "authorization" not in request.headers),
     )
