@@ -26,12 +26,11 @@ from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
-from baton.domain.agents.agent_version import MAX_COMMENT, agent_yaml
-from baton.domain.agents.agent_version import AgentVersion as VersionRecord
+from baton.domain.agents.agent_version import MAX_COMMENT, AgentVersion, agent_yaml
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.tenants.identity import Permission, Scope, is_printable
 from baton.tenants.registry.agent_drafts import wire
-from baton.tenants.registry.agent_editing import AgentChange as EditedAgent
+from baton.tenants.registry.agent_editing import AgentChange
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
 
@@ -242,7 +241,7 @@ def _to_agent(scope: Scope, agent: AgentDefinition) -> ServedAgent:
     return ServedAgent.of(agent)
 
 
-def _to_change(response: Response, change: EditedAgent) -> ServedAgentChange:
+def _to_change(response: Response, change: AgentChange) -> ServedAgentChange:
     response.headers["ETag"] = etag(change.version)
     agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
     return ServedAgentChange.of(change, agent=agent)
@@ -259,7 +258,7 @@ async def _yaml(
     return Response(text, media_type=YAML, headers=headers)
 
 
-def _definition(version: VersionRecord) -> dict[str, Any] | None:
+def _definition(version: AgentVersion) -> dict[str, Any] | None:
     if version.values is None:
         return None
     definition, _ = check_agent(version.values)

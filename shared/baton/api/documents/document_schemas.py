@@ -7,10 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from baton.api.http.schemas import Asked, UploadTarget, describe
-from baton.domain.documents.document import Document as DocumentRecord
-from baton.domain.documents.document import IngestionStep, VersionStatus
-from baton.domain.documents.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, SourceKind, SourceStatus
-from baton.domain.documents.source import Source as SourceRecord
+from baton.domain.documents.document import Document, IngestionStep, VersionStatus
+from baton.domain.documents.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceStatus
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 DOCUMENT_ID = "doc_2f1c7d0a9b3e4c58a6d7e8f90a1b2c3d"
@@ -63,7 +61,7 @@ class ServedDocument(WireModel):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def from_record(cls, document: DocumentRecord) -> ServedDocument:
+    def from_record(cls, document: Document) -> ServedDocument:
         """Return the served form of ``document``."""
         version = document.latest
         failed = version.error_code is not None
@@ -180,7 +178,7 @@ class ServedSource(WireModel):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
     @classmethod
-    def from_record(cls, source: SourceRecord) -> ServedSource:
+    def from_record(cls, source: Source) -> ServedSource:
         """Return the served form of ``source``."""
         refresh = source.refresh
         return cls.of(

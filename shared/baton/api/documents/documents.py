@@ -23,7 +23,7 @@ from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, managed_agent
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
-from baton.knowledge.sources import SourceRequest as Request
+from baton.knowledge.sources import SourceRequest
 
 router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["documents"], responses=responses("forbidden"))
 
@@ -111,7 +111,9 @@ async def add_source(
     taken in again; those that are gone are deleted. A repeated request gets the source that is there.
     """
     agent = await managed_agent(app, caller, agent_id, "source.create")
-    return ServedSource.from_record(await app.knowledge.sources.create(caller, agent, Request(**body.model_dump())))
+    return ServedSource.from_record(
+        await app.knowledge.sources.create(caller, agent, SourceRequest(**body.model_dump()))
+    )
 
 
 @router.get("/sources", summary="List sources")

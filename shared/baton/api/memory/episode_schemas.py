@@ -9,8 +9,7 @@ from pydantic import Field
 
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked, describe
 from baton.api.threads.record_schemas import ServedToolCallRecord
-from baton.domain.memory.episode import Episode as EpisodeRecord
-from baton.domain.memory.episode import EpisodePart, EpisodeRef, EpisodeStatus
+from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
 from baton.domain.threads.thread import EndReason
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
@@ -53,9 +52,7 @@ class ServedEpisode(WireModel):
     total_output_tokens: int = Field(examples=[58])
 
     @classmethod
-    def from_record(
-        cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: EpisodeRecord | None, **more: Any
-    ) -> Self:
+    def from_record(cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: Episode | None, **more: Any) -> Self:
         """Return the served form of a session; ``episode`` is None until it is stored."""
         about = _NOT_STORED
         if episode is not None:

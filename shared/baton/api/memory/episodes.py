@@ -25,7 +25,7 @@ from baton.api.threads.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency.tasks import gather_all
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.memory.episode import EpisodeMessage as MessageOfEpisode
+from baton.domain.memory.episode import EpisodeMessage
 from baton.threads.requests.parsing import moment
 from baton.threads.requests.session_import import imported_session
 
@@ -68,7 +68,7 @@ async def get_episode(
         raise errors.NotFound("There is no such episode.") from None
     if thread.user_id != caller.user_id or thread.episode <= ref.number:  # recorded, but its end was never committed
         raise errors.NotFound("There is no such episode.")
-    messages: list[MessageOfEpisode] = []
+    messages: list[EpisodeMessage] = []
     for _ in range(MAX_READS):
         room = limit - len(messages)
         page, before = await app.memory.episode_messages.page(caller, thread, ref, before=before, limit=room)

@@ -9,8 +9,7 @@ from pydantic import Field
 from baton.api.http.schemas import NOT_BLANK, Asked, describe
 from baton.domain.handoffs.triggers import MAX_TRIGGER
 from baton.domain.memory.context_item import ContextItem
-from baton.domain.memory.procedure import Procedure as ProcedureRecord
-from baton.domain.memory.procedure import ProcedureScope, ProcedureStatus
+from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.runs.tool_call import CallEnd
 from baton.domain.tenants.identity import MAX_USER_ID
 from baton.domain.threads.message import Role
@@ -77,7 +76,7 @@ class ServedProcedure(WireModel):
     went_well: int = describe("Those of them that went well.", 11)
 
     @classmethod
-    def from_record(cls, record: ProcedureRecord, **more: Any) -> Self:
+    def from_record(cls, record: Procedure, **more: Any) -> Self:
         """Return the served form of a version."""
         draft = record.draft
         return cls.of(

@@ -39,8 +39,7 @@ from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.memory.context_item import ContextItem
-from baton.domain.memory.procedure import REVIEWED, ProcedureAction, ProcedureScope, ProcedureStatus
-from baton.domain.memory.procedure import Procedure as Record
+from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.memory.skill_markdown import skill_markdown
 from baton.domain.tenants.identity import MAX_USER_ID, Scope, is_printable
 from baton.memory.procedures.administration import ProcedureVersions, ReadVersion
@@ -85,7 +84,7 @@ class NamedProcedure:
             await administration.decide(self.scope, self.agent.id, self.id, action, read=read, reason=line)
         )
 
-    def serve(self, version: Record) -> ServedProcedure:
+    def serve(self, version: Procedure) -> ServedProcedure:
         """Answer with a version, whose ``ETag`` the response gets."""
         self.response.headers["ETag"] = etag(version)
         return ServedProcedure.from_record(version)
@@ -289,6 +288,6 @@ def reason_line(text: str) -> str:
     return line
 
 
-def _file(procedure: Record) -> Response:
+def _file(procedure: Procedure) -> Response:
     headers = {"ETag": etag(procedure)}
     return Response(skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

@@ -21,7 +21,7 @@ from baton.composition.app import App
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import iso
 from baton.domain.wire_model import TIMESTAMP, GivenTime
-from baton.ports.tenants.audit import AuditRecord as StoredRecord
+from baton.ports.tenants.audit import AuditRecord
 
 JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
@@ -122,7 +122,7 @@ async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: 
 
 
 async def _export(
-    app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
+    app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[AuditRecord], str | None]
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of an export that begins with ``page``."""
     written = pages = 0
@@ -140,7 +140,7 @@ async def _export(
 
 async def _page(
     app: App, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
-) -> tuple[Sequence[StoredRecord], str | None]:
+) -> tuple[Sequence[AuditRecord], str | None]:
     """Return a page of records as the caller may see them."""
     records, next_cursor = await app.ports.audit.of_tenant(
         caller, filters.fields, limit=limit, cursor=cursor, since=filters.since, until=filters.until

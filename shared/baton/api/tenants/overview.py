@@ -15,8 +15,7 @@ from baton.api.threads.access import repeated_read
 from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
-from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS
-from baton.domain.tenants.overview import Overview as OverviewCounts
+from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS, Overview
 from baton.domain.times import from_millis
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, GivenTime, Timestamp, WireModel
 from baton.threads.sessions.overviews import OverviewPlace, Period
@@ -93,7 +92,7 @@ class ServedOverview(WireModel):
     )
 
     @classmethod
-    def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> ServedOverview:
+    def from_record(cls, counts: Overview, counted: Period, next_cursor: str | None) -> ServedOverview:
         """Return the served form of one page's counts."""
         return cls.of(
             counts,

@@ -16,9 +16,7 @@ from baton.api.tenants.export_lines import ExportLines, record_shapes
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
-from baton.domain.memory.forgetting import ForgetRequest as ForgetRequestRecord
-from baton.domain.memory.forgetting import ForgetStatus, ForgetSubject
-from baton.domain.memory.forgetting import Retention as RetentionRecord
+from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
 from baton.domain.tenants.identity import ME, Permission, Scope, thread_ref
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.entry.jobs.forget_requests import scope_of_user
@@ -212,13 +210,13 @@ async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -
             "Name at least one of threads, episodes, audit and uploads; null keeps it for ever, as leaving out does."
         )
     days = body.model_dump()
-    retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
+    retention = Retention(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
     await app.ports.retentions.put(caller, retention)
     await app.ports.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
     return await _to_retention(app, caller, retention)
 
 
-async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> ServedRetention:
+async def _to_retention(app: App, caller: Scope, retention: Retention) -> ServedRetention:
     due_at, last = await gather_all(
         app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
     )
@@ -230,5 +228,5 @@ async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> 
     )
 
 
-def _progress(app: App, request: ForgetRequestRecord) -> ServedForgetRequest:
+def _progress(app: App, request: ForgetRequest) -> ServedForgetRequest:
     return ServedForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))

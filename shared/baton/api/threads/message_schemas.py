@@ -8,8 +8,7 @@ from pydantic import Field
 
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage, describe
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
-from baton.domain.threads.feedback import Feedback as FeedbackRecord
-from baton.domain.threads.feedback import Rating
+from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.message import MessageMetadata, StoredMessage
 from baton.domain.threads.thread_state import State
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
@@ -37,7 +36,7 @@ class Message(WireModel, extra="allow"):
     )
 
     @classmethod
-    def from_record(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
+    def from_record(cls, message: StoredMessage, feedback: Feedback | None = None) -> Message:
         """Return the served form of ``message`` with the ``feedback`` on it."""
         served = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
         if feedback is not None:

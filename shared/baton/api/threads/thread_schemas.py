@@ -9,8 +9,7 @@ from pydantic import Field
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.interrupt import shown_interrupts
-from baton.domain.threads.thread import RunStatus, ThreadStatus
-from baton.domain.threads.thread import Thread as ThreadRecord
+from baton.domain.threads.thread import RunStatus, Thread, ThreadStatus
 from baton.domain.threads.thread_state import Describe, State, thread_state
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 
@@ -50,7 +49,7 @@ class ServedThread(WireModel):
 
     @classmethod
     def from_record(
-        cls, describe: Describe, prices: Prices, thread: ThreadRecord, last_seq: int | None = None
+        cls, describe: Describe, prices: Prices, thread: Thread, last_seq: int | None = None
     ) -> ServedThread:
         """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
         return cls.of(

@@ -30,7 +30,7 @@ from baton.domain.threads.branches import find_branch, tip_of
 from baton.domain.threads.content import DOWNLOAD_URL, without_download_url
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import Role, StoredMessage
-from baton.domain.threads.thread import Thread as ThreadRecord
+from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_title import given_title
 from baton.domain.wire_model import THREAD_ID
 from baton.tenants.privacy.readers import sees_all
@@ -280,7 +280,7 @@ def _roles(roles: str) -> set[Role]:
 
 
 async def _with_downloads(
-    app: App, scope: Scope, thread: ThreadRecord, message: StoredMessage, feedback: Mapping[str, Feedback]
+    app: App, scope: Scope, thread: Thread, message: StoredMessage, feedback: Mapping[str, Feedback]
 ) -> Message:
     """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
     served = Message.from_record(message, feedback.get(message.id))
@@ -296,7 +296,7 @@ async def _with_downloads(
     return served
 
 
-async def _download_url(app: App, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
+async def _download_url(app: App, scope: Scope, thread: Thread, file_id: str) -> str | None:
     """Return where a file can be downloaded; None if it was never uploaded, or the caller may not see what is in it."""
     if not sees_all(scope, thread.user_id):
         return None
