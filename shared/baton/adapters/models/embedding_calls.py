@@ -96,6 +96,7 @@ class ApiEmbedder(ABC):
         *,
         model: str,
         endpoint: str,
+        limits: EmbeddingLimits,
         counter: TokenCounter,
         timeout_seconds: float,
         max_retries: int,
@@ -104,11 +105,15 @@ class ApiEmbedder(ABC):
         paces: EmbeddingPaces,
         secret: Callable[[], str] = str,
     ) -> None:
-        """``endpoint`` and ``model`` name the circuit. What ``secret`` returns is left out of logs."""
+        """``endpoint`` and ``model`` name the circuit. ``limits`` are those of the API.
+
+        What ``secret`` returns is left out of logs.
+        """
         self.name = name
         self.dimensions = dimensions
         self._model = model
         self._circuit = f"{endpoint} {model}"
+        self._limits = limits
         self._counter = counter
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
@@ -117,11 +122,6 @@ class ApiEmbedder(ABC):
         self._paces = paces
         self._secret = secret
         self._logger = Logger(child=True)
-
-    @property
-    @abstractmethod
-    def limits(self) -> EmbeddingLimits:
-        """The limits of the API."""
 
     @abstractmethod
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
@@ -142,7 +142,7 @@ class ApiEmbedder(ABC):
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
         batches = await off_loop(sum(map(len, texts)), self._batches, texts)
-        places = asyncio.Semaphore(self.limits.parallel)
+        places = asyncio.Semaphore(self._limits.parallel)
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
@@ -161,10 +161,10 @@ class ApiEmbedder(ABC):
         return vectors
 
     def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
-        limits = self.limits
+        limits = self._limits
         batches: list[list[_Text]] = []
         tokens = 0
-        for text in self._cut(texts, limits):
+        for text in self._cut(texts):
             if not batches or len(batches[-1]) == limits.batch_texts or tokens + text.tokens > limits.batch_tokens:
                 batches.append([])
                 tokens = 0
@@ -172,7 +172,8 @@ class ApiEmbedder(ABC):
             tokens += text.tokens
         return batches
 
-    def _cut(self, texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[_Text]:
+    def _cut(self, texts: Sequence[str]) -> Iterator[_Text]:
+        limits = self._limits
         for index, whole_text in enumerate(texts):
             text = embeddable(whole_text)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
@@ -202,8 +203,7 @@ class ApiEmbedder(ABC):
 
     async def _paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """Return the vectors of background work, in requests of as many texts as the endpoint answers quickly."""
-        limits = self.limits
-        pace = self._paces.of(self._circuit, lambda: EmbeddingPace(limits.parallel, limits.batch_texts))
+        pace = self._paces.of(self._circuit, self._limits.parallel, self._limits.batch_texts)
         vectors: list[Vector] = []
         while len(vectors) < len(texts):
             async with pace.turn():

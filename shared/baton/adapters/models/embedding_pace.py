@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 SLOW_SECONDS = 2.0
@@ -120,6 +120,6 @@ class EmbeddingPaces:
     def __init__(self) -> None:
         self._paces: dict[str, EmbeddingPace] = {}
 
-    def of(self, circuit: str, make: Callable[[], EmbeddingPace]) -> EmbeddingPace:
+    def of(self, circuit: str, most_requests: int, most_texts: int) -> EmbeddingPace:
         """Return the pace of an endpoint and model. The operator's settings bound their number."""
-        return self._paces.setdefault(circuit, make())
+        return self._paces.setdefault(circuit, EmbeddingPace(most_requests, most_texts))

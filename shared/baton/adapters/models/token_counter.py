@@ -144,19 +144,14 @@ def _is_in_event_loop() -> bool:
 def _read_encoding(path: Path) -> tiktoken.Encoding:
     import tiktoken
 
-    # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
-    ranks = _read_ranks(path)
-    return tiktoken.Encoding(name="o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
-
-
-def _read_ranks(path: Path) -> dict[bytes, int]:
     fields = _read(path, VOCABULARY_SHA256).split()  # alternating tokens and ranks
     ranks: dict[bytes, int] = {}
     # In parts, because one call for all of them would let no other thread work until it ends.
     for start in range(0, len(fields), PART):
         part = fields[start : start + PART]
         ranks.update(zip(map(a2b_base64, part[::2]), map(int, part[1::2]), strict=True))
-    return ranks
+    # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
+    return tiktoken.Encoding(name="o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def _read(path: Path, sha256: str) -> bytes:

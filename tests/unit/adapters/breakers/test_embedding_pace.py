@@ -67,6 +67,7 @@ class SlowEmbedder(ApiEmbedder):
             1,
             model="model",
             endpoint="endpoint",
+            limits=process.endpoint.limits,
             counter=WordCounter(),
             timeout_seconds=30.0,
             max_retries=2,
@@ -74,10 +75,6 @@ class SlowEmbedder(ApiEmbedder):
             breakers=CircuitBreakers(),
             paces=process.paces,
         )
-
-    @property
-    def limits(self) -> EmbeddingLimits:
-        return self._endpoint_of_all.limits
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         return await self._endpoint_of_all.ask(texts, purpose)

@@ -15,7 +15,7 @@ from baton.adapters.models.bedrock.embedding_models import BedrockEmbeddingModel
 from baton.adapters.models.bedrock.event_stream import BrokenStream
 from baton.adapters.models.bedrock.events import JSON_TYPE, read_json
 from baton.adapters.models.bedrock.failures import broken_failure
-from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits
+from baton.adapters.models.embedding_calls import ApiEmbedder
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.learning.failure import Backoff
 from baton.concurrency.tasks import off_loop
@@ -67,6 +67,7 @@ class BedrockEmbedder(ApiEmbedder):
             dimensions,
             model=model,
             endpoint=connection.endpoint,
+            limits=known_model.limits,
             counter=counter,
             timeout_seconds=timeout_seconds,
             max_retries=max_retries,
@@ -74,11 +75,6 @@ class BedrockEmbedder(ApiEmbedder):
             breakers=breakers or CircuitBreakers(),
             paces=paces or EmbeddingPaces(),
         )
-
-    @property
-    def limits(self) -> EmbeddingLimits:
-        """See ``ApiEmbedder``."""
-        return self._family.limits
 
     async def embed(
         self,

@@ -59,6 +59,7 @@ class OpenAIEmbedder(ApiEmbedder):
             dimensions,
             model=model,
             endpoint=base_url or "OpenAI",
+            limits=EmbeddingLimits(MAX_BATCH_TEXTS, MAX_BATCH_TOKENS, MAX_TEXT_TOKENS, None, PARALLEL_BATCHES),
             counter=counter,
             timeout_seconds=timeout_seconds,
             max_retries=max_retries,
@@ -67,11 +68,6 @@ class OpenAIEmbedder(ApiEmbedder):
             paces=paces or EmbeddingPaces(),
             secret=lambda: self._clients.key,
         )
-
-    @property
-    def limits(self) -> EmbeddingLimits:
-        """See ``ApiEmbedder``."""
-        return EmbeddingLimits(MAX_BATCH_TEXTS, MAX_BATCH_TOKENS, MAX_TEXT_TOKENS, None, PARALLEL_BATCHES)
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """See ``ApiEmbedder``. This API knows no purposes."""
