@@ -60,7 +60,8 @@ async def read_batches(
     async def end_when_stopped() -> None:
         await stop.wait()
         batches.flush(is_last=True)
-        until.reschedule(loop.time())
+        if not until.expired():
+            until.reschedule(loop.time())
 
     try:
         async with asyncio.timeout_at(deadline) as until:
