@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TextIO
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.adapters.pii import InProcessPiiDetector
 from baton.tenants.privacy.readers import may_be_said, replace_texts
 from baton.tenants.privacy.redaction import Redactor
 from baton_client import AsyncBaton

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.adapters.pii import InProcessPiiDetector
 from baton.authoring.functions import Functions
 from baton.composition.outside_clients import make_functions
 from baton.composition.ports import Ports

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.adapters.pii import InProcessPiiDetector
 from baton.tenants.privacy.readers import may_be_said, replace_texts
 from baton.tenants.privacy.redaction import Redactor
 from baton_testing.errors import CannotRun

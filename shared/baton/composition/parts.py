@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
     from baton.adapters.opensearch.index import OpenSearchIndex
-    from baton.adapters.pii.in_process import InProcessPiiDetector
+    from baton.adapters.pii import InProcessPiiDetector
     from baton.adapters.refreshed_value import Refreshed
     from baton.adapters.switched_off import NoEmbedder, NoSearch
     from baton.adapters.tokens.embed_keys import EmbedKeys

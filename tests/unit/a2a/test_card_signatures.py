@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from baton.adapters.a2a.cards import CARD_SECONDS, AgentCards
-from baton.adapters.a2a.signatures import UntrustedCard, public_keys, verify_card
-from baton.adapters.a2a.trusted_keys import MIN_KEY_SECONDS
+from baton.adapters.a2a.signatures import MIN_KEY_SECONDS, UntrustedCard, public_keys, verify_card
 from baton.adapters.tokens.signing_keys import JwkCardSigner
 from baton.domain.agents.remote_agent import CardSignature
 from baton.domain.errors import InternalError

@@ -218,7 +218,7 @@ CACHES = [
     Cached(procedure_matching, ("MAX_KNOWN",), vectors),
 ]
 SIMPLE = {
-    "adapters/a2a/trusted_keys.py",
+    "adapters/a2a/signatures.py",
     "adapters/documents/document_reader.py",
     "adapters/dynamodb/threads/recent_histories.py",
     "adapters/tools/mcp.py",

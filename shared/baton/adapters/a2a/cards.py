@@ -6,6 +6,7 @@ import copy
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from a2a.types import AgentCard
 from cachetools import LRUCache
 from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
 
-from baton.adapters.a2a.trusted_keys import TrustedKeys
+from baton.adapters.a2a.signatures import TrustedKeys
 from baton.domain.agents.remote_agent import CardSignature
 from baton.domain.json_values import count_values
 
@@ -132,12 +133,9 @@ def _parse(source: Any) -> AgentCard:
     except ParseError:
         if not isinstance(source, dict):
             raise
-    return parse_agent_card({name: copy.deepcopy(member) for name, member in source.items() if _fits(name, member)})
-
-
-def _fits(name: str, member: Any) -> bool:
-    try:
-        parse_agent_card({name: copy.deepcopy(member)})
-    except ParseError:
-        return False
-    return True
+    fitting = {}
+    for name, member in source.items():
+        with suppress(ParseError):
+            parse_agent_card({name: copy.deepcopy(member)})
+            fitting[name] = copy.deepcopy(member)
+    return parse_agent_card(fitting)

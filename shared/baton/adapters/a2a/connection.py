@@ -43,11 +43,6 @@ def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
     client.follow_redirects = False
 
 
-def same_origin(address: str, home: str) -> bool:
-    """Return whether both addresses have one origin. Raises ``httpx.InvalidURL``."""
-    return _origin(httpx.URL(address)) == _origin(httpx.URL(home))
-
-
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port  # httpx leaves default ports out
 
@@ -103,7 +98,7 @@ async def _with_bytes(
     file: Attachment, url: str, client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
 ) -> Attachment:
     try:
-        headers = dict(credentials) if same_origin(url, home) else {}
+        headers = dict(credentials) if _origin(httpx.URL(url)) == _origin(httpx.URL(home)) else {}
         async with client.stream("GET", url, headers=headers) as response:
             if response.status_code != httpx.codes.OK or "Content-Encoding" in response.headers:
                 return file

@@ -64,19 +64,15 @@ def report_in(metadata: Struct) -> AgentReport | None:
 def documents_in(metadata: Struct) -> list[dict[str, Any]]:
     """Return the documents on which an answer of another Baton rests, or for which it was made; none of others."""
     about = MessageToDict(metadata).get(EXTENSION_URI)
-    lists = [about.get(name) for name in ("sources", "consulted")] if isinstance(about, dict) else [None, None]
     sources, consulted = (
-        [document for document in (listed if isinstance(listed, list) else ()) if _is_document(document)]
-        for listed in lists
+        [
+            _document(named)
+            for named in (listed if isinstance(listed, list) else ())
+            if isinstance(named, dict) and named.get("kind") == DOCUMENT_SOURCE and isinstance(named.get("id"), str)
+        ]
+        for listed in ((about.get(name) if isinstance(about, dict) else None) for name in ("sources", "consulted"))
     )
-    return [
-        *map(_document, sources),
-        *({**drop_citation(_document(document)), CONSULTED: True} for document in consulted),
-    ]
-
-
-def _is_document(named: Any) -> bool:
-    return isinstance(named, dict) and named.get("kind") == DOCUMENT_SOURCE and isinstance(named.get("id"), str)
+    return [*sources, *({**drop_citation(document), CONSULTED: True} for document in consulted)]
 
 
 def _document(named: dict[str, Any]) -> dict[str, Any]:

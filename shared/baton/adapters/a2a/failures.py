@@ -36,7 +36,9 @@ def agent_failed(error: Exception) -> AgentFailed:
         if isinstance(cause, ssl.SSLError):
             return AgentFailed("No secure connection to the agent could be made.")
     if isinstance(error, A2AError) and not isinstance(error, A2AClientError):
-        return _from_json_rpc(error)
+        words = f"The agent refused: {shortened(error.message)}"
+        is_broken = isinstance(error, InternalError | InvalidAgentResponseError)
+        return AgentFailed(words) if is_broken else AgentRefused(words)
     for cause in _causes(error):
         if isinstance(cause, httpx.ConnectError):
             return AgentFailed("The agent cannot be reached.")
@@ -64,12 +66,6 @@ def _from_status(status: int) -> AgentFailed:
     if 400 <= status < 500:
         return AgentRefused(f"The agent refused the request (HTTP {status}).")
     return AgentFailed(f"The agent is out of order (HTTP {status}).")
-
-
-def _from_json_rpc(error: A2AError) -> AgentFailed:
-    words = f"The agent refused: {shortened(error.message)}"
-    broken = isinstance(error, InternalError | InvalidAgentResponseError)
-    return AgentFailed(words) if broken else AgentRefused(words)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

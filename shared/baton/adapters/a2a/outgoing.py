@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from a2a.types import Message, Part, Role, SendMessageRequest
 
@@ -33,20 +32,16 @@ def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence
     refused = [attachment for attachment in task.attachments if not accepts(modes, attachment.media_type)]
     words = [task.message] if task.message else []
     data = task.data
-    if data is not None and not _is_carried(data):
-        words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is not text
-    elif data is not None and not accepts(modes, JSON):
-        words, data = [*words, json.dumps(data, ensure_ascii=False)], None
+    if data is not None:
+        try:
+            data_part(data)
+        except ValueError:
+            words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is not text
+        else:
+            if not accepts(modes, JSON):
+                words, data = [*words, json.dumps(data, ensure_ascii=False)], None
     taken = tuple(attachment for attachment in task.attachments if attachment not in refused)
     return replace(task, message="\n".join(words), attachments=taken, data=data), refused
-
-
-def _is_carried(data: Mapping[str, Any]) -> bool:
-    try:
-        data_part(data)
-    except ValueError:
-        return False
-    return True
 
 
 def outgoing(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:
@@ -74,7 +69,11 @@ def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
         kind = lacking.media_type or "files of an unknown type"
         yield Part(text=NOT_TAKEN.format(name=lacking.name or "without a name", kind=kind), metadata=CONTEXT)
     for attachment in task.attachments:
-        yield _file(attachment)
+        name, media_type = attachment.name or "", attachment.media_type or ""
+        if attachment.data is not None:
+            yield Part(raw=attachment.data, filename=name, media_type=media_type)
+        else:
+            yield Part(url=attachment.url or "", filename=name, media_type=media_type)
     if task.data is not None:
         yield data_part(task.data)
     if task.message:
@@ -88,10 +87,3 @@ def _context(handed: HandedOver, message: str) -> str:
         return SUMMARY.format(summary=summary) if summary and summary != message.strip() else ""
     lines = [f"{role}: {text}" for role, text in handed.recent_messages]
     return "\n".join([MESSAGES, *lines]) if lines else ""
-
-
-def _file(attachment: Attachment) -> Part:
-    name, media_type = attachment.name or "", attachment.media_type or ""
-    if attachment.data is not None:
-        return Part(raw=attachment.data, filename=name, media_type=media_type)
-    return Part(url=attachment.url or "", filename=name, media_type=media_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -30,7 +30,6 @@ from baton.domain.tracing import current_traceparent
 from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentData,
-    AgentDone,
     AgentFailed,
     AgentFile,
     AgentProgress,
@@ -50,9 +49,10 @@ CHECK_SECONDS = 5.0
 SHARE_OF_SILENCE = 0.9
 """A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
 
-Resolve = Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str, str]]]
+logger = Logger(child=True)
 
 
+@dataclass(frozen=True, slots=True)
 class RemoteAgents:
     """``ports.agents.agent_client.AgentClient`` over A2A v0.3, and 1.0 where an agent's card says so; JSON-RPC.
 
@@ -61,23 +61,12 @@ class RemoteAgents:
     ``poll_seconds`` is the first pause between two looks at a task of an agent that does not stream.
     """
 
-    def __init__(
-        self,
-        http: Callable[[], httpx.AsyncClient],
-        resolve: Resolve,
-        *,
-        redacted: Callable[[str], str] = str,
-        breakers: CircuitBreakers | None = None,
-        cards: AgentCards | None = None,
-        poll_seconds: float = 0.5,
-    ) -> None:
-        self._http = http
-        self._resolve = resolve
-        self._redacted = redacted
-        self._breakers = breakers or CircuitBreakers(failures=FAILURES_BEFORE_OPEN)
-        self._cards = cards or AgentCards()
-        self._poll_seconds = poll_seconds
-        self._logger = Logger(child=True)
+    http: Callable[[], httpx.AsyncClient]
+    resolve: Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str, str]]]
+    redacted: Callable[[str], str] = str
+    breakers: CircuitBreakers = field(default_factory=lambda: CircuitBreakers(failures=FAILURES_BEFORE_OPEN))
+    cards: AgentCards = field(default_factory=AgentCards)
+    poll_seconds: float = 0.5
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -93,25 +82,33 @@ class RemoteAgents:
         answer = Answer(task.follows.remote_task_id if task.follows is not None else task.remote_task_id)
         try:
             async with (
-                self._breakers.guard(
-                    _circuit(agent, remote),
+                self.breakers.guard(
+                    # Its author chooses its time limit, so that agents share no circuit.
+                    f"a2a {agent.tenant_id or ''} {agent.id} {remote.card_url}",
                     tenant_id=task.scope.tenant_id,
                     conversation=task.thread_id,
-                    is_failure=_is_outage,
+                    is_failure=lambda error: not isinstance(error, AgentRefused | TaskLost),
                 ),
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
                 async for chunk in without_thinking(chunks):
                     yield self._clean(chunk)
         except CircuitOpen as left_alone:
-            self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
+            logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
             count(Metric.AGENT_FAILURES)
             raise AgentFailed("The agent failed repeatedly and is left alone for a moment.") from None
         except TaskLost:
             raise
         except AgentFailed as failure:
-            raise AgentFailed(self._redacted(failure.reason)) from None
-        yield self._reported(answer.done())
+            raise AgentFailed(self.redacted(failure.reason)) from None
+        done = answer.done()
+        yield replace(
+            done,
+            documents=tuple(map(self._redact_values, done.documents)),
+            report=AgentReport(self.redacted(done.report.summary), self.redacted(done.report.outcome))
+            if done.report is not None
+            else None,
+        )
 
     async def check(self, agent: AgentDefinition) -> str | None:
         """Return why ``agent`` cannot be reached, judged by its card; None if it can."""
@@ -122,17 +119,17 @@ class RemoteAgents:
             # What acts for a user is not there without one.
             own = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
             credentials = await self._credentials(agent.id, own, None)
-            async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
+            async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 Peer.behind(await self._card(agent, remote, http), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
-            return self._redacted(agent_failed(error).reason)
+            return self.redacted(agent_failed(error).reason)
         return None
 
     async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
         """Return the agent's card. Raises ``CardRefused`` for one that is not signed as its definition demands."""
         try:
-            return await self._cards.get(
+            return await self.cards.get(
                 remote.card_url, http, tenant_id=agent.tenant_id, signature=remote.card_signature
             )
         except UntrustedCard as error:
@@ -142,13 +139,11 @@ class RemoteAgents:
         self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
     ) -> dict[str, str]:
         try:
-            return await self._resolve(headers, scope)
+            return await self.resolve(headers, scope)
         except Unauthorized:
             raise
         except BatonError as error:
-            self._logger.warning(
-                "A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)}
-            )
+            logger.warning("A remote agent's headers cannot be read", extra={"agent": agent_id, "text": str(error)})
             count(Metric.AGENT_FAILURES)
             raise AgentFailed("The credentials for the agent cannot be read.") from None
 
@@ -159,7 +154,7 @@ class RemoteAgents:
             return
         try:
             credentials = await self._credentials(agent.id, remote.headers, scope)
-            async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
+            async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 await Peer.behind(await self._card(agent, remote, http), http).cancel(remote_task_id)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run continues without it
@@ -175,7 +170,7 @@ class RemoteAgents:
         is_passed_on: Callable[[], bool],
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
         silence = agent.timeouts.consult_seconds * SHARE_OF_SILENCE
-        async with self._http() as http:
+        async with self.http() as http:
             prepare(http, remote.card_url, credentials, silence)
             peer: Peer | None = None
             to_be_stopped = True  # if the caller stops early
@@ -183,19 +178,19 @@ class RemoteAgents:
                 card = await self._card(agent, remote, http)
                 peer = Peer.behind(card, http)
                 files: list[Attachment] = []
-                async with aclosing(peer.answers(task, answer, self._poll_seconds)) as chunks:
+                async with aclosing(peer.answers(task, answer, self.poll_seconds)) as chunks:
                     async for chunk in chunks:
                         if isinstance(chunk, AgentFile) and len(files) < MAX_FETCHED:
                             files.append(chunk.attachment)
                         else:
                             yield chunk
                 # The text is there by now, and need not wait for them.
-                for file in await fetched(files, self._http, remote.card_url, credentials) if files else ():
+                for file in await fetched(files, self.http, remote.card_url, credentials) if files else ():
                     yield AgentFile(file)
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
-                self._cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
+                self.cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
                 failure = agent_failed(error)
                 self._log(agent.id, error, failure)
                 raise failure from None
@@ -206,37 +201,30 @@ class RemoteAgents:
     def _clean(self, chunk: AnswerChunk | TextTakenBack | AgentStarted | NotSent) -> AgentChunk:
         match chunk:
             case AgentProgress():
-                return AgentProgress(self._redacted(chunk.label))
+                return AgentProgress(self.redacted(chunk.label))
             case TextDelta():
-                return TextDelta(self._redacted(chunk.text))
+                return TextDelta(self.redacted(chunk.text))
             case AgentData():
                 return AgentData(self._redact_values(chunk.value))
             case AgentFile(file):
-                name, url = (self._redacted(text) if text is not None else None for text in (file.name, file.url))
+                name, url = (self.redacted(text) if text is not None else None for text in (file.name, file.url))
                 return AgentFile(replace(file, name=name, url=url))
         return chunk
 
     def _redact_values(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._redacted(value)
+            return self.redacted(value)
         if isinstance(value, list):
             return [self._redact_values(member) for member in value]
         if isinstance(value, dict):
-            return {self._redacted(key): self._redact_values(member) for key, member in value.items()}
+            return {self.redacted(key): self._redact_values(member) for key, member in value.items()}
         return value
 
-    def _reported(self, done: AgentDone) -> AgentDone:
-        done = replace(done, documents=tuple(map(self._redact_values, done.documents)))
-        report = done.report
-        if report is None:
-            return done
-        return replace(done, report=AgentReport(self._redacted(report.summary), self._redacted(report.outcome)))
-
     def _log(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
-        details = {"agent": agent_id, "reason": self._redacted(failure.reason), "failure": type(error).__name__}
+        details = {"agent": agent_id, "reason": self.redacted(failure.reason), "failure": type(error).__name__}
         if error is not failure:
-            details["text"] = self._redacted(str(error)[:500])
-        self._logger.warning("A remote agent failed", extra=details)
+            details["text"] = self.redacted(str(error)[:500])
+        logger.warning("A remote agent failed", extra=details)
         count(Metric.AGENT_FAILURES)
 
 
@@ -258,12 +246,3 @@ async def without_thinking(
 def _shown(separated: Separated) -> list[TextDelta | TextTakenBack]:
     taken_back: list[TextDelta | TextTakenBack] = [TextTakenBack()] if separated.takes_back else []
     return [*taken_back, TextDelta(separated.text)] if separated.text else taken_back
-
-
-def _circuit(agent: AgentDefinition, remote: RemoteAgent) -> str:
-    """Return the name of the agent's circuit. Its author chooses its time limit, so that agents share none."""
-    return f"a2a {agent.tenant_id or ''} {agent.id} {remote.card_url}"
-
-
-def _is_outage(error: Exception) -> bool:
-    return not isinstance(error, AgentRefused | TaskLost)

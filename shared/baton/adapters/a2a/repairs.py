@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx
@@ -51,7 +51,7 @@ def repair(value: Any) -> Any:
     return {
         name: repair(member) if name in HOLDERS else member
         for name, member in value.items()
-        if name not in FORMS or FORMS[name](member)
+        if _has_its_form(name, member)
     }
 
 
@@ -71,51 +71,36 @@ def _text(text: bytes) -> bytes:
     return text if repaired == answer["result"] else json.dumps({**answer, "result": repaired}).encode()
 
 
-def _is_time(value: Any) -> bool:
-    try:
-        Timestamp().FromJsonString(value)
-    except (ValueError, TypeError, AttributeError):
+def _has_its_form(name: str, member: Any) -> bool:
+    if name in LISTS_OF_TEXTS:
+        return isinstance(member, list) and all(isinstance(text, str) for text in member)
+    if not isinstance(member, FORMS.get(name, object)):
         return False
+    if name == "timestamp":
+        try:
+            Timestamp().FromJsonString(member)
+        except (ValueError, TypeError, AttributeError):
+            return False
     return True
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(member, str) for member in value)
 
 
 HOLDERS = frozenset(
     {"task", "message", "statusUpdate", "artifactUpdate", "status", "artifact", "artifacts", "history", "parts", "file"}
 )
 """Members in which others are looked for. Data and metadata are the agent's own."""
-FORMS: Mapping[str, Callable[[Any], bool]] = {
-    "timestamp": _is_time,
-    "metadata": _is_object,
-    "extensions": _is_list_of_texts,
-    "referenceTaskIds": _is_list_of_texts,
-    "name": _is_text,
-    "description": _is_text,
-    "filename": _is_text,
-    "mediaType": _is_text,
-    "mimeType": _is_text,
-    "append": _is_flag,
-    "lastChunk": _is_flag,
-    "history": _is_list,
-    "artifacts": _is_list,
+FORMS: Mapping[str, type] = {
+    "timestamp": str,
+    "metadata": dict,
+    "name": str,
+    "description": str,
+    "filename": str,
+    "mediaType": str,
+    "mimeType": str,
+    "append": bool,
+    "lastChunk": bool,
+    "history": list,
+    "artifacts": list,
 }
 """The optional members by name, which are the same in both protocol lines, and the form of each."""
+LISTS_OF_TEXTS = frozenset({"extensions", "referenceTaskIds"})
+"""Further ones."""

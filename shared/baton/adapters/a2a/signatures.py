@@ -1,5 +1,6 @@
-"""Signatures of agent cards: detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, defines
-them.
+"""Signatures of agent cards, and the keys that may sign them.
+
+They are detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, defines them.
 
 What is signed has two forms. A client that reads a card by the types of A2A 1.0, as the reference SDK does, checks the
 fields that these know, without empty ones. A client that works on the JSON itself checks the object as it was served.
@@ -12,22 +13,31 @@ import base64
 import binascii
 import copy
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import httpx
 import jwt
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from a2a.utils._jcs import canonicalize  # the SDK's only implementation of RFC 8785
 from a2a.utils.signing import _canonicalize_agent_card
+from cachetools import LRUCache
 from jwt import api_jws
 
+from baton.domain.agents.remote_agent import CardSignature
 from baton.domain.tenants.token_issuer import SIGNATURE_ALGORITHMS
 
+KEY_SECONDS = 600.0
+"""Seconds for which keys are used without reading them again."""
+MIN_KEY_SECONDS = 30.0
+"""The least age, in seconds, at which a card with an unknown key lets keys be read again."""
+MAX_KEY_SETS = 1_000
+MAX_KEY_SET_BYTES = 128 * 1024
 MAX_SIGNATURES = 10
 MAX_TEXT = 4_096
 """Characters of a protected header or a signature."""
-FORMS: tuple[Callable[[Mapping[str, Any]], bytes], ...]
 
 
 class UntrustedCard(Exception):
@@ -38,8 +48,8 @@ def card_signatures(card: Mapping[str, Any], key: jwt.PyJWK, keys_url: str) -> l
     """Return a signature of each form of ``card``, by a private ``key`` with an id."""
     header = {"alg": key.algorithm_name, "jku": keys_url, "kid": key.key_id, "typ": "JOSE"}
     signed = []
-    for form in FORMS:
-        token = api_jws.encode(form(card), key.key, algorithm=key.algorithm_name, headers=header)
+    for form in _signed_forms(card):
+        token = api_jws.encode(form, key.key, algorithm=key.algorithm_name, headers=header)
         protected, _, signature = token.split(".")
         signed.append({"protected": protected, "signature": signature})
     return signed
@@ -55,7 +65,7 @@ def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
     if not isinstance(signatures, list) or not signatures:
         raise UntrustedCard("it is not signed")
     try:
-        forms = [form(card) for form in FORMS]
+        forms = _signed_forms(card)
     except Exception:  # noqa: BLE001 - untrusted JSON
         raise UntrustedCard("it has no canonical form") from None
     is_known = False
@@ -109,16 +119,52 @@ def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> 
     return True
 
 
-def _of_current(card: Mapping[str, Any]) -> bytes:
-    """Return what a client that reads the card by the types of 1.0 checks."""
-    fields = copy.deepcopy({name: value for name, value in card.items() if name != "signatures"})
-    parsed: AgentCard = parse_agent_card(fields)
-    return _canonicalize_agent_card(parsed).encode()
+def _signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return what a client checks that reads the card by the types of 1.0, and one that works on the JSON itself."""
+    fields = {name: value for name, value in card.items() if name != "signatures"}
+    parsed: AgentCard = parse_agent_card(copy.deepcopy(fields))
+    return _canonicalize_agent_card(parsed).encode(), canonicalize(fields).encode()
 
 
-def _as_served(card: Mapping[str, Any]) -> bytes:
-    """Return what a client that works on the JSON itself checks."""
-    return canonicalize({name: value for name, value in card.items() if name != "signatures"}).encode()
+class TrustedKeys:
+    """The keys that sign trusted cards: those of a definition, or those at its address."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._sets: LRUCache[tuple[str, str | None], tuple[list[jwt.PyJWK], float]] = LRUCache(MAX_KEY_SETS)
+        """The keys at each address that a tenant or the deployment names, and when they were read."""
+
+    async def verify(
+        self, card: Mapping[str, Any], signature: CardSignature, client: httpx.AsyncClient, *, tenant_id: str | None
+    ) -> None:
+        """Check that a trusted key has signed ``card``. Raises ``UntrustedCard``."""
+        if signature.jwks_url is not None:
+            verify_card(card, await self._read(signature.jwks_url, card, client, tenant_id))
+        else:
+            verify_card(card, public_keys({"keys": list(signature.keys)}))
+
+    async def _read(
+        self, url: str, card: Mapping[str, Any], client: httpx.AsyncClient, tenant_id: str | None
+    ) -> list[jwt.PyJWK]:
+        now = self._monotonic()
+        if (url, tenant_id) in self._sets:
+            keys, read_at = self._sets[url, tenant_id]
+            signatures = card.get("signatures")
+            named = {signing_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
+            is_rotated = not named & {key.key_id for key in keys}
+            if now < read_at + (MIN_KEY_SECONDS if is_rotated else KEY_SECONDS):
+                return keys
+        keys = await _fetch(url, client)
+        self._sets[url, tenant_id] = keys, now
+        return keys
 
 
-FORMS = (_of_current, _as_served)
+async def _fetch(url: str, client: httpx.AsyncClient) -> list[jwt.PyJWK]:
+    try:
+        response = await client.get(url)
+        response.raise_for_status()
+        if len(response.content) > MAX_KEY_SET_BYTES:
+            raise ValueError("the set of keys is too long")
+        return public_keys(response.json())
+    except (httpx.HTTPError, ValueError, RecursionError):
+        raise UntrustedCard("the keys that it must be signed with cannot be read") from None

@@ -6,12 +6,15 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent, reference_problems
 from baton.domain.agents.tool import PythonTool, ToolDefinition
+
+if TYPE_CHECKING:
+    from baton.authoring.call_site import CallSite
 
 DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
 FOLDER_VARIABLE = "BATON_AGENTS_DIR"
@@ -21,21 +24,10 @@ class AgentFileError(Exception):
     """The agent files cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
 
 
-class AgentSource(Protocol):
-    """The text that declares an agent."""
-
-    def problem(self, path: Sequence[str | int], what: str, /) -> str:
-        """Return ``file:line: field: what is wrong``, for the field at ``path``."""
-        ...
-
-    def where(self, path: Sequence[str | int], /) -> str:
-        """Return ``file:line: field``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Read:
-    source: AgentSource
+    source: YamlDocument | CallSite
+    """The text that declares the agent."""
     file: str
     definition: AgentDefinition
     is_described: bool = True
@@ -49,7 +41,7 @@ class AgentFiles:
         """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _default(definitions, default_main)
-        self._sources: dict[str, AgentSource] = {}
+        self._sources: dict[str, YamlDocument | CallSite] = {}
 
     def take(self, newer: AgentFiles) -> None:
         """Use the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""

@@ -66,11 +66,15 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
     position = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
     if isinstance(problem, WrongArgument):
         yield f"{position}: {problem}"
-    elif isinstance(problem, ModuleNotFoundError) and _is_neighbour(path, problem.name or ""):
-        neighbour = (problem.name or "").removeprefix("agents").lstrip(".") or "module"
-        yield f"{position}: {problem}. Modules in agents/ import each other with a dot: from .{neighbour} import ..."
-    else:
-        yield f"{position}: {type(problem).__name__}: {problem}"
+        return
+    if isinstance(problem, ModuleNotFoundError) and problem.name is not None:
+        package = problem.name.partition(".")[0]
+        if package == "agents" or (path.parent / f"{package}.py").is_file():
+            neighbour = problem.name.removeprefix("agents").lstrip(".") or "module"
+            advice = f"Modules in agents/ import each other with a dot: from .{neighbour} import ..."
+            yield f"{position}: {problem}. {advice}"
+            return
+    yield f"{position}: {type(problem).__name__}: {problem}"
 
 
 def _place(problem: BaseException) -> str | None:
@@ -80,8 +84,3 @@ def _place(problem: BaseException) -> str | None:
         if file.is_file() and not file.is_relative_to(_OURS) and not {"site-packages", "importlib"} & set(file.parts):
             return f"{file}:{frame.lineno}"
     return None
-
-
-def _is_neighbour(path: Path, module: str) -> bool:
-    first = module.partition(".")[0]
-    return first == "agents" or (path.parent / f"{first}.py").is_file()

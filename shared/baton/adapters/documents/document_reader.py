@@ -42,7 +42,9 @@ class ChildProcessExtractor:
     """
 
     def __init__(self, limits: ProcessLimits = INGESTION, *, module: str = CHILD) -> None:
-        self._processes = ReaderProcesses(limits, _at_once(), module=module)
+        # One processor is left for turns, which share the local cloud's machine.
+        at_once = max(1, min(MAX_AT_ONCE, (os.cpu_count() or 1) - 1))
+        self._processes = ReaderProcesses(limits, at_once, module=module)
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         """See ``TextExtractor``."""
@@ -90,11 +92,6 @@ def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
 
 def _note_end(work: str, size: int, status: int, reason: str) -> None:
     logger.warning("a document ended the process that read it", work=work, status=status, reason=reason, bytes=size)
-
-
-def _at_once() -> int:
-    """Return a number of processes that leaves a processor for turns, which share the local cloud's machine."""
-    return max(1, min(MAX_AT_ONCE, (os.cpu_count() or 1) - 1))
 
 
 KEPT = 32

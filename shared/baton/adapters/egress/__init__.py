@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from baton.adapters.egress.pool import MAX_RESPONSE_BYTES
-from baton.adapters.egress.resolving import Resolver, addresses_of
+from baton.adapters.egress.pool import MAX_RESPONSE_BYTES, Resolver, addresses_of
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 if TYPE_CHECKING:

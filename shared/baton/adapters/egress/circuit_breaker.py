@@ -40,11 +40,7 @@ class _Circuit:
     """A number that grows with every opening and closing. Results of calls from an earlier era are ignored."""
 
 
-def every_exception(failure: Exception) -> bool:
-    """Return True: count every exception as a failure of the endpoint."""
-    return True
-
-
+@dataclass(frozen=True)
 class CircuitBreakers:
     """Circuits by name. Closed until ``failures`` calls in a row have failed, then open for ``open_seconds``.
 
@@ -52,13 +48,10 @@ class CircuitBreakers:
     ``open_seconds`` an unfinished trial no longer blocks others. ``monotonic`` is the clock, in seconds.
     """
 
-    def __init__(
-        self, *, failures: int = 5, open_seconds: float = 30.0, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._failures = failures
-        self._open_seconds = open_seconds
-        self._monotonic = monotonic
-        self._circuits: LRUCache[str, _Circuit] = LRUCache(MAX_CIRCUITS)
+    failures: int = 5
+    open_seconds: float = 30.0
+    monotonic: Callable[[], float] = time.monotonic
+    _circuits: LRUCache[str, _Circuit] = field(init=False, default_factory=lambda: LRUCache(MAX_CIRCUITS))
 
     def guard(
         self,
@@ -66,7 +59,7 @@ class CircuitBreakers:
         *,
         tenant_id: str | None = None,
         conversation: str | None = None,
-        is_failure: Callable[[Exception], bool | None] = every_exception,
+        is_failure: Callable[[Exception], bool | None] = lambda error: True,
     ) -> Guard:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
 
@@ -84,10 +77,10 @@ class CircuitBreakers:
     def _enter(self, name: str, key: str) -> tuple[_Circuit, int]:
         circuit = self._circuits.setdefault(key, _Circuit())
         if circuit.next_trial_at is not None:
-            now = self._monotonic()
+            now = self.monotonic()
             if now < circuit.next_trial_at:
                 raise CircuitOpen(name, circuit.next_trial_at - now)
-            circuit.next_trial_at = now + self._open_seconds
+            circuit.next_trial_at = now + self.open_seconds
         return circuit, circuit.era
 
     def _note_failure(self, circuit: _Circuit, conversation: str | None) -> None:
@@ -95,8 +88,8 @@ class CircuitBreakers:
             circuit.failures += 1
         if conversation is not None:
             circuit.conversations.add(conversation)
-        if circuit.next_trial_at is not None or circuit.failures >= self._failures:
-            circuit.next_trial_at = self._monotonic() + self._open_seconds
+        if circuit.next_trial_at is not None or circuit.failures >= self.failures:
+            circuit.next_trial_at = self.monotonic() + self.open_seconds
             circuit.era += 1
 
     def _note_success(self, circuit: _Circuit) -> None:
@@ -108,37 +101,30 @@ class CircuitBreakers:
 
     def _note_abandonment(self, circuit: _Circuit) -> None:
         if circuit.next_trial_at is not None:
-            circuit.next_trial_at = self._monotonic()
+            circuit.next_trial_at = self.monotonic()
 
 
+@dataclass(frozen=True, slots=True)
 class Guard:
     """One guarded call; made by ``CircuitBreakers.guard``, to be entered once."""
 
     # A class and not a generator, because it is entered inside async generators that may be closed early.
 
-    def __init__(
-        self,
-        breakers: CircuitBreakers,
-        name: str,
-        keys: Sequence[str],
-        conversation: str | None,
-        is_failure: Callable[[Exception], bool | None],
-    ) -> None:
-        """``keys`` are those of the call's circuits, the one of the tenant last."""
-        self._breakers = breakers
-        self._name = name
-        self._keys = keys
-        self._conversation = conversation
-        self._is_failure = is_failure
-        self._entered: list[tuple[_Circuit, int]] = []
+    breakers: CircuitBreakers
+    name: str
+    keys: Sequence[str]
+    """The keys of the call's circuits, the one of the tenant last."""
+    conversation: str | None
+    is_failure: Callable[[Exception], bool | None]
+    _entered: list[tuple[_Circuit, int]] = field(init=False, default_factory=list)
 
     async def __aenter__(self) -> None:
         try:
-            for key in self._keys:
-                self._entered.append(self._breakers._enter(self._name, key))
+            for key in self.keys:
+                self._entered.append(self.breakers._enter(self.name, key))
         except CircuitOpen:
             for circuit, _ in self._entered:
-                self._breakers._note_abandonment(circuit)
+                self.breakers._note_abandonment(circuit)
             raise
 
     async def __aexit__(
@@ -146,13 +132,13 @@ class Guard:
     ) -> None:
         is_failure: bool | None = False
         if error is not None:
-            is_failure = self._is_failure(error) if isinstance(error, Exception) else None
+            is_failure = self.is_failure(error) if isinstance(error, Exception) else None
         for number, (circuit, era) in enumerate(self._entered, start=1):
             if era != circuit.era:
                 continue
             if is_failure is None:
-                self._breakers._note_abandonment(circuit)
+                self.breakers._note_abandonment(circuit)
             elif is_failure:
-                self._breakers._note_failure(circuit, self._conversation if number == len(self._keys) else None)
+                self.breakers._note_failure(circuit, self.conversation if number == len(self.keys) else None)
             else:
-                self._breakers._note_success(circuit)
+                self.breakers._note_success(circuit)

@@ -9,8 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from baton.adapters.egress.pool import Call, Errors, GuardedBody, GuardedPool
-from baton.adapters.egress.resolving import Resolver
+from baton.adapters.egress.pool import Call, Errors, GuardedBody, GuardedPool, Resolver
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 

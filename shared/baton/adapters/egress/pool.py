@@ -1,22 +1,39 @@
-"""The connection pool under both client libraries, which connects only to what the policy allows and limits reads."""
+"""The connection pool under both client libraries, which connects only to what the policy allows and limits reads.
+
+A connection goes to exactly the address that was checked.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpcore2
 
-from baton.adapters.egress import resolving
-from baton.adapters.egress.resolving import Resolver
 from baton.domain.json_values import ValueCount
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 MAX_RESPONSE_VALUES = 250_000
@@ -24,6 +41,15 @@ MAX_RESPONSE_VALUES = 250_000
 JSON_UNIT = "JSON values"
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)|text/json", re.IGNORECASE)
 _EVENTS = "text/event-stream"
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Returns all addresses of a host for a port, best first. Raises ``OSError``."""
+
+MAX_ADDRESSES = 8
+ATTEMPT_SECONDS = 3.0
+"""Seconds to wait for one address while others are left."""
+
+S = TypeVar("S")
 
 
 async def capped(
@@ -85,31 +111,12 @@ class Errors:
     too_large: type[ResponseTooLarge]
 
 
-class Url(Protocol):
-    """The properties that the URLs of both libraries have."""
-
-    @property
-    def scheme(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int | None: ...
-    @property
-    def raw_scheme(self) -> bytes: ...
-    @property
-    def raw_host(self) -> bytes: ...
-    @property
-    def raw_path(self) -> bytes: ...
-    @property
-    def userinfo(self) -> bytes: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, without types of the client library."""
+    """One request."""
 
     method: str
-    url: Url
+    url: httpx.URL | httpx2.URL
     headers: Sequence[tuple[bytes, bytes]]
     body: Any
     extensions: dict[str, Any]
@@ -171,27 +178,68 @@ class GuardedPool:
         await self._pool.aclose()
 
 
+@dataclass(frozen=True, slots=True)
 class GuardedBody:
     """The parts of a response body, up to the limits in bytes and in JSON values."""
 
-    def __init__(
-        self, parts: AsyncIterable[bytes], headers: Iterable[tuple[bytes, bytes]], limit: int, errors: Errors
-    ) -> None:
-        self._parts = parts
-        self._headers = headers
-        self._limit = limit
-        self._errors = errors
+    parts: AsyncIterable[bytes]
+    headers: Iterable[tuple[bytes, bytes]]
+    limit: int
+    errors: Errors
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _raised_as(self._errors):
-            within = capped(self._parts, self._limit, self._errors.too_large)
-            async for part in with_bounded_json(within, self._headers, self._errors.too_large):
+        with _raised_as(self.errors):
+            within = capped(self.parts, self.limit, self.errors.too_large)
+            async for part in with_bounded_json(within, self.headers, self.errors.too_large):
                 yield part
 
     async def aclose(self) -> None:
         """Return the connection to the pool."""
-        if hasattr(self._parts, "aclose"):
-            await self._parts.aclose()
+        if hasattr(self.parts, "aclose"):
+            await self.parts.aclose()
+
+
+async def addresses_of(host: str, port: int) -> Sequence[str]:
+    """Return the addresses that the system's resolver finds."""
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
+
+
+async def connect(
+    policy: EgressPolicy,
+    resolve: Resolver,
+    host: str,
+    port: int,
+    timeout: float | None,  # noqa: ASYNC109 - passed on from the backend's interface
+    open_to: Callable[[str, float | None], Awaitable[S]],
+) -> S:
+    """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
+
+    If one of several addresses is forbidden, the host is refused: a name with internal and external addresses is an
+    attack or a mistake. Raises ``EgressRefused`` then, ``OSError`` for a name without addresses, ``TimeoutError`` for
+    a name that resolves too slowly, and otherwise the error of the last address.
+    """
+    policy.check_host(host)
+    end = None if timeout is None else time.monotonic() + timeout
+    async with asyncio.timeout(timeout):
+        addresses = (await resolve(host, port))[:MAX_ADDRESSES]
+    if not addresses:
+        raise OSError(f"{host} has no address")
+    for address in addresses:
+        policy.check_address(host, address)
+    for address in addresses[:-1]:
+        try:
+            return await open_to(address, _at_most(ATTEMPT_SECONDS, end))
+        except EgressRefused:
+            raise
+        except Exception:  # noqa: BLE001, S112 - after any error, another address is left
+            continue
+    return await open_to(addresses[-1], _at_most(None, end))
+
+
+def _at_most(seconds: float | None, end: float | None) -> float | None:
+    seconds_left = None if end is None else max(0.0, end - time.monotonic())
+    return min((limit for limit in (seconds, seconds_left) if limit is not None), default=None)
 
 
 class _Backend(httpcore2.AsyncNetworkBackend):
@@ -212,7 +260,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
             return await self._network.connect_tcp(address, port, seconds, local_address, socket_options)
 
         try:
-            return await resolving.connect(self._policy, self._resolve, host, port, timeout, open_to)
+            return await connect(self._policy, self._resolve, host, port, timeout, open_to)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
         except (OSError, UnicodeError) as error:

@@ -38,9 +38,6 @@ MAX_HOSTS = 500
 """Hosts that are remembered besides those that are being read. The one read longest ago is forgotten first."""
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
 
-MakeClient = Callable[[float, int], httpx.AsyncClient]
-"""Returns a guarded client, given its timeout in seconds and the most bytes of a response."""
-
 
 @dataclass(slots=True, weakref_slot=True)
 class _Host:
@@ -55,22 +52,17 @@ class _Host:
     """The time from which it may be asked again."""
 
 
+@dataclass(frozen=True)
 class HttpPages:
     """``WebPages`` over clients of ``adapters.egress``, which refuse private addresses, at each redirect too."""
 
-    def __init__(
-        self,
-        make_client: MakeClient,
-        *,
-        pause_seconds: float = 1.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._make_client = make_client
-        self._pause_seconds = pause_seconds
-        self._sleep = sleep
-        self._hosts: WeakValueDictionary[str, _Host] = WeakValueDictionary()
-        """Each host that somebody holds, so that all who read it share its lock."""
-        self._remembered: LRUCache[str, _Host] = LRUCache(MAX_HOSTS)
+    make_client: Callable[[float, int], httpx.AsyncClient]
+    """Returns a guarded client, given its timeout in seconds and the most bytes of a response."""
+    pause_seconds: float = 1.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _hosts: WeakValueDictionary[str, _Host] = field(init=False, default_factory=WeakValueDictionary)
+    """Each host that somebody holds, so that all who read it share its lock."""
+    _remembered: LRUCache[str, _Host] = field(init=False, default_factory=lambda: LRUCache(MAX_HOSTS))
 
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
@@ -149,17 +141,17 @@ class HttpPages:
         """Send one request, when the host may be asked again."""
         loop = asyncio.get_running_loop()
         if (wait := host.free_at - loop.time()) > 0:
-            await self._sleep(wait)
+            await self.sleep(wait)
         delay = float(host.robots.crawl_delay(ROBOT) or 0) if host.robots is not None else 0.0
         try:
             return await self._get(url, headers, limit)
         finally:
-            host.free_at = loop.time() + min(max(delay, self._pause_seconds), MAX_PAUSE_SECONDS)
+            host.free_at = loop.time() + min(max(delay, self.pause_seconds), MAX_PAUSE_SECONDS)
 
     async def _get(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
         sent = {"Accept": _ACCEPT, "User-Agent": USER_AGENT, **headers}
         try:
-            async with asyncio.timeout(PAGE_SECONDS), self._make_client(SILENCE_SECONDS, limit) as client:
+            async with asyncio.timeout(PAGE_SECONDS), self.make_client(SILENCE_SECONDS, limit) as client:
                 return await client.get(url, headers=sent, follow_redirects=False)
         except EgressRefused as error:
             raise PageUnavailable(str(error)) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -18,24 +20,22 @@ SECONDS = 10.0
 USER_AGENT = f"Baton/{__version__}"
 
 
+@dataclass(frozen=True, slots=True)
 class HttpWebhooks:
     """``Webhooks`` over clients of ``adapters.egress``, which refuse private addresses."""
 
-    def __init__(self, policy: Callable[[], EgressPolicy], make_client: Callable[[float], httpx.AsyncClient]) -> None:
-        """``policy`` returns the hosts that may be notified at now.
-
-        ``make_client`` returns a guarded client, given its timeout in seconds.
-        """
-        self._policy = policy
-        self._make_client = make_client
+    policy: Callable[[], EgressPolicy]
+    """Returns the hosts that may be notified at now."""
+    make_client: Callable[[float], httpx.AsyncClient]
+    """Returns a guarded client, given its timeout in seconds."""
 
     @property
     def is_on(self) -> bool:
-        policy = self._policy()
+        policy = self.policy()
         return bool(policy.hosts) or policy.allow_local
 
     def refusal(self, url: str) -> str | None:
-        policy = self._policy()
+        policy = self.policy()
         try:
             parts = urlsplit(url)
             host = parts.hostname or ""
@@ -44,8 +44,8 @@ class HttpWebhooks:
             return "url must be an https address."
         try:
             policy.check_host(host)
-            if _is_address(host):
-                policy.check_address(host, host)
+            with suppress(ValueError):  # a name: its addresses are checked when it is called
+                policy.check_address(str(ip_address(host)), host)
         except EgressRefused:
             return f"url: this deployment sends no push notifications to {host[:100]} (pushHosts of the settings)."
         return None
@@ -54,7 +54,7 @@ class HttpWebhooks:
         try:
             async with (
                 asyncio.timeout(SECONDS),
-                self._make_client(SECONDS) as client,
+                self.make_client(SECONDS) as client,
                 client.stream(
                     "POST", url, content=body, headers={"User-Agent": USER_AGENT, **headers}, follow_redirects=False
                 ) as response,
@@ -66,11 +66,3 @@ class HttpWebhooks:
             raise WebhookRefused("The request cannot be sent.") from None
         except (httpx.HTTPError, TimeoutError) as error:
             raise WebhookUnreachable(type(error).__name__) from None
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

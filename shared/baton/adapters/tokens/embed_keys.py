@@ -27,13 +27,10 @@ class EmbedKey:
     """One host's key, bound to one algorithm and one tenant."""
 
     tenant: str
+    """The tenant that its tokens may name, or ``ANY_TENANT``."""
     algorithm: str
     key: Any = field(repr=False)
     """The key as PyJWT has prepared it."""
-
-    def speaks_for(self, tenant: object) -> bool:
-        """Return whether a token signed with this key may name ``tenant``."""
-        return self.tenant in (ANY_TENANT, tenant)
 
 
 class EmbedKeys:

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -42,31 +42,21 @@ REFUSED = "Your token is not accepted for what this needs. Sign in again and rep
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    token: str
-    until: float
-
-
+@dataclass(frozen=True)
 class TokenExchanges:
     """Token exchanges at permitted addresses. New tokens are kept until shortly before their end.
 
     A kept token is used for the same user, user's token and target only. ``http`` makes a guarded client for one call.
     """
 
-    def __init__(
-        self,
-        http: Callable[[], httpx.AsyncClient],
-        subjects: SubjectTokens,
-        *,
-        seconds: float = EXCHANGE_SECONDS,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._http = http
-        self._seconds = seconds
-        self._subjects = subjects
-        self._monotonic = monotonic
-        self._kept: LRUCache[tuple[str, str, str, str], _Kept] = LRUCache(MAX_TOKENS)
+    http: Callable[[], httpx.AsyncClient]
+    subjects: SubjectTokens
+    seconds: float = EXCHANGE_SECONDS
+    monotonic: Callable[[], float] = time.monotonic
+    _tokens: LRUCache[tuple[str, str, str, str], tuple[str, float]] = field(
+        init=False, default_factory=lambda: LRUCache(MAX_TOKENS)
+    )
+    """Each token, and until when it is used."""
 
     async def token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
         """Return a token with which to act for the scope's user at ``target``.
@@ -74,16 +64,16 @@ class TokenExchanges:
         Raises ``Unauthorized`` if there is no token of the user's or it is refused, ``TokenExpired``, and
         ``InternalError`` if the endpoint cannot be used.
         """
-        subject, seconds = await asyncio.to_thread(self._subjects.open, scope)
+        subject, seconds = await asyncio.to_thread(self.subjects.open, scope)
         digest = hashlib.sha256(subject.encode()).hexdigest()
         key = (scope.tenant_id, scope.user_id, digest, target.model_dump_json())
-        cached = self._kept.get(key)
-        if cached is not None and self._monotonic() < cached.until:
-            return cached.token
-        asked_at = self._monotonic()
+        cached = self._tokens.get(key)
+        if cached is not None and self.monotonic() < cached[1]:
+            return cached[0]
+        asked_at = self.monotonic()
         token, lifetime = _read(await self._ask(target, client_secret, subject), subject)
         usable = min(lifetime, seconds, LONGEST_SECONDS) - MARGIN_SECONDS
-        self._kept[key] = _Kept(token, asked_at + usable)
+        self._tokens[key] = (token, asked_at + usable)
         return token
 
     async def _ask(self, target: ExchangeTarget, client_secret: str, subject: str) -> dict[str, Any]:
@@ -97,9 +87,9 @@ class TokenExchanges:
         form |= {name: value for name, value in narrowed.items() if value is not None}
         # RFC 6749, section 2.3.1: id and secret are encoded like the fields of a form.
         credentials = httpx.BasicAuth(quote(target.client_id, safe=""), quote(client_secret, safe=""))
-        async with self._http() as http:
+        async with self.http() as http:
             try:
-                async with asyncio.timeout(self._seconds):  # the client's own limit is one of silence
+                async with asyncio.timeout(self.seconds):  # the client's own limit is one of silence
                     response = await http.post(
                         target.token_url,
                         data=form,

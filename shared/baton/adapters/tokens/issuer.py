@@ -6,7 +6,7 @@ import http.client
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.error import HTTPError
@@ -114,24 +114,15 @@ class TrustedIssuers:
         self._make = partial(IssuerKeys, allow_http=allow_http, monotonic=monotonic)
         self._latest: tuple[Iterable[OidcIssuer] | None, dict[str, IssuerKeys]] = (None, {})
 
-    def find(self, name: str) -> IssuerKeys | None:
-        """Return the keys of an issuer; None if it is not trusted."""
-        return self._now().get(name)
-
-    def all(self) -> list[IssuerKeys]:
-        """Return the keys of every issuer."""
-        return list(self._now().values())
-
-    def _now(self) -> dict[str, IssuerKeys]:
+    def by_name(self) -> Mapping[str, IssuerKeys]:
+        """Return the keys of every issuer that is trusted now."""
         issuers = self._read()
         read, key_sets = self._latest
         if issuers is not read:
-            key_sets = {issuer.issuer: self._keys(issuer, key_sets.get(issuer.issuer)) for issuer in issuers}
+            unchanged = {keys.issuer: keys for keys in key_sets.values()}
+            key_sets = {issuer.issuer: unchanged.get(issuer) or self._make(issuer) for issuer in issuers}
             self._latest = (issuers, key_sets)
         return key_sets
-
-    def _keys(self, issuer: OidcIssuer, before: IssuerKeys | None) -> IssuerKeys:
-        return before if before is not None and before.issuer == issuer else self._make(issuer)
 
 
 def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:

@@ -7,6 +7,7 @@ import threading
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from types import TracebackType
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ class TimedRequests:
         self._is_over = False
         self._timer = threading.Timer(seconds, self._end)
         self._timer.daemon = True
-        self._opener = urllib.request.build_opener(_NoRedirects, _Http(self._make), _Https(self._make))
+        self._opener = urllib.request.build_opener(_NoRedirects, _Handler(self._make))
 
     def __enter__(self) -> TimedRequests:
         self._timer.start()
@@ -80,19 +81,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class _Http(urllib.request.HTTPHandler):
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def __init__(self, make: Callable[..., HTTPConnection]) -> None:
         super().__init__()
         self._make = make
 
     def http_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(lambda host, **options: self._make(HTTPConnection, host, **options), req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, make: Callable[..., HTTPConnection]) -> None:
-        super().__init__()
-        self._make = make
+        return self.do_open(partial(self._make, HTTPConnection), req)
 
     def https_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(lambda host, **options: self._make(HTTPSConnection, host, **options), req)
+        return self.do_open(partial(self._make, HTTPSConnection), req)

@@ -13,7 +13,7 @@ from typing import Any
 import jwt
 from jwt.exceptions import InvalidSubjectError
 
-from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
+from baton.adapters.tokens.embed_keys import ANY_TENANT, EMBED_ISSUER, EmbedKeys
 from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
@@ -128,18 +128,18 @@ class JwtVerifier:
 
     def unreadable_issuers(self) -> dict[str, str]:
         """Return the issuers whose keys cannot be read, and why. Each request takes some seconds at most."""
-        reasons = {keys.issuer.issuer: keys.unreadable() for keys in self._issuers.all()}
+        reasons = {keys.issuer.issuer: keys.unreadable() for keys in self._issuers.by_name().values()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def _identity(self, token: str) -> Identity:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
-        named = (unverified["payload"].get("iss"), unverified["header"].get("kid"), unverified["header"].get("alg"))
-        name, kid, algorithm = named
+        payload, header = unverified["payload"], unverified["header"]
+        name, kid, algorithm = payload.get("iss"), header.get("kid"), header.get("alg")
         if not (isinstance(name, str) and isinstance(kid, str) and isinstance(algorithm, str)):
             raise TokenRefused("its iss, or kid or alg in its header, is missing or not a string")
         if name == EMBED_ISSUER:
-            return self._from_host(token, kid, has_audience="aud" in unverified["payload"])
-        keys = self._issuers.find(name)
+            return self._from_host(token, kid, has_audience="aud" in payload)
+        keys = self._issuers.by_name().get(name)
         if keys is None:
             raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of tokenIssuers in the settings")
         issuer = keys.issuer
@@ -158,7 +158,7 @@ class JwtVerifier:
             raise TokenRefused("there is no usable embed key of the id that its kid names")
         claims = _decode(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
         tenant = _claim(claims, "tenant")
-        if not key.speaks_for(tenant):
+        if key.tenant not in (ANY_TENANT, tenant):
             raise TokenRefused("its tenant is not the one of its embed key")
         return _read(claims, tenant, claims.get("permissions"))
 

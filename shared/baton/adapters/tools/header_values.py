@@ -103,13 +103,12 @@ class _Hidden:
             is_known = secret in self._secrets
             self._secrets[secret] = None
             if not is_known:
-                forms = {form for secret in self._secrets for form in _forms(secret)}
+                forms = {
+                    form
+                    for secret in self._secrets
+                    for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe=""))
+                }
                 self.forms = sorted(forms, key=len, reverse=True)
-
-
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return how a peer may write a secret."""
-    return secret, json.dumps(secret)[1:-1], quote(secret, safe="")
 
 
 def _field(text: str, key: str, parameter: str) -> str:

@@ -40,12 +40,12 @@ class HttpCall:
     """Whether an HTML response is a failure."""
 
 
+@dataclass(frozen=True, slots=True)
 class HttpRequests:
     """A client of HTTP tools. ``make_client`` returns a client for one call, given its timeout in seconds."""
 
-    def __init__(self, make_client: Callable[[float], httpx.AsyncClient], headers: HeaderValues) -> None:
-        self._make_client = make_client
-        self._headers = headers
+    make_client: Callable[[float], httpx.AsyncClient]
+    headers: HeaderValues
 
     async def send(
         self,
@@ -61,8 +61,8 @@ class HttpRequests:
         Raises ``ToolFailed`` for a refusal of the service, ``Unreachable`` for a failure, and the errors of
         ``HeaderValues.resolve``.
         """
-        own = await self._headers.resolve(headers, scope)
-        async with self._make_client(timeout_seconds + GRACE_SECONDS) as client:
+        own = await self.headers.resolve(headers, scope)
+        async with self.make_client(timeout_seconds + GRACE_SECONDS) as client:
             try:
                 request = client.build_request(
                     call.method,

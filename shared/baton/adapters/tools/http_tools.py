@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from baton.adapters.egress import EgressPolicy, EgressRefused
 from baton.adapters.tools.http_requests import HttpCall, HttpRequests
-from baton.adapters.tools.tool_source import SourceTool
+from baton.adapters.tools.tool_source import SourceTool, ToolSource
 from baton.domain.agents.tool import PLACEHOLDER, HttpTool
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
@@ -19,16 +20,13 @@ MAX_DECODINGS = 5
 """Levels of percent-encoding that are decoded in a value of an address. Ids have none."""
 
 
-class HttpTools:
-    """Tools that ``http`` definitions declare."""
+@dataclass(frozen=True, slots=True)
+class HttpTools(ToolSource[HttpTool]):
+    """Tools that ``http`` definitions declare. A failure of a definition is a setting of the deployment."""
 
-    def __init__(self, requests: HttpRequests, policy: Callable[[], EgressPolicy]) -> None:
-        """``policy`` returns the hosts that may be called now."""
-        self._requests = requests
-        self._policy = policy
-
-    def origin(self, definition: HttpTool) -> str:
-        return "http"
+    requests: HttpRequests
+    policy: Callable[[], EgressPolicy]
+    """Returns the hosts that may be called now."""
 
     def endpoint(self, definition: HttpTool) -> str | None:
         host = urlsplit(definition.url).netloc.lower()
@@ -36,16 +34,10 @@ class HttpTools:
             return None
         return f"guardrail:{definition.name} {host}" if definition.is_guardrail else f"http:{host}"
 
-    def must_ask(self, definition: HttpTool) -> bool:
-        return False
-
-    def may_recover(self, definition: HttpTool) -> bool:
-        return False  # a failure is a setting of the deployment
-
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         parts = urlsplit(definition.url)
         try:
-            policy = self._policy()
+            policy = self.policy()
             policy.check_scheme(parts.scheme, parts.hostname or "")
             policy.check_host(parts.hostname or "")
         except EgressRefused as error:
@@ -57,7 +49,7 @@ class HttpTools:
     async def call(
         self, definition: HttpTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        return await self._requests.send(
+        return await self.requests.send(
             _call(definition, arguments),
             definition.headers,
             scope=context.scope,
@@ -112,9 +104,14 @@ def scalar(value: Any, name: str) -> str:
     """Return ``value`` as text for an address. Raises ``ToolFailed`` unless it is a text, a number or a boolean."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return _encodable(str(value), name)
-    raise ToolFailed(f"The argument {name} must be a text or a number.", is_refused=True)
+    if not isinstance(value, str | int | float):
+        raise ToolFailed(f"The argument {name} must be a text or a number.", is_refused=True)
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.", is_refused=True) from None
+    return text
 
 
 def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -125,11 +122,3 @@ def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
                 yield name, json.dumps(item)
             elif item is not None:
                 yield name, scalar(item, name)
-
-
-def _encodable(text: str, name: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ToolFailed(f"The argument {name} holds characters that cannot be sent.", is_refused=True) from None
-    return text

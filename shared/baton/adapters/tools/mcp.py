@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -18,10 +19,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.mcp_answers import LastAnswer, SessionLost, failure_of, is_unknown_tool
+from baton.adapters.tools.mcp_answers import LastAnswer, SessionLost, as_result, failure_of, is_unknown_tool
 from baton.adapters.tools.mcp_repairs import repaired
-from baton.adapters.tools.mcp_results import as_result
-from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool
+from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool, ToolSource
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, McpServer
 from baton.domain.metrics import Metric, count
@@ -55,7 +55,8 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)
 logging.getLogger("client").setLevel(logging.CRITICAL)
 
 
-class McpTools:
+@dataclass(frozen=True)
+class McpTools(ToolSource[McpServer]):
     """Tools that ``mcp`` definitions declare.
 
     Each list and each call has its own session, opened and closed in one task, because the SDK's cancel scopes require
@@ -63,20 +64,15 @@ class McpTools:
     their server gives, and no longer than until an answer or a notification shows that they are old.
     """
 
-    def __init__(
-        self,
-        make_client: Callable[[float], httpx2.AsyncClient],
-        headers: HeaderValues,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._make_client = make_client
-        self._headers = headers
-        self._monotonic = monotonic
-        self._lists: LRUCache[str, tuple[tuple[_Listed, ...], float]] = LRUCache(MAX_SERVERS)
-        """Each server's tools, and until when they are used."""
-        self._modes: LRUCache[str, str] = LRUCache(MAX_SERVERS)
-        """The transport mode that worked with each server, which saves the client from detecting it."""
+    make_client: Callable[[float], httpx2.AsyncClient]
+    headers: HeaderValues
+    monotonic: Callable[[], float] = time.monotonic
+    _lists: LRUCache[str, tuple[tuple[_Listed, ...], float]] = field(
+        init=False, default_factory=lambda: LRUCache(MAX_SERVERS)
+    )
+    """Each server's tools, and until when they are used."""
+    _modes: LRUCache[str, str] = field(init=False, default_factory=lambda: LRUCache(MAX_SERVERS))
+    """The transport mode that worked with each server, which saves the client from detecting it."""
 
     def origin(self, definition: McpServer) -> str:
         return f"mcp:{definition.name}"
@@ -86,7 +82,7 @@ class McpTools:
 
     def must_ask(self, definition: McpServer) -> bool:
         cached = self._lists.get(_key(definition))
-        return cached is None or self._monotonic() >= cached[1]
+        return cached is None or self.monotonic() >= cached[1]
 
     def may_recover(self, definition: McpServer) -> bool:
         return True
@@ -96,7 +92,8 @@ class McpTools:
         for tool, schema in await self._list(definition):
             if definition.include is not None and tool.name not in definition.include:
                 continue
-            if _needs_task(tool):
+            # Such tasks were experimental, and are gone since 2026-07-28.
+            if tool.execution is not None and tool.execution.task_support == "required":
                 _log.info("The tool %r of %s runs as a task only, which is not supported", tool.name, definition.name)
                 continue
             if schema is None:
@@ -127,7 +124,7 @@ class McpTools:
         key = _key(definition)
         if not self.must_ask(definition):
             return self._lists[key][0]
-        read_at = self._monotonic()
+        read_at = self.monotonic()
 
         async def read(session: Client) -> tuple[list[types.Tool], float]:
             tools: list[types.Tool] = []
@@ -177,14 +174,14 @@ class McpTools:
     @asynccontextmanager
     async def _session(self, definition: McpServer, answer: LastAnswer) -> AsyncIterator[Client]:
         """Yield a session for one use."""
-        headers = await self._headers.resolve(definition.headers)
+        headers = await self.headers.resolve(definition.headers)
         key = _key(definition)
 
         async def note(message: object) -> None:
             if isinstance(message, types.ToolListChangedNotification):
                 self._lists.pop(key, None)
 
-        http = self._make_client(definition.timeout_seconds + GRACE_SECONDS)
+        http = self.make_client(definition.timeout_seconds + GRACE_SECONDS)
         http.headers.update(headers)
         http.event_hooks = {"request": [_hurry_closing], "response": [answer.note]}
         transport = streamable_http_client(definition.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
@@ -206,11 +203,6 @@ async def _accept(_name: str, _result: types.CallToolResult) -> None:
 async def _hurry_closing(request: httpx2.Request) -> None:
     if request.method == "DELETE":
         request.extensions["timeout"] = httpx2.Timeout(CLOSING_SECONDS).as_dict()
-
-
-def _needs_task(tool: types.Tool) -> bool:
-    """Return whether the tool runs as a task only. Such tasks were experimental, and are gone since 2026-07-28."""
-    return tool.execution is not None and tool.execution.task_support == "required"
 
 
 def _key(definition: McpServer) -> str:

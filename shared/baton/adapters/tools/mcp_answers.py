@@ -1,20 +1,26 @@
-"""Failures of requests to MCP servers: what their answers say, apart from those to other requests of the session."""
+"""Answers of MCP servers: results for the ``Tools`` port, and failures of requests.
+
+An answer is told apart from those to other requests of the session.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import httpx2
 import mcp_types as types
 from mcp import MCPError
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
-from baton.adapters.tools.mcp_results import EXCERPT
 from baton.adapters.tools.tool_source import Unreachable
-from baton.ports.agents.tools import ToolFailed
+from baton.domain.web_url import is_web_url
+from baton.ports.agents.tools import ToolFailed, ToolResult
 
+EXCERPT = 1000
+"""Characters of an error that the model gets."""
 REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
 SESSION_HEADER = "mcp-session-id"
 _UNKNOWN = re.compile(r"unknown tool|no such tool|not found|does not exist|not available|disabled", re.IGNORECASE)
@@ -22,6 +28,63 @@ _OF_TRANSPORT = re.compile(r"SSE stream|Connection closed|server answered a requ
 """Messages of errors that the SDK makes when the answer of a server is missing."""
 MAX_UNKNOWN = 300
 """Characters of the longest message that says a tool is unknown. Longer ones are what a tool has to say."""
+
+
+def as_result(answer: types.CallToolResult) -> ToolResult:
+    """Return the answer's texts, then its structured content unless the texts contain it. Links become sources.
+
+    Raises ``ToolFailed`` with the server's message for an error.
+    """
+    texts: list[str] = []
+    sources: list[Mapping[str, Any]] = []
+    for block in answer.content:
+        text, source = _text_and_meta(block)
+        if text:
+            texts.append(text)
+        if source is not None:
+            sources.append(source)
+    structured = answer.structured_content
+    if structured is not None and not _repeats(structured, texts):
+        texts.append(json.dumps(structured, ensure_ascii=False))
+    text = "\n".join(texts)
+    if answer.is_error:
+        raise ToolFailed(text[:EXCERPT] or "The tool failed and did not say why.")
+    return ToolResult(text, tuple(sources))
+
+
+def _text_and_meta(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+    if isinstance(block, types.TextContent):
+        return block.text, None
+    if isinstance(block, types.ImageContent | types.AudioContent):
+        return f"[{block.type}, {block.mime_type}, {len(block.data) * 3 // 4} bytes, not shown]", None
+    if isinstance(block, types.ResourceLink):
+        title = block.title or block.name
+        about = f": {block.description}" if block.description else ""
+        return f"[{title}]({block.uri}){about}", _source(str(block.uri), title)
+    uri = str(block.resource.uri)
+    if isinstance(block.resource, types.TextResourceContents):
+        return block.resource.text, _source(uri, uri)
+    return f"[{block.resource.mime_type or 'file'}, {uri}, not shown]", _source(uri, uri)
+
+
+def _source(uri: str, title: str) -> Mapping[str, Any]:
+    source = {"kind": "resource", "id": uri, "title": title}
+    return {**source, "url": uri} if is_web_url(uri) else source
+
+
+def _repeats(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Return whether the texts are the serialised structured content, which the protocol asks servers to add."""
+    if not texts:
+        return False
+    if set(structured) == {"result"}:  # how SDKs wrap what is not an object; its text is the bare value
+        return True
+    for text in (texts[0], "".join(texts)):
+        try:
+            if json.loads(text) == structured:
+                return True
+        except (ValueError, RecursionError):
+            continue
+    return False
 
 
 class SessionLost(Unreachable):
@@ -92,7 +155,9 @@ def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
         return ToolFailed(f"The server does not accept Baton's credentials (HTTP {status}).")
     if status == 429:
         return ToolFailed("The server is called too often at the moment: try again later.")
-    if answer.had_session and (status == 404 or (status == 400 and any(_is_of_session(error) for error in errors))):
+    if answer.had_session and (
+        status == 404 or (status == 400 and any("session" in error.message.lower() for error in errors))
+    ):
         # Some servers answer 400 where the protocol has 404.
         return SessionLost("The server has lost the session, and another one too.")
     if status >= 500:
@@ -113,10 +178,6 @@ def _of_error(reported: types.ErrorData) -> ToolFailed | None:
     if reported.code in (types.PARSE_ERROR, types.INVALID_REQUEST) or _OF_TRANSPORT.search(reported.message):
         return None
     return ToolFailed(reported.message[:EXCERPT] or "The server refuses the call and does not say why.")
-
-
-def _is_of_session(reported: types.ErrorData) -> bool:
-    return "session" in reported.message.lower()
 
 
 def _is_request(body: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,7 +18,7 @@ from baton.adapters.tools import openapi_document
 from baton.adapters.tools.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.tools.http_tools import filled, query_of
 from baton.adapters.tools.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
-from baton.adapters.tools.tool_source import SourceTool, Unreachable, UnusableDocument
+from baton.adapters.tools.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.tool import OpenApiTool
 from baton.domain.schemas.schema_form import SchemaProblem, check_form
@@ -34,26 +35,20 @@ DESCRIPTION = 2000
 """The maximum length of an operation's description, in characters."""
 
 
-class OpenApiTools:
+@dataclass(frozen=True)
+class OpenApiTools(ToolSource[OpenApiTool]):
     """Tools of ``openapi`` definitions. Their documents are below ``folder``, or are fetched without credentials."""
 
-    def __init__(
-        self,
-        requests: HttpRequests,
-        make_client: Callable[[float], httpx.AsyncClient],
-        folder: Path,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._requests = requests
-        self._make_client = make_client
-        self._folder = folder
-        self._monotonic = monotonic
-        self._documents: LRUCache[str, tuple[Mapping[str, Any], float]] = LRUCache(MAX_DOCUMENTS)
-        self._operations: LRUCache[tuple[str, str, str | None], tuple[Operation, float]] = LRUCache(MAX_OPERATIONS)
-
-    def origin(self, definition: OpenApiTool) -> str:
-        return "openapi"
+    requests: HttpRequests
+    make_client: Callable[[float], httpx.AsyncClient]
+    folder: Path
+    monotonic: Callable[[], float] = time.monotonic
+    _documents: LRUCache[str, tuple[Mapping[str, Any], float]] = field(
+        init=False, default_factory=lambda: LRUCache(MAX_DOCUMENTS)
+    )
+    _operations: LRUCache[tuple[str, str, str | None], tuple[Operation, float]] = field(
+        init=False, default_factory=lambda: LRUCache(MAX_OPERATIONS)
+    )
 
     def endpoint(self, definition: OpenApiTool) -> str | None:
         address = definition.base_url or (definition.spec if definition.is_remote else "")
@@ -77,7 +72,7 @@ class OpenApiTools:
         cached = self._operations.get(_key(definition))
         # Calls use an old document too, because the document's host has nothing to do with the API's host.
         operation = cached[0] if cached is not None else await self._operation(definition)
-        return await self._requests.send(
+        return await self.requests.send(
             _call(operation, arguments),
             definition.headers,
             scope=context.scope,
@@ -105,7 +100,7 @@ class OpenApiTools:
         cached = self._documents.get(definition.spec)
         if cached is not None and self._is_fresh(definition, cached[1]):
             return cached
-        read_at = self._monotonic()
+        read_at = self.monotonic()
         text = await (self._fetch(definition.spec) if definition.is_remote else self._shipped(definition.spec))
         try:
             document = await asyncio.to_thread(openapi_document.parsed, text, is_trusted=not definition.is_remote)
@@ -115,10 +110,10 @@ class OpenApiTools:
         return document, read_at
 
     def _is_fresh(self, definition: OpenApiTool, read_at: float) -> bool:
-        return not definition.is_remote or self._monotonic() - read_at < FRESH_SECONDS
+        return not definition.is_remote or self.monotonic() - read_at < FRESH_SECONDS
 
     async def _shipped(self, spec: str) -> str:
-        folder = self._folder.resolve()
+        folder = self.folder.resolve()
         path = (folder / spec).resolve()
         if not path.is_relative_to(folder):
             raise ToolFailed(f"{spec} is not below the folder of the agents' files.")
@@ -128,7 +123,7 @@ class OpenApiTools:
             raise ToolFailed(f"The document {spec} cannot be read.") from error
 
     async def _fetch(self, url: str) -> str:
-        async with self._make_client(FETCH_SECONDS) as client:
+        async with self.make_client(FETCH_SECONDS) as client:
             try:
                 # No credentials are sent, so a redirect may lead to any host that the deployment may call.
                 response = await client.get(url, headers={"User-Agent": "baton"}, follow_redirects=True)

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from baton.adapters.tools.tool_source import SourceTool
+from baton.adapters.tools.tool_source import SourceTool, ToolSource
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions, is_of
 from baton.authoring.signatures import read_docstring, read_signature
@@ -40,7 +40,7 @@ class _Loaded:
     schema: Mapping[str, Any]
 
 
-class PythonTools:
+class PythonTools(ToolSource[PythonTool]):
     """Tools that ``python`` definitions declare. Each is imported when it is first offered.
 
     A definition keeps its function, even when its module is imported again for later definitions.
@@ -49,18 +49,6 @@ class PythonTools:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_KNOWN)
-
-    def origin(self, definition: PythonTool) -> str:
-        return "python"
-
-    def endpoint(self, definition: PythonTool) -> str | None:
-        return None
-
-    def must_ask(self, definition: PythonTool) -> bool:
-        return False
-
-    def may_recover(self, definition: PythonTool) -> bool:
-        return False
 
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
@@ -71,7 +59,13 @@ class PythonTools:
     ) -> ToolResult:
         loaded = await self._load(definition)
         values = _convert(loaded, arguments)
-        return _result(await self._functions.call(loaded.function, context, values, loaded.filled))
+        answer = await self._functions.call(loaded.function, context, values, loaded.filled)
+        if isinstance(answer, str | ToolResult):
+            return ToolResult(answer) if isinstance(answer, str) else answer
+        try:
+            return ToolResult(to_json(answer).decode())
+        except PydanticSerializationError as error:
+            raise ToolFailed("The tool gave an answer that cannot be shown.") from error
 
     async def _load(self, definition: PythonTool) -> _Loaded:
         loaded = self._loaded.get(id(definition))
@@ -124,14 +118,3 @@ def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
         for name, field in loaded.arguments.model_fields.items()
         if name in model.model_fields_set
     }
-
-
-def _result(answer: Any) -> ToolResult:
-    if isinstance(answer, ToolResult):
-        return answer
-    if isinstance(answer, str):
-        return ToolResult(answer)
-    try:
-        return ToolResult(to_json(answer).decode())
-    except PydanticSerializationError as error:
-        raise ToolFailed("The tool gave an answer that cannot be shown.") from error

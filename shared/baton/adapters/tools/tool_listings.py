@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from cachetools import LRUCache
 
-from baton.adapters.tools.tool_source import SourceTool
+from baton.adapters.tools.tool_source import SourceTool, ToolSource
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.tool import ToolDefinition
 from baton.failures.reports import in_background
@@ -23,18 +23,6 @@ MAX_KNOWN = 2_000
 """Definitions whose tools are kept. Tenants may make agents, and so definitions."""
 
 Offer = Sequence[SourceTool] | MissingTools
-
-
-class Freshness(Protocol):
-    """A rule for when a source must be asked again."""
-
-    def must_ask(self, definition: ToolDefinition, /) -> bool:
-        """Return whether its list is too old."""
-        ...
-
-    def may_recover(self, definition: ToolDefinition, /) -> bool:
-        """Return whether a failure may be temporary."""
-        ...
 
 
 @dataclass(slots=True)
@@ -50,7 +38,7 @@ class _Known:
 class _KnownLists(LRUCache[int, _Known]):
     """Known lists by the ``id()`` of their definitions. ``forget`` takes each definition that is dropped."""
 
-    def __init__(self, most: int, forget: Callable[[ToolDefinition], None]) -> None:
+    def __init__(self, most: int, forget: Callable[[ToolDefinition], object]) -> None:
         super().__init__(most)
         self._forget = forget
 
@@ -73,7 +61,7 @@ class Listings:
         self,
         ask: Callable[[ToolDefinition], Awaitable[Offer]],
         *,
-        forget: Callable[[ToolDefinition], None] = lambda definition: None,
+        forget: Callable[[ToolDefinition], object] = lambda definition: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """``ask`` raises nothing; it returns ``MissingTools`` for a failure.
@@ -84,7 +72,7 @@ class Listings:
         self._monotonic = monotonic
         self._known = _KnownLists(MAX_KNOWN, forget)
 
-    async def of(self, definition: ToolDefinition, freshness: Freshness) -> Offer:
+    async def of(self, definition: ToolDefinition, source: ToolSource[Any]) -> Offer:
         """Return the tools of ``definition``, or ``MissingTools``."""
         listing = self._known.get(id(definition))
         if listing is None:
@@ -92,13 +80,13 @@ class Listings:
             listing = _Known(definition, await self._ask(definition), tried_at)
             self._known[id(definition)] = listing
             return listing.offer
-        self.renew(definition, freshness)
+        self.renew(definition, source)
         return listing.offer
 
-    def renew(self, definition: ToolDefinition, freshness: Freshness) -> None:
+    def renew(self, definition: ToolDefinition, source: ToolSource[Any]) -> None:
         """Ask the source again in the background, if its list is known and too old."""
         listing = self._known.get(id(definition))
-        if listing is not None and self._is_due(listing, freshness):
+        if listing is not None and self._is_due(listing, source):
             listing.tried_at = self._monotonic()
             listing.attempt = in_background(self._refresh(listing), "listing of tools")
 
@@ -107,13 +95,13 @@ class Listings:
         attempts = [listing.attempt for listing in self._known.values() if listing.attempt is not None]
         await gather_all(*attempts)
 
-    def _is_due(self, listing: _Known, freshness: Freshness) -> bool:
+    def _is_due(self, listing: _Known, source: ToolSource[Any]) -> bool:
         is_long_ago = self._monotonic() - listing.tried_at >= RETRY_SECONDS
         if isinstance(listing.offer, MissingTools):
-            return is_long_ago and freshness.may_recover(listing.definition)
+            return is_long_ago and source.may_recover(listing.definition)
         # A request whose event loop has ended is never done.
         is_idle = listing.attempt is None or listing.attempt.done() or is_long_ago
-        return is_idle and freshness.must_ask(listing.definition)
+        return is_idle and source.must_ask(listing.definition)
 
     async def _refresh(self, listing: _Known) -> None:
         listing.offer = await self._ask(listing.definition)

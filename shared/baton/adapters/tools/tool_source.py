@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from baton.domain.agents.tool import BUILTIN_TOOLS
+from baton.domain.agents.tool import BUILTIN_TOOLS, ToolDefinition
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_NAME = 64
@@ -59,7 +60,7 @@ def _mark(name: str, *parts: str) -> str:
     return f"{name[: MAX_NAME - 9]}_{digest}"
 
 
-D = TypeVar("D", contravariant=True)
+D = TypeVar("D", bound=ToolDefinition)
 GRACE_SECONDS = 1.0
 """Added to a client's timeout, so that the toolbox's time limit for the call always ends first."""
 
@@ -84,31 +85,31 @@ class SourceTool:
     requires_approval: bool
 
 
-class ToolSource(Protocol[D]):
+class ToolSource(ABC, Generic[D]):
     """Tools of one kind of definition."""
 
     def origin(self, definition: D) -> str:
         """Return where its tools come from, for records."""
-        ...
+        return definition.type
 
     def endpoint(self, definition: D) -> str | None:
         """Return the name of its circuit; None if it needs no endpoint."""
-        ...
+        return None
 
     def must_ask(self, definition: D) -> bool:
         """Return whether ``tools`` would call the endpoint now instead of using its cache."""
-        ...
+        return False
 
     def may_recover(self, definition: D) -> bool:
         """Return whether a failure of ``tools`` may be temporary. Otherwise only a new deployment helps."""
-        ...
+        return False
 
+    @abstractmethod
     async def tools(self, definition: D) -> Sequence[SourceTool]:
         """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
-        ...
 
+    @abstractmethod
     async def call(
         self, definition: D, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         """Call one of them. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
-        ...

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +88,9 @@ class Toolbox:
         self._listing_seconds = listing_seconds
         self._place = place
         self._logs_messages = logs_messages
-        self._listings = Listings(self._list, forget=self._forget, monotonic=monotonic)
+        self._listings = Listings(
+            self._list, forget=lambda dropped: self._broken.pop(id(dropped), None), monotonic=monotonic
+        )
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
         self._reported_otherwise: set[int] = set()
@@ -120,11 +122,12 @@ class Toolbox:
         finally:
             # The answer, or a notification with it, may have shown that the list of tools is old.
             self._listings.renew(definition, source)
-        return replace(
-            result,
-            text=self._headers.redacted(result.text),
-            sources=tuple({key: self._redact(value) for key, value in source.items()} for source in result.sources),
+        redacted = self._headers.redacted
+        sources = tuple(
+            {key: redacted(value) if isinstance(value, str) else value for key, value in source.items()}
+            for source in result.sources
         )
+        return replace(result, text=redacted(result.text), sources=sources)
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``. Returns a message with place and consequence for each unusable one."""
@@ -204,16 +207,18 @@ class Toolbox:
         """Log the problem of a definition, unless it was logged before."""
         passes = self._source(definition).may_recover(definition)
         then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
-        is_code = isinstance(definition, PythonTool) and not isinstance(error, CannotLoad)
-        cause = _in_the_code(error) if self._logs_messages and is_code else _for_the_file(error)
-        why = self._headers.redacted(_printable(cause)).rstrip(".")
+        if self._logs_messages and isinstance(definition, PythonTool) and not isinstance(error, CannotLoad):
+            from baton.adapters.agents.code_problems import describe_code_problem
+
+            cause = describe_code_problem(error)  # with the line of its code
+        else:
+            cause = _for_the_file(error)
+        printable = "".join(char if char.isprintable() else " " for char in cause)[:MAX_LOGGED_REASON]
+        why = self._headers.redacted(printable).rstrip(".")
         reason = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
         if id(definition) not in self._broken.keys() | self._reported_otherwise:
             _log.warning("%s", reason)
         self._broken[id(definition)] = reason
-
-    def _forget(self, definition: ToolDefinition) -> None:
-        self._broken.pop(id(definition), None)
 
     def _where(self, definition: ToolDefinition) -> str:
         return self._place(definition) or f"tool {definition.name}"
@@ -226,9 +231,6 @@ class Toolbox:
         is_outage = isinstance(error, Unreachable | CircuitOpen)
         is_refused = isinstance(error, ToolFailed) and error.is_refused
         return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)
-
-    def _redact(self, value: Any) -> Any:
-        return self._headers.redacted(value) if isinstance(value, str) else value
 
     def _tool(self, name: str, entry: _Entry) -> Tool:
         definition, own = entry.definition, entry.own
@@ -292,23 +294,12 @@ def _message(error: Exception) -> str:
 def _for_the_file(error: Exception) -> str:
     """Return the problem of a definition on one line, for its author."""
     if isinstance(error, ImportError):
-        reason = f"it cannot be imported: {error}"
-    elif isinstance(error, ToolFailed | CannotLoad | CircuitOpen | BatonError):
-        reason = error.message if isinstance(error, ToolFailed) else str(error)
-    else:
-        reason = f"it failed with {_for_operators(error)}"
-    return reason
-
-
-def _in_the_code(error: Exception) -> str:
-    """Return the problem of a Python tool with the line of its code."""
-    from baton.adapters.agents.code_problems import describe_code_problem
-
-    return describe_code_problem(error)
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)[:MAX_LOGGED_REASON]
+        return f"it cannot be imported: {error}"
+    if isinstance(error, ToolFailed):
+        return error.message
+    if isinstance(error, CannotLoad | CircuitOpen | BatonError):
+        return str(error)
+    return f"it failed with {_for_operators(error)}"
 
 
 def _for_developers(error: Exception) -> str:
@@ -320,15 +311,12 @@ def _for_developers(error: Exception) -> str:
 
 def _for_operators(error: Exception) -> str:
     """Return the error for the log: types and places, and only texts that quote no argument or answer."""
-    return " < ".join(_describe(cause) for cause in _chain(error))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    for _ in range(5):
-        if error is None:
-            return
-        yield error
-        error = error.__cause__
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and len(causes) < 5:
+        causes.append(cause)
+        cause = cause.__cause__
+    return " < ".join(map(_describe, causes))
 
 
 def _describe(error: BaseException) -> str:

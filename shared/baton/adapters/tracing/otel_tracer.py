@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
 from baton.adapters.tracing.sending import BoundedSending, SpansDropped
@@ -64,7 +65,9 @@ class OtelTracer:
     def begin(self, run: TracedRun) -> OtelSpan:
         """See ``Tracer``."""
         joined = _parse(tracing.joined_traceparent())
-        parent = _within(joined) if joined is not None else Context()
+        parent = Context()
+        if joined is not None:
+            parent = trace.set_span_in_context(trace.NonRecordingSpan(joined), parent)
         # Tools take a span with a conversation that has no parent for a turn. Work after a run is none.
         thread = Attribute.THREAD if run.run_id is None else Attribute.CONVERSATION
         common: Attributes = {Attribute.TENANT: run.tenant_id, thread: run.thread_id}
@@ -107,13 +110,13 @@ class OtelTracer:
             count(Metric.SPANS_DROPPED, dropped)
 
 
+@dataclass(frozen=True, slots=True)
 class OtelSpan:
     """``Span`` of the SDK."""
 
-    def __init__(self, tracer: OtelTracer, span: trace.Span, common: Attributes) -> None:
-        self._tracer = tracer
-        self._span = span
-        self._common = common
+    _tracer: OtelTracer
+    _span: trace.Span
+    _common: Attributes
 
     @property
     def shows_content(self) -> bool:
@@ -151,19 +154,16 @@ class OtelSpan:
         self._span.end(at_ns)
 
 
-class _DerivedIds(IdGenerator):
+class _DerivedIds(RandomIdGenerator):
     """A generator of ids: derived ones for the span of a run, random ones for the others."""
-
-    def __init__(self) -> None:
-        self._random = RandomIdGenerator()
 
     def generate_trace_id(self) -> int:
         derived = _ids.get()
-        return derived[0] if derived is not None else self._random.generate_trace_id()
+        return derived[0] if derived is not None else super().generate_trace_id()
 
     def generate_span_id(self) -> int:
         derived = _ids.get()
-        return derived[1] if derived is not None else self._random.generate_span_id()
+        return derived[1] if derived is not None else super().generate_span_id()
 
 
 def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
@@ -190,10 +190,6 @@ def _parse(traceparent: str | None) -> trace.SpanContext | None:
     return trace.SpanContext(
         int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=trace.TraceFlags(int(flags, 16))
     )
-
-
-def _within(context: trace.SpanContext) -> Context:
-    return trace.set_span_in_context(trace.NonRecordingSpan(context), Context())
 
 
 def _kept(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:

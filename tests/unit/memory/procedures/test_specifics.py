@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.adapters.pii import InProcessPiiDetector
 from baton.memory.procedures.specifics import MAX_LITERALS, MIN_LITERAL, Specifics
 
 SCHEMAS = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.adapters.pii import InProcessPiiDetector
 from baton.ports.tenants.privacy import PiiKind, PiiSpan
 from baton.tenants.privacy.redaction import Redactor, merge_spans
 

@@ -1,1 +1,0 @@
-"""Detectors of personal data in texts: addresses, phone numbers, cards, accounts."""
