@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -133,7 +133,7 @@ async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
         )
     except InvalidRequest as refusal:
         return refusal.detail
-    document = await app.knowledge.documents.put(scope, file.agent_id, request, body, source_id=SOURCE, etag=None)
+    document = await app.knowledge.documents.put(scope, file.agent_id, replace(request, source_id=SOURCE), body)
     ref = DocumentRef(scope.tenant_id, file.agent_id, document.id, document.latest.number)
     steps = app.knowledge.ingestion
     checked = await steps.check(ref)

@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -17,12 +16,6 @@ from baton.domain.metrics import Metric, count
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy(Generic[T]):
-    value: T
-    read_at: float
 
 
 class Refreshed(Generic[T]):
@@ -48,9 +41,10 @@ class Refreshed(Generic[T]):
         self._read = read
         self._seconds = seconds
         self._monotonic = monotonic
-        self._start = start or _start_thread
+        self._start = start or (lambda work: threading.Thread(target=work, name="settings", daemon=True).start())
         self._reading = threading.Lock()
-        self._copy: _Copy[T] | None = None
+        self._copy: tuple[T, float] | None = None
+        """The value, and when it was read."""
         self._tried_at = 0.0
         self._failure: BatonError | None = None
 
@@ -60,19 +54,19 @@ class Refreshed(Generic[T]):
             with self._reading:
                 if self.must_read():  # no other thread has read meanwhile
                     self._attempt()
-        copy = self._copy
-        if copy is None:
+        if self._copy is None:
             assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
             raise type(self._failure)  # without the detail, which is for operators and in the log
+        value, read_at = self._copy
         now = self._monotonic()
-        is_old = now - copy.read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
+        is_old = now - read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
         if is_old and self._reading.acquire(blocking=False):
             try:
                 self._start(partial(contextvars.copy_context().run, self._refresh))
             except BaseException:
                 self._reading.release()
                 raise
-        return copy.value
+        return value
 
     def must_read(self) -> bool:
         """Return whether ``get`` would wait for a read: there is no copy, or the process was idle."""
@@ -102,10 +96,6 @@ class Refreshed(Generic[T]):
             logger.exception("The settings cannot be read")
             count(Metric.SETTINGS_UNREADABLE)
         else:
-            self._copy, self._failure = _Copy(value, self._monotonic()), None
+            self._copy, self._failure = (value, self._monotonic()), None
         # From the end of the attempt, so that a slow failure is not repeated at once.
         self._tried_at = self._monotonic()
-
-
-def _start_thread(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, name="settings", daemon=True).start()

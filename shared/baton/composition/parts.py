@@ -135,8 +135,7 @@ if TYPE_CHECKING:
     from baton.knowledge.ingestion import Ingestion
     from baton.knowledge.ingestion_starts import IngestionStarts
     from baton.knowledge.knowledge_search import KnowledgeSearch
-    from baton.knowledge.page_listing import PageListings
-    from baton.knowledge.page_refresh import PageRefreshes
+    from baton.knowledge.source_pages import PageListings, PageRefreshes
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.knowledge.sources import Sources
     from baton.memory.agent_memory import AgentMemory
@@ -236,10 +235,10 @@ if TYPE_CHECKING:
     from baton.tenants.privacy.readers import Readers
     from baton.tenants.privacy.retention import RetentionRuns
     from baton.tenants.rates import ForgottenRuns, PlaceLimits, RunLimits
-    from baton.tenants.registry.agent_belongings import AgentBelongings
     from baton.tenants.registry.agent_editing import AgentEditing
     from baton.tenants.registry.agent_registry import AgentRegistry
     from baton.tenants.registry.own_agents import OwnAgents
+    from baton.tenants.registry.tenant_agents import AgentBelongings
     from baton.tenants.tenant_copies import CurrentLimits
     from baton.threads.handoffs.conversation_states import ConversationStates
     from baton.threads.handoffs.forks import Forks

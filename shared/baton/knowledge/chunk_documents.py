@@ -1,15 +1,21 @@
-"""The documents of the index that a document's chunks become."""
+"""The documents of the index that a document's chunks become, and the places of found ones in their document.
+
+A chunk may cross a heading or the end of a page. It is cited with the place of the part that answers, not with that of
+most of its text.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.documents.document import Document, DocumentVersion, chunk_source_id
 from baton.domain.documents.search import IndexDocument, IndexedText, Vector
-from baton.knowledge.chunk_places import PLACES, encode_places
+from baton.domain.documents.search_words import search_form, split_words
 from baton.knowledge.passages import MAX_PASSAGES, split_passages
-from baton_documents.chunks.chunk import Chunk
+from baton_documents.chunks.chunk import Chunk, ChunkPart
 
 CHUNK = "chunk"
 """The kind of the documents, and the name of the view with the whole chunk."""
@@ -21,6 +27,13 @@ MAX_TITLE = 200
 """Characters of a document's title in front of each text."""
 MAX_SEARCHED_HEADER = 300
 """Characters of a table's header in front of each text: more would push the rows out of what a model embeds."""
+
+PLACES = "places"
+"""The field of an indexed chunk with the places of its parts, if it has several."""
+MAX_PLACES = 24
+"""Parts of a chunk whose places are kept. A chunk with more is cited as a whole."""
+MAX_SECTION = 500
+"""Characters of a part's path of headings. Its end stays."""
 
 
 def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
@@ -113,10 +126,71 @@ def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[
         "version": version.number,
         "ordinal": chunk.ordinal,
         TABLE_HEADER: chunk.table_header,
-        PLACES: encode_places(chunk.parts, lambda headings: _section(document.title, headings)) or None,
+        PLACES: _places(document.title, chunk.parts),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _section(title: str, headings: Sequence[str]) -> str | None:
     return " > ".join(_find_headings_below(title, headings)) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a text in its document."""
+
+    section: str | None = None
+    first_page: int | None = None
+    last_page: int | None = None
+
+
+def _places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] | None:
+    """Return the places of a chunk's parts for the index; None without parts, or if there are too many to be kept."""
+    stored = [
+        {
+            "start": part.start,
+            "section": (_section(title, part.headings) or "")[-MAX_SECTION:] or None,
+            "page": part.page,
+        }
+        for part in parts
+    ]
+    few = stored if len(stored) <= MAX_PLACES else []
+    return [{name: value for name, value in part.items() if value is not None} for part in few] or None
+
+
+def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
+    """Return the place of the part of a found chunk that fits a query best.
+
+    ``passage`` is the number of the passage that was found by its meaning. Without one it is the passage with most of
+    the query's words. If the passage has several parts, the one with most of these words counts, and among equals the
+    longest.
+    """
+    whole = Place(fields.get("section"), fields.get("first_page"), fields.get("last_page"))
+    parts = fields.get(PLACES)
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+        return whole
+    ranges, end = [], 0
+    for text_passage in split_passages(text) or [text]:
+        ranges.append((end, end + len(text_passage)))
+        end += len(text_passage)
+    if passage is not None and passage < len(ranges):
+        start, end = ranges[passage]
+    else:
+        start, end = _find_best_range(text, ranges, query)
+    starts = [int(part.get("start", 0)) for part in parts]
+    inside: dict[tuple[int, int], Place] = {}
+    for part, first, last in zip(parts, starts, [*starts[1:], len(text)], strict=True):
+        if max(first, start) < min(last, end):
+            page = part.get("page")
+            inside[max(first, start), min(last, end)] = Place(part.get("section"), page, page)
+    return inside[_find_best_range(text, list(inside), query)] if inside else whole
+
+
+def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
+    """Return the range with most of a query's words. A word counts the less, the more of the ranges have it."""
+    query_words = frozenset(split_words(search_form(query)))
+    matches = [query_words.intersection(split_words(search_form(text[start:end]))) for start, end in ranges]
+    spread = Counter(word for words in matches for word in words)
+    scores = [sum(1 / spread[word] for word in sorted(words)) for words in matches]
+    best = max(range(len(ranges)), key=lambda index: (scores[index], ranges[index][1] - ranges[index][0], -index))
+    return ranges[best]

@@ -50,6 +50,9 @@ class DocumentRequest:
     document_id: str | None
     """None: the id is derived from the content if that is known, otherwise random."""
     details: Details
+    source_id: str | None = None
+    """The source whose document it is."""
+    etag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +74,14 @@ class Documents:
     clock: Clock
     limits: CurrentLimits
 
-    async def prepare(self, scope: Scope, agent_id: str, document_request: DocumentRequest) -> PreparedDocument:
+    async def prepare(self, scope: Scope, agent_id: str, request: DocumentRequest) -> PreparedDocument:
         """Create a document or a new version of one, and return the address of its upload.
 
         A request that equals the newest version is a repetition: it gets that version, and an address as long as the
         version is waiting. Of a version whose upload has been seen, only the checksum shows that it is equal.
         Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
-        document, is_new = await self._next(scope, agent_id, document_request, source_id=None)
+        document, is_new = await self._next(scope, agent_id, request)
         version = document.latest
         if is_new:
             action = "document.create" if version.number == 1 else "document.replace"
@@ -91,22 +94,13 @@ class Documents:
             )
         return PreparedDocument(document, upload)
 
-    async def put(
-        self,
-        scope: Scope,
-        agent_id: str,
-        document_request: DocumentRequest,
-        body: bytes,
-        *,
-        source_id: str,
-        etag: str | None,
-    ) -> Document:
+    async def put(self, scope: Scope, agent_id: str, request: DocumentRequest, body: bytes) -> Document:
         """Store the content of a source's document and so start its ingestion, unless it is the newest one already.
 
         Raises ``DocumentBusy`` and ``LimitReached``. Repeating it after a failure completes what is missing.
         """
-        document_request = replace(document_request, size=len(body), sha256=hashlib.sha256(body).hexdigest())
-        document, _ = await self._next(scope, agent_id, document_request, source_id=source_id, etag=etag)
+        request = replace(request, size=len(body), sha256=hashlib.sha256(body).hexdigest())
+        document, _ = await self._next(scope, agent_id, request)
         if document.latest.status is VersionStatus.WAITING:
             await self.files.write(scope, document, document.latest.number, ORIGINAL, body)
         return document
@@ -152,96 +146,66 @@ class Documents:
                 return deleted
         raise DocumentBusy
 
-    async def _next(
-        self,
-        scope: Scope,
-        agent_id: str,
-        document_request: DocumentRequest,
-        *,
-        source_id: str | None,
-        etag: str | None = None,
-    ) -> tuple[Document, bool]:
-        """Return the document with the version that ``document_request`` describes, and whether this call stored it."""
-        document_id = document_request.document_id or self._id_of(scope, agent_id, document_request)
+    async def _next(self, scope: Scope, agent_id: str, request: DocumentRequest) -> tuple[Document, bool]:
+        """Return the document with the version that ``request`` describes, and whether this call stored it."""
+        document_id = request.document_id or self._id_of(scope, agent_id, request)
         for _ in range(MAX_TRIES):
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
-                await self._check_room(scope, agent_id)
-                new = self._new(scope, agent_id, document_id, document_request, source_id, etag)
+                # Uploads at the same time may exceed the limit by a few.
+                most = (await self.limits.current(scope)).documents_per_agent
+                if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
+                    raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
+                new = self._new(scope, agent_id, document_id, request)
                 stored = await self.store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:
                     return stored, True
             if stored.deleted_at is not None:
                 raise DocumentBusy
-            if stored.source_id != source_id:
+            if stored.source_id != request.source_id:
                 raise DocumentOfSource
-            described = _apply_details(stored, document_request)
-            if _is_repetition(stored, described, document_request):
+            described = _apply_details(stored, request)
+            if _is_repetition(stored, described, request):
                 return stored, False
-            version = self._version(scope, document_request, stored.latest.number + 1, etag)
+            version = self._version(scope, request, stored.latest.number + 1)
             saved = await self.store.save(scope, described.replace_with(version, version.created_at))
             if saved is not None:
                 return saved, True
         raise DocumentBusy
 
-    async def _check_room(self, scope: Scope, agent_id: str) -> None:
-        """Raise ``LimitReached`` if the agent has as many documents as it may have.
-
-        Uploads at the same time may exceed the limit by a few.
-        """
-        most = (await self.limits.current(scope)).documents_per_agent
-        if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
-            raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
-
-    def _id_of(self, scope: Scope, agent_id: str, document_request: DocumentRequest) -> str:
-        if document_request.sha256 is None:
+    def _id_of(self, scope: Scope, agent_id: str, request: DocumentRequest) -> str:
+        if request.sha256 is None:
             return document_id(uuid.UUID(self.clock.new_id()))
-        about = (
-            scope.tenant_id,
-            agent_id,
-            document_request.name,
-            document_request.content_type,
-            document_request.sha256,
-        )
+        about = (scope.tenant_id, agent_id, request.name, request.content_type, request.sha256)
         return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(about)))
 
-    def _new(
-        self,
-        scope: Scope,
-        agent_id: str,
-        document_id: str,
-        document_request: DocumentRequest,
-        source_id: str | None,
-        etag: str | None,
-    ) -> Document:
-        version = self._version(scope, document_request, 1, etag)
+    def _new(self, scope: Scope, agent_id: str, document_id: str, request: DocumentRequest) -> Document:
+        version = self._version(scope, request, 1)
         return _apply_details(
             Document(
                 document_id,
                 agent_id,
-                title=document_request.name,
+                title=request.name,
                 created_at=version.created_at,
                 updated_at=version.created_at,
-                source_id=source_id,
+                source_id=request.source_id,
                 next=version,
                 check_at=version.created_at + UPLOAD_WAIT,
             ),
-            document_request,
+            request,
         )
 
-    def _version(
-        self, scope: Scope, document_request: DocumentRequest, number: int, etag: str | None
-    ) -> DocumentVersion:
+    def _version(self, scope: Scope, request: DocumentRequest, number: int) -> DocumentVersion:
         return DocumentVersion(
             number,
             VersionStatus.WAITING,
-            name=document_request.name,
-            content_type=document_request.content_type,
-            size=document_request.size,
+            name=request.name,
+            content_type=request.content_type,
+            size=request.size,
             created_by=scope.user_id,
             created_at=from_millis(to_millis(self.clock.now())),  # as it is stored
-            sha256=document_request.sha256,
-            etag=etag,
+            sha256=request.sha256,
+            etag=request.etag,
         )
 
 
@@ -250,27 +214,22 @@ def document_id(unique: uuid.UUID) -> str:
     return f"doc_{unique.hex}"
 
 
-def _apply_details(document: Document, document_request: DocumentRequest) -> Document:
+def _apply_details(document: Document, request: DocumentRequest) -> Document:
     """Return the document with the details that the request names."""
-    details = document_request.details
+    details = request.details
     return replace(
         document,
-        title=(details["title"] or document_request.name) if "title" in details else document.title,
+        title=(details["title"] or request.name) if "title" in details else document.title,
         url=details.get("url", document.url),
         required_permission=details.get("required_permission", document.required_permission),
     )
 
 
-def _is_repetition(stored: Document, described: Document, document_request: DocumentRequest) -> bool:
+def _is_repetition(stored: Document, described: Document, request: DocumentRequest) -> bool:
     latest = stored.latest
     if described != stored or latest.status is VersionStatus.FAILED:
         return False
     announced = (latest.name, latest.content_type, latest.size, latest.sha256)
-    if announced != (
-        document_request.name,
-        document_request.content_type,
-        document_request.size,
-        document_request.sha256,
-    ):
+    if announced != (request.name, request.content_type, request.size, request.sha256):
         return False
-    return document_request.sha256 is not None or latest.status is VersionStatus.WAITING
+    return request.sha256 is not None or latest.status is VersionStatus.WAITING

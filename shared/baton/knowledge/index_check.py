@@ -18,15 +18,6 @@ COUNTS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentPlace:
-    """The version of a document that turns use."""
-
-    agent_id: str
-    document_id: str
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
 class KnowledgeCheck:
     """The results of the check of one tenant's documents."""
 
@@ -36,8 +27,8 @@ class KnowledgeCheck:
     """Documents of which every chunk is in the index."""
     chunks: int
     """The chunks of these documents in the index."""
-    missing: tuple[DocumentPlace, ...]
-    """Documents of which chunks are missing."""
+    missing: tuple[DocumentRef, ...]
+    """Documents of which chunks are missing, with the version that turns use."""
     orphaned: tuple[str, ...]
     """Sources in the index that no stored document has. Turns never use them."""
 
@@ -49,16 +40,6 @@ class KnowledgeCheck:
 
 Position = tuple[str, str | None]
 """An agent and the cursor of a page of its documents."""
-
-
-@dataclass(frozen=True, slots=True)
-class RebuiltDocument:
-    """One document that a rebuild has looked at."""
-
-    is_started: bool
-    """Whether a run was started."""
-    position: Position
-    """The page of the document. A rebuild can continue there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +55,11 @@ class KnowledgeIndexCheck:
     async def verify(self, tenant: str, agents: Sequence[str]) -> KnowledgeCheck:
         """Compare the documents of a tenant's ``agents``. Raises ``SearchUnavailable`` and ``StoreUnavailable``."""
         # First, so that every source belongs to a document that was stored before.
-        sources = await self._sources(tenant)
+        sources = []
+        if self.administration is not None:
+            sources = [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
         documents = indexed = chunks = 0
-        missing: list[DocumentPlace] = []
+        missing: list[DocumentRef] = []
         document_ids: set[str] = set()
         async for _, page in self._pages(tenant, agents):
             document_ids.update(source for document in page for source in _sources_of(document))
@@ -85,16 +68,17 @@ class KnowledgeIndexCheck:
                 if count == version.chunks:
                     indexed += 1
                 else:
-                    missing.append(DocumentPlace(document.agent_id, document.id, version.number))
+                    missing.append(DocumentRef(tenant, document.agent_id, document.id, version.number))
         orphaned = tuple(source for source in sources if source not in document_ids)
         return KnowledgeCheck(documents, indexed, chunks, tuple(missing), orphaned)
 
     async def rebuild(
         self, tenant: str, agents: Sequence[str], start: Position | None = None
-    ) -> AsyncIterator[RebuiltDocument]:
+    ) -> AsyncIterator[tuple[bool, Position]]:
         """Start the pipeline for documents that are not completely in the index, from the page ``start`` on.
 
-        Yield each document that turns use. A repetition leaves alone what is indexed or waits.
+        Yield for each document that turns use whether a run was started, and its page, where a rebuild can continue. A
+        repetition leaves alone what is indexed or waits.
         """
         async for position, page in self._pages(tenant, agents, start):
             for document, version, count in await self._count(tenant, page):
@@ -102,7 +86,7 @@ class KnowledgeIndexCheck:
                 if count != version.chunks:
                     ref = DocumentRef(tenant, document.agent_id, document.id, version.number, rebuilds=True)
                     is_started = await self.ingestions.rebuild(ref, created_at=document.created_at)
-                yield RebuiltDocument(is_started, position)
+                yield is_started, position
 
     async def remove(self, tenant: str, agents: Sequence[str], check: KnowledgeCheck) -> None:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
@@ -141,11 +125,6 @@ class KnowledgeIndexCheck:
                 yield position, page
                 if cursor is None:
                     break
-
-    async def _sources(self, tenant: str) -> list[str]:
-        if self.administration is None:
-            return []
-        return [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
 
 
 def _sources_of(document: Document) -> set[str]:

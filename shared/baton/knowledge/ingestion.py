@@ -175,7 +175,7 @@ class Ingestion:
         texts: list[ExtractedText] = []
         size = 0
         for index in range(parts):
-            texts.append(await self._part(ref, document, index))
+            texts.append(await unpack_text(await self._read(ref, document, part_name(index))))
             size += sum(len(block.text) + BLOCK_WEIGHT for block in texts[-1].blocks)
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
@@ -183,7 +183,11 @@ class Ingestion:
         chunks = await off_loop(LARGE, divide_into_chunks, chain.from_iterable(text.blocks for text in texts))
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:
-            reason = errors[0].message if errors else _without_text(document.latest.content_type)
+            reason = "Upload one that has some."
+            if errors:
+                reason = errors[0].message
+            elif MediaType.parse(document.latest.content_type).essence == PDF:
+                reason = "It may have been scanned: upload one with a text layer."
             await self._fail(ref, "document_without_text", f"The document has no text that can be read. {reason}")
             return 0
         batches = divide_into_batches(chunks)
@@ -216,10 +220,7 @@ class Ingestion:
         if work is None:
             return
         document, version = work
-        body = await self.files.read(pipeline_scope(ref), document, ref.version, batch_name(batch))
-        if body is None:
-            raise StoreUnavailable("A step came before the one that it needs.")
-        chunks = await unpack_chunks(body)
+        chunks = await unpack_chunks(await self._read(ref, document, batch_name(batch)))
         try:
             vectors = await self._embed(ref.tenant_id, document, chunks)
         except WrongEmbeddings as wrong:  # every repetition would fail alike
@@ -301,11 +302,12 @@ class Ingestion:
         version = find_worked_version(document, ref, VersionStatus.PROCESSING)
         return (document, version) if document is not None and version is not None else None
 
-    async def _part(self, ref: DocumentRef, document: Document, index: int) -> ExtractedText:
-        body = await self.files.read(pipeline_scope(ref), document, ref.version, part_name(index))
+    async def _read(self, ref: DocumentRef, document: Document, name: str) -> bytes:
+        """Return a file of an earlier step."""
+        body = await self.files.read(pipeline_scope(ref), document, ref.version, name)
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
-        return await unpack_text(body)
+        return body
 
     async def _embed(self, tenant_id: str, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
         if not self.embedder.dimensions:  # switched off: texts are found by their words
@@ -345,10 +347,3 @@ def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
     if own is None or document.title != document.latest.name:
         return document.title
     return own[:MAX_TITLE]
-
-
-def _without_text(content_type: str) -> str:
-    """Return what an uploader can do about a document without text."""
-    if MediaType.parse(content_type).essence == PDF:
-        return "It may have been scanned: upload one with a text layer."
-    return "Upload one that has some."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
@@ -51,7 +51,9 @@ class IngestionStarts:
         """
         loop = asyncio.get_running_loop()
         deadline, started = loop.time() + seconds, 0
-        async for ref in self.records.documents.due(self._due_before()):
+        now = self.clock.now()
+        # All that an engine that has ended left behind is due too.
+        async for ref in self.records.documents.due(now if self.since is None else max(now, self.since + STEP_WAIT)):
             if loop.time() >= deadline:
                 count(Metric.SWEEPS_UNFINISHED)
                 break
@@ -68,10 +70,16 @@ class IngestionStarts:
         def move_check(document: Document) -> Document | None:
             nonlocal starts
             now = self.clock.now()
-            is_dead = self._is_dead(document)
-            if document.check_at is None or (document.check_at > now and not is_dead):
+            if document.check_at is None:
                 return None  # another sweep was faster
-            progressed = _alive_until(document)
+            # Its work has ended with the engine, and was not started again since.
+            is_dead = self.since is not None and (
+                document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
+            )
+            if document.check_at > now and not is_dead:
+                return None
+            # By its progress, the pipeline is taken to be running until then.
+            progressed = document.updated_at + (STEP_WAIT if document.is_processing else timedelta())
             starts = is_dead or progressed <= now
             return _again(document, now) if starts else replace(document, check_at=progressed)
 
@@ -99,22 +107,6 @@ class IngestionStarts:
             return False
         newest = replace(ref, version=document.latest.number)
         return await self.ingestions.is_pending(newest, created_at=document.created_at)
-
-    def _due_before(self) -> datetime:
-        """Return until when documents must be due to be looked at: with all that an engine that ended left behind."""
-        now = self.clock.now()
-        return now if self.since is None else max(now, self.since + STEP_WAIT)
-
-    def _is_dead(self, document: Document) -> bool:
-        """Return whether the work on a document has ended with its engine, and was not started again since."""
-        if self.since is None or document.check_at is None:
-            return False
-        return document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
-
-
-def _alive_until(document: Document) -> datetime:
-    """Return until when the pipeline is taken to be running, by its progress."""
-    return document.updated_at + STEP_WAIT if document.is_processing else document.updated_at
 
 
 def _again(document: Document, now: datetime) -> Document:

@@ -31,8 +31,7 @@ from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.memory.found_item import FoundItem, ItemSource, below_header
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
-from baton.knowledge.chunk_places import find_place
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_place, find_table_header
 from baton.knowledge.exact_terms import find_lone_terms, find_whole_matches, has_term, is_long_number
 from baton.knowledge.passages import drop_near_duplicates, split_passages
 from baton.ports.documents.documents import DocumentStore
@@ -100,7 +99,8 @@ class KnowledgeSearch:
         ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)
         if not ranked:
             return ()
-        records = await self._records(scope, agent_id, ranked)
+        document_ids = list(dict.fromkeys(_place(ranked)[0] for ranked in ranked))[:MAX_CHECKED]
+        records = await self.documents.get_many(scope, agent_id, document_ids)
         usable = [ranked for ranked in ranked if _is_usable(scope, agent_id, ranked, records)]
         ranking = drop_near_duplicates(usable[: 2 * limit], _text)
         texts = [_searched_text(ranked) for ranked in ranking]
@@ -138,23 +138,18 @@ class KnowledgeSearch:
             found_items = await self.find(scope, agent_id, query, None)
         return FoundChunks(found_items[:limit], words_only)
 
-    async def _records(self, scope: Scope, agent_id: str, ranked: Sequence[Ranked]) -> Mapping[str, Document]:
-        ids = dict.fromkeys(_place(ranked)[0] for ranked in ranked)
-        return await self.documents.get_many(scope, agent_id, list(ids)[:MAX_CHECKED])
-
     def _to_found_item(
         self, ranked: Ranked, record: Document, passage: int | None, query: str, terms: tuple[str, ...]
     ) -> FoundItem:
         chunk = ranked.document
         text = _text(ranked)
+        passages = split_passages(text)
         if terms:
-            passage = next(
-                (index for index, split_passage in enumerate(split_passages(text)) if has_term(split_passage, terms)),
-                passage,
-            )
+            passage = next((index for index, part in enumerate(passages) if has_term(part, terms)), passage)
         chunk_place = find_place(text, chunk.fields, passage, query[:MAX_QUERY])
         header = find_table_header(chunk, text)
-        best = _passage(text, passage)
+        # An earlier release may have divided it otherwise.
+        best = passages[passage] if passage is not None and passage < len(passages) else None
         citation = Citation(
             document_id=record.id,
             title=record.title,
@@ -174,19 +169,14 @@ class KnowledgeSearch:
             at=chunk.at,
             score=ranked.score,
             signals=ranked.signals,
-            cosine=self._cosine(ranked),
+            # Vectors of another model are not comparable with the query's.
+            cosine=ranked.signals.get(_MEANING_NAME) if chunk.embedder == self.embedder.name else None,
             by_words=_MEANING_NAME in ranked.added,
             source=ItemSource(document_id=record.id, agent_id=record.agent_id, citation=citation),
             table_header=header,
             passage=below_header(header, best) if best is not None else None,
             terms=terms,
         )
-
-    def _cosine(self, ranked: Ranked) -> float | None:
-        """Return the cosine similarity. Vectors of another model are not comparable with the query's."""
-        if ranked.document.embedder != self.embedder.name:
-            return None
-        return ranked.signals.get(_MEANING_NAME)
 
     async def _embed(self, scope: Scope, query: str) -> tuple[Vector | None, str | None]:
         if not self.embedder.dimensions:
@@ -241,37 +231,33 @@ def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str
     return record.required_permission is None or scope.has(record.required_permission)
 
 
-def _rank_terms_first(found_items: list[FoundItem]) -> list[FoundItem]:
+def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
     """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
-    named = {found_item.id for found_item in [found_item for found_item in found_items if found_item.terms][:FIRST]}
-    if named <= {found_item.id for found_item in found_items[:FIRST]}:
-        return found_items
-    others = [found_item for found_item in found_items if found_item.id not in named]
-    behind = {found_item.id for found_item in others[FIRST - len(named) :]}
+    named = {item.id for item in [item for item in items if item.terms][:FIRST]}
+    if named <= {item.id for item in items[:FIRST]}:
+        return items
+    others = [item for item in items if item.id not in named]
+    behind = {item.id for item in others[FIRST - len(named) :]}
     least = others[FIRST - len(named)].score
     below = max(0.0, nextafter(least, 0.0))
 
-    def rate(found_item: FoundItem) -> FoundItem:
-        if found_item.id in named:
-            return replace(found_item, score=max(found_item.score, least))
-        return replace(found_item, score=min(found_item.score, below)) if found_item.id in behind else found_item
+    def rate(item: FoundItem) -> FoundItem:
+        if item.id in named:
+            return replace(item, score=max(item.score, least))
+        return replace(item, score=min(item.score, below)) if item.id in behind else item
 
-    return sorted(map(rate, found_items), key=lambda found_item: (-found_item.score, found_item.id not in named))
+    return sorted(map(rate, items), key=lambda item: (-item.score, item.id not in named))
 
 
-def _rank_matches_first(found_items: list[FoundItem], query: str) -> list[FoundItem]:
+def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
     """Return ranked chunks with those first that have the whole query, or alone a long number of it.
 
     An embedding may know nothing of the script in which they stand.
     """
-    best = found_items[0].score if found_items else 0.0
-    matches = {
-        found_item.id
-        for found_item in found_items
-        if found_item.terms == (query,) or any(map(is_long_number, found_item.terms))
-    }
-    rated = [replace(found_item, score=best) if found_item.id in matches else found_item for found_item in found_items]
-    return sorted(rated, key=lambda found_item: (-found_item.score, found_item.id not in matches))
+    best = items[0].score if items else 0.0
+    matches = {item.id for item in items if item.terms == (query,) or any(map(is_long_number, item.terms))}
+    rated = [replace(item, score=best) if item.id in matches else item for item in items]
+    return sorted(rated, key=lambda item: (-item.score, item.id not in matches))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:
@@ -280,12 +266,6 @@ def _place(ranked: Ranked) -> tuple[str, int]:
         return document_of_chunk(ranked.document.source_id)
     except ValueError:
         return ranked.document.source_id, -1
-
-
-def _passage(text: str, position: int | None) -> str | None:
-    """Return a passage of a chunk; None if an earlier release has divided it otherwise."""
-    passages = split_passages(text) if position is not None else []
-    return passages[position] if position is not None and position < len(passages) else None
 
 
 def _searched_text(ranked: Ranked) -> str:

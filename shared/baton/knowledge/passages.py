@@ -64,8 +64,5 @@ def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T
 def _rows(text: str) -> frozenset[tuple[str, ...]]:
     # A text without words is its own row: only an equal one is a duplicate.
     words = split_words(text.casefold()) or [text]
-    return frozenset(tuple(words[start : start + WORDS_IN_A_ROW]) for start in _starts(len(words)))
-
-
-def _starts(words: int) -> range:
-    return range(max(1, words - WORDS_IN_A_ROW + 1))
+    starts = range(max(1, len(words) - WORDS_IN_A_ROW + 1))
+    return frozenset(tuple(words[start : start + WORDS_IN_A_ROW]) for start in starts)

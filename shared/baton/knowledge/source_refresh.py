@@ -14,12 +14,11 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import each_until
-from baton.domain.documents.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
+from baton.domain.documents.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourceStatus
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.failures.reports import report_failure
-from baton.knowledge.page_listing import PageListing, PageListings
-from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
+from baton.knowledge.source_pages import PageListings, PageOutcome, PageRefreshes, PageResult
 from baton.ports.clock import Clock
 from baton.ports.documents.sources import DueSource, PageUnavailable, SourceStore
 
@@ -110,25 +109,31 @@ class SourceRefreshes:
 
     async def _refresh(self, scope: Scope, source: Source, end: float, report: RefreshReport) -> None:
         try:
-            listing = await self._listing(scope, source)
-        except PageUnavailable as failure:
-            await self._end(scope, source, documents=source.documents, error=str(failure))
+            async with asyncio.timeout(LISTING_SECONDS):
+                listing = await self.listings.of(scope, source)
+        except (PageUnavailable, TimeoutError) as failure:
+            late = f"Its pages could not be listed within {LISTING_SECONDS} seconds."
+            error = late if isinstance(failure, TimeoutError) else str(failure)
+            await self._end(scope, source, documents=source.documents, error=error)
             return
         known_pages = {page.url: page for page in await self.store.pages(scope, source)}
         counted = 0
         for listed in listing.pages:
             page = known_pages.get(listed.url)
-            if page is not None and page.seen >= _number(source):
+            if page is not None and page.seen >= source.refreshes:
                 continue
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
-            result = await self.pages.refresh(scope, source, listed, page, number=_number(source))
+            result = await self.pages.refresh(scope, source, listed, page, number=source.refreshes)
             report.pages_changed += result.outcome is PageOutcome.CHANGED
             source, counted = _count_result(source, listed.url, result), counted + 1
             if counted % NOTED_EVERY == 0:
                 source = await self._save(scope, source)
-        for page in _find_gone(listing, known_pages):
+        listed_urls = {page.url for page in listing.pages}
+        # A source may have more pages than it could list.
+        gone = [page for url, page in known_pages.items() if url not in listed_urls] if listing.is_complete else []
+        for page in gone:
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
@@ -136,13 +141,6 @@ class SourceRefreshes:
             source = _count_result(source, page.url, PageResult(PageOutcome.DELETED))
         pages = await self.store.pages(scope, source)
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in pages), error=None)
-
-    async def _listing(self, scope: Scope, source: Source) -> PageListing:
-        try:
-            async with asyncio.timeout(LISTING_SECONDS):
-                return await self.listings.of(scope, source)
-        except TimeoutError:
-            raise PageUnavailable(f"Its pages could not be listed within {LISTING_SECONDS} seconds.") from None
 
     async def _remove(self, scope: Scope, source: Source, end: float) -> None:
         """Delete the documents of a deleted source; and again when no worker can be alive that creates more."""
@@ -188,16 +186,6 @@ class SourceRefreshes:
 
     def _is_over(self, end: float) -> bool:
         return asyncio.get_running_loop().time() >= end
-
-
-def _number(source: Source) -> int:
-    return source.refreshes
-
-
-def _find_gone(listing: PageListing, known_pages: dict[str, SourcePage]) -> list[SourcePage]:
-    """Return the pages that the source no longer has; none if it may have more than it could list."""
-    listed = {page.url for page in listing.pages}
-    return [page for url, page in known_pages.items() if url not in listed] if listing.is_complete else []
 
 
 def _count_result(source: Source, url: str, result: PageResult) -> Source:

@@ -54,14 +54,14 @@ class Sources:
     audit: AuditLog
     clock: Clock
 
-    async def create(self, scope: Scope, agent_id: str, source_request: SourceRequest) -> Source:
+    async def create(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
         """Store a source that is read within minutes. A repeated request gets the source that is there.
 
         Raises ``InvalidRequest``, ``SourceRefused`` for one that the deployment forbids, and ``SourceConflict``.
         """
-        source = self._check_source(scope, agent_id, source_request)
+        source = self._check_source(scope, agent_id, request)
         stored = await self.store.get(scope, agent_id, source.id)
-        if stored is not None and stored.deleted_at is not None and source_request.source_id is None:
+        if stored is not None and stored.deleted_at is not None and request.source_id is None:
             source, stored = replace(source, id=f"src_{self.clock.new_id().replace('-', '')}"), None
         if stored is None:
             others, _ = await self.store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
@@ -116,46 +116,46 @@ class Sources:
                 return saved
         raise StoreUnavailable
 
-    def _check_source(self, scope: Scope, agent_id: str, source_request: SourceRequest) -> Source:
+    def _check_source(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
         """Return the source that is asked for. Raises ``InvalidRequest`` and ``SourceRefused``."""
-        if source_request.kind not in tuple(SourceKind):
+        if request.kind not in tuple(SourceKind):
             raise InvalidRequest(f"kind must be one of {', '.join(SourceKind)}.")
-        kind = SourceKind(source_request.kind)
+        kind = SourceKind(request.kind)
         field_name = {SourceKind.URLS: "urls", SourceKind.SITEMAP: "url", SourceKind.S3: "prefix"}[kind]
-        fields = {"urls": source_request.urls, "url": source_request.url, "prefix": source_request.prefix}
+        fields = {"urls": request.urls, "url": request.url, "prefix": request.prefix}
         if [name for name, value in fields.items() if value is not None] != [field_name]:
             raise InvalidRequest(f"A source of the kind {kind.value} has {field_name}, and none of the other two.")
-        if not 1 <= source_request.refresh_hours <= MAX_REFRESH_HOURS:
+        if not 1 <= request.refresh_hours <= MAX_REFRESH_HOURS:
             raise InvalidRequest(f"refreshHours must be 1 to {MAX_REFRESH_HOURS}.")
-        if source_request.source_id is not None and not _SOURCE_ID.fullmatch(source_request.source_id):
+        if request.source_id is not None and not _SOURCE_ID.fullmatch(request.source_id):
             raise InvalidRequest("sourceId must be src_ and 32 hexadecimal digits in lower case, as of a UUID.")
-        check_title(source_request.title)
-        check_permission(source_request.required_permission)
-        urls = tuple(dict.fromkeys(urldefrag(url).url for url in source_request.urls or ()))
+        check_title(request.title)
+        check_permission(request.required_permission)
+        urls = tuple(dict.fromkeys(urldefrag(url).url for url in request.urls or ()))
         if kind is SourceKind.URLS and not 1 <= len(urls) <= MAX_SOURCE_URLS:
             raise InvalidRequest(f"urls must hold 1 to {MAX_SOURCE_URLS} addresses.")
-        for url in (*urls, *((source_request.url,) if source_request.url is not None else ())):
+        for url in (*urls, *((request.url,) if request.url is not None else ())):
             self.rules().check_url(url)
-        if source_request.prefix is not None:
-            self.rules().place(scope.tenant_id, source_request.prefix)
+        if request.prefix is not None:
+            self.rules().place(scope.tenant_id, request.prefix)
         now = self.clock.now()
         source = Source(
             id="",
             agent_id=agent_id,
             kind=kind,
-            title=source_request.title or (source_request.url or source_request.prefix or urls[0])[:MAX_TITLE],
-            refresh_hours=source_request.refresh_hours,
+            title=request.title or (request.url or request.prefix or urls[0])[:MAX_TITLE],
+            refresh_hours=request.refresh_hours,
             created_by=scope.user_id,
             created_at=now,
             updated_at=now,
             check_at=now,
             urls=urls,
-            url=source_request.url,
-            prefix=source_request.prefix,
-            required_permission=source_request.required_permission,
+            url=request.url,
+            prefix=request.prefix,
+            required_permission=request.required_permission,
         )
         content = json.dumps(_definition(source))
-        return replace(source, id=source_request.source_id or derive_source_id(scope.tenant_id, agent_id, content))
+        return replace(source, id=request.source_id or derive_source_id(scope.tenant_id, agent_id, content))
 
 
 def _definition(source: Source) -> tuple[object, ...]:

@@ -59,34 +59,34 @@ class RunPermit:
     """The ends of the leases of threads that have a place."""
 
 
+@dataclass(frozen=True, slots=True)
 class RunLimits:
     """Limits on runs, their messages and their tokens. Those over a limit are refused."""
 
-    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
-        self._counts = counts
-        self._limits = limits
-        self._clock = clock
+    counts: ActivityCounts
+    limits: CurrentLimits
+    clock: Clock
 
     async def check(self, scope: Scope, thread_id: str, message_id: str, *, is_message: bool) -> RunPermit | None:
         """Return the permit to begin a run, before anything is written; None if nothing is limited.
 
         Raises ``RateLimited``.
         """
-        rates = Rates.of(CounterKind.RUNS, await self._limits.of(scope))
+        rates = Rates.of(CounterKind.RUNS, await self.limits.of(scope))
         if not rates:
             return None
         user = user_tag(scope)
         counter = rates.counter(user)
         try:
-            activity = (await self._counts.get(scope, counter)).at(self._clock.now())
+            activity = (await self.counts.get(scope, counter)).at(self.clock.now())
             # First, so that a flood of messages does not have the threads of all places read.
-            spent = activity.find_spent(rates, user, self._clock.now(), is_message=is_message)
+            spent = activity.find_spent(rates, user, self.clock.now(), is_message=is_message)
             if spent is not None:
                 raise spent
             activity, leases = await self._settle(scope, activity, rates, user, thread_id)
         except StoreUnavailable:  # the turn's other requests report the outage
             return None
-        refusal = activity.find_refusal(rates, user, thread_id, self._clock.now(), leases=leases, is_message=is_message)
+        refusal = activity.find_refusal(rates, user, thread_id, self.clock.now(), leases=leases, is_message=is_message)
         if refusal is not None:
             raise refusal
         return RunPermit(scope, thread_id, message_id, is_message, rates, counter, activity, leases)
@@ -102,7 +102,7 @@ class RunLimits:
         async def take(counted: Activity) -> Activity:
             nonlocal is_first, is_again
             refusals.clear()
-            now, leases = self._clock.now(), permit.leases
+            now, leases = self.clock.now(), permit.leases
             activity = counted.at(now)
             if not is_first:  # others have changed what the permit was given by
                 activity, leases = await self._settle(permit.scope, activity, permit.rates, user, permit.thread_id)
@@ -119,17 +119,12 @@ class RunLimits:
                 if refusal is not None:
                     refusals.append(refusal)
                     return counted
-            slot = Place(
-                user,
-                until=_run_ends(now),
-                run=run,
-                fence=lease.fence,
-                tokens=before.tokens if before is not None and is_again else used,
-            )
+            tokens = before.tokens if before is not None and is_again else used
+            slot = Place(user, until=_run_ends(now), run=run, fence=lease.fence, tokens=tokens)
             return activity.take(permit.thread_id, slot, messages=1 if permit.is_message and not is_again else 0)
 
         try:
-            is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
+            is_taken = await self.counts.change(permit.scope, permit.counter, take, known=permit.activity)
         except StoreUnavailable:  # the turn's other requests report the outage
             return None
         except CountsTooLarge:
@@ -141,13 +136,13 @@ class RunLimits:
 
     async def admit(self, scope: Scope) -> None:
         """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""
-        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), user_tag(scope)
         refusals: list[RateLimited] = []
 
         async def take(counted: Activity) -> Activity:
             refusals.clear()
-            activity = counted.at(self._clock.now())
-            spent = activity.find_spent(rates, user, self._clock.now(), is_message=True)
+            activity = counted.at(self.clock.now())
+            spent = activity.find_spent(rates, user, self.clock.now(), is_message=True)
             if spent is not None:
                 refusals.append(spent)
                 return counted
@@ -160,10 +155,10 @@ class RunLimits:
 
     async def spend(self, scope: Scope, tokens: int) -> None:
         """Count the tokens of such work."""
-        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), user_tag(scope)
 
         async def add(counted: Activity) -> Activity:
-            return counted.at(self._clock.now()).spend(user, tokens=tokens)
+            return counted.at(self.clock.now()).spend(user, tokens=tokens)
 
         if rates.tokens and tokens:
             await self._count(scope, rates.counter(user), add)
@@ -171,7 +166,7 @@ class RunLimits:
     async def _count(self, scope: Scope, counter: Counter, change: Callable[[Activity], Awaitable[Activity]]) -> None:
         """Change the counts. Raises ``RateLimited`` if others change them all the time."""
         try:
-            if not await self._counts.change(scope, counter, change):
+            if not await self.counts.change(scope, counter, change):
                 raise RateLimited
         except StoreUnavailable:  # a limit must not cost a request
             return
@@ -186,7 +181,7 @@ class RunLimits:
         All places are looked at if none is left for the tenant, otherwise the user's and those of others that have not
         been looked at for longest.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         others = {name: slot for name, slot in activity.places.items() if name != thread_id}
         most = rates.places.tenant
         is_full = len(others) >= (min(most, MAX_PLACES) if most is not None else MAX_PLACES)
@@ -194,7 +189,7 @@ class RunLimits:
         doubtful = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
         if not doubtful:
             return activity, {}
-        threads = await self._counts.threads(scope, doubtful)
+        threads = await self.counts.threads(scope, doubtful)
         leases: dict[str, datetime] = {}
         for name, slot in doubtful.items():
             thread = threads.get(name)
@@ -209,12 +204,12 @@ class RunLimits:
         return activity.renew(leases, _run_ends(now)), leases
 
 
+@dataclass(frozen=True, slots=True)
 class ForgottenRuns:
     """The tokens of forgotten threads, counted so that nobody gets tokens back by deleting conversations."""
 
-    def __init__(self, counts: ActivityCounts, clock: Clock) -> None:
-        self._counts = counts
-        self._clock = clock
+    counts: ActivityCounts
+    clock: Clock
 
     async def count(self, scope: Scope, thread_id: str) -> None:
         """Give back the place of a buried thread of the user, before its tombstone is removed. It may be repeated.
@@ -223,15 +218,15 @@ class ForgottenRuns:
         """
 
         async def leave(counted: Activity) -> Activity:
-            activity = counted.at(self._clock.now())
+            activity = counted.at(self.clock.now())
             if thread_id not in activity.places:
                 return counted
-            thread = (await self._counts.threads(scope, [thread_id])).get(thread_id)
+            thread = (await self.counts.threads(scope, [thread_id])).get(thread_id)
             return activity.give_back(thread_id, tokens=thread.tokens if thread is not None else None)
 
         for user in ("", user_tag(scope)):
             try:
-                is_changed = await self._counts.change(scope, Counter(CounterKind.RUNS, user), leave)
+                is_changed = await self.counts.change(scope, Counter(CounterKind.RUNS, user), leave)
             except CountsTooLarge:
                 _note_too_large(scope)
             else:
@@ -239,24 +234,24 @@ class ForgottenRuns:
                     raise StoreUnavailable
 
 
+@dataclass(frozen=True, slots=True)
 class PlaceLimits:
     """Limits on open connections, streams and waiting requests. Those over a limit are refused."""
 
-    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
-        self._counts = counts
-        self._limits = limits
-        self._clock = clock
+    counts: ActivityCounts
+    limits: CurrentLimits
+    clock: Clock
 
     async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
         """Take a place for ``seconds`` at most. Raises ``RateLimited`` if there is none."""
-        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
         if not rates:
             return
         refusals: list[RateLimited] = []
 
         async def take(activity: Activity) -> Activity:
             refusals.clear()
-            now = self._clock.now()
+            now = self.clock.now()
             refusal = activity.at(now).find_refusal(rates, user, name, now)
             if refusal is not None:
                 refusals.append(refusal)
@@ -265,7 +260,7 @@ class PlaceLimits:
 
         is_taken = True
         with contextlib.suppress(StoreUnavailable, CountsTooLarge):  # a limit must not cost a connection
-            is_taken = await self._counts.change(scope, rates.counter(user), take)
+            is_taken = await self.counts.change(scope, rates.counter(user), take)
         if refusals:
             raise refusals[0]
         if not is_taken:
@@ -273,7 +268,7 @@ class PlaceLimits:
 
     async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
         """Give the place back. If that fails, it is free when its time has passed."""
-        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
         if not rates:
             return
 
@@ -281,7 +276,7 @@ class PlaceLimits:
             return activity.give_back(name)
 
         with contextlib.suppress(StoreUnavailable, CountsTooLarge):
-            await self._counts.change(scope, rates.counter(user), leave)
+            await self.counts.change(scope, rates.counter(user), leave)
 
     @asynccontextmanager
     async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:

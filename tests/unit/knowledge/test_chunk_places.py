@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
-from baton.knowledge.chunk_documents import chunk_documents
-from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, find_place
+from baton.knowledge.chunk_documents import MAX_PLACES, MAX_SECTION, Place, chunk_documents, find_place
 from baton_documents.chunks.chunk import Chunk, ChunkPart
 from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import BlockKind, TextBlock

@@ -11,7 +11,7 @@ import pytest
 from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.documents.search import IndexName
 from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
-from baton.knowledge.index_check import DocumentPlace, KnowledgeIndexCheck
+from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
 from baton.ports.documents.search import IndexedSource
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
@@ -84,7 +84,7 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
     before = {ref: (await acme.existing(ref), sorted(acme.indexed()[f"{ref.document_id}@1"])) for ref in refs}
     world.index.documents.clear()
     missing = (await world.check.verify("acme", [AGENT])).missing
-    assert set(missing) == {DocumentPlace(AGENT, ref.document_id, 1) for ref in refs}
+    assert set(missing) == set(refs)
     result = await world.rebuild()
     assert (result.tenants, result.documents_started, result.is_complete) == ((), 3, True)
     await world.run_pipelines()
@@ -154,7 +154,7 @@ async def test_a_document_whose_content_is_lost_stays_ready_and_is_reported() ->
     await world.rebuild()
     await world.run_pipelines()
     assert await acme.existing(ref) == before
-    assert (await world.check.verify("acme", [AGENT])).missing == (DocumentPlace(AGENT, ref.document_id, 1),)
+    assert (await world.check.verify("acme", [AGENT])).missing == (ref,)
 
 
 async def lost(place: int | None = None) -> World:

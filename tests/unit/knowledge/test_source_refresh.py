@@ -13,7 +13,7 @@ from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.documents.source import SourceRules, SourceStatus
 from baton.domain.errors import StoreUnavailable, UnknownSource
 from baton.domain.tenants.identity import Scope
-from baton.knowledge import page_listing, source_refresh
+from baton.knowledge import source_pages, source_refresh
 from baton.knowledge.source_refresh import LEASE
 from baton.ports.documents.sources import PageContent, PageUnavailable
 from tests.unit.knowledge.source_world import AGENT, DAY, SITE, World, page
@@ -244,7 +244,7 @@ async def test_a_list_that_cannot_be_read_deletes_nothing(world: World, broken: 
 async def test_a_list_that_is_too_long_is_cut_and_deletes_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_listing, "MAX_SOURCE_PAGES", 3)
+    monkeypatch.setattr(source_pages, "MAX_SOURCE_PAGES", 3)
     world.web.pages = {f"{SITE}/{n}": page(f"{n}") for n in range(6)} | {
         f"{SITE}/sitemap.xml": sitemap(*(f"/{n}" for n in range(3)))
     }

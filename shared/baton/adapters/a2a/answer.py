@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
-from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.extension import documents_in, report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
@@ -53,7 +52,8 @@ class Answer:
         self.task_id = task_id
         self._context_id: str | None = None
         self._state: TaskState | None = None
-        self._begun = False
+        self.has_begun = False
+        """Whether the agent has started to work on the message."""
         self._said: dict[str, _Text] = {}
         """The text of each message and artifact so far, by kind and id."""
         self._earlier: set[str] = set()
@@ -68,12 +68,8 @@ class Answer:
         self._bytes = 0
         self._has_extras = False
         self._report: AgentReport | None = None
+        """The report with which the agent ends its handoff after the answer."""
         self._documents: dict[str, Mapping[str, Any]] = {}
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the agent has started to work on the message."""
-        return self._begun
 
     @property
     def is_over(self) -> bool:
@@ -132,13 +128,13 @@ class Answer:
         if response.HasField("message"):
             self._belongs_to(response.message.task_id, response.message.context_id)
             yield from self._say(response.message)
-            self._note_report(response.message.metadata)
+            self._report = report_in(response.message.metadata) or self._report
             self._state = TaskState.TASK_STATE_COMPLETED
         elif response.HasField("task"):
             yield from self.take_task(response.task)
         elif response.HasField("status_update"):
             self._belongs_to(response.status_update.task_id, response.status_update.context_id)
-            self._note_report(response.status_update.metadata)
+            self._report = report_in(response.status_update.metadata) or self._report
             yield from self._status(response.status_update.status)
         elif response.HasField("artifact_update"):
             self._belongs_to(response.artifact_update.task_id, response.artifact_update.context_id)
@@ -149,7 +145,7 @@ class Answer:
     def take_task(self, task: Task) -> Iterator[AnswerChunk]:
         """Yield the new parts of the complete task. Raises ``AgentFailed``."""
         self._belongs_to(task.id, task.context_id)
-        self._note_report(task.metadata)
+        self._report = report_in(task.metadata) or self._report
         for artifact in task.artifacts:
             yield from self._say(artifact)
         for message in task.history:
@@ -168,14 +164,11 @@ class Answer:
         self.task_id, self._context_id = task_id or self.task_id, context_id or self._context_id
 
     def _status(self, status: TaskStatus) -> Iterator[AnswerChunk]:
-        is_earlier = status == self._earlier_status or (
-            status.state in _WAITS and self._earlier_message == _key(status.message)
-        )
-        if is_earlier:
+        if status == self._earlier_status or (status.state in _WAITS and self._earlier_message == _key(status.message)):
             # The state of the task before the agent started on the message.
             yield AgentProgress()
             return
-        self._begun, self._state = True, status.state
+        self.has_begun, self._state = True, status.state
         if status.state in _AT_WORK:
             words = self._note_aside(status.message) if _key(status.message) not in self._said else ""
             yield AgentProgress(shortened(words, MAX_LABEL))
@@ -184,7 +177,7 @@ class Answer:
             words = shortened(text_of(status.message))
             raise AgentRefused(f"{_FAILURES[status.state]}: {words}" if words else f"{_FAILURES[status.state]}.")
         yield from self._say(status.message)
-        self._note_report(status.message.metadata)
+        self._report = report_in(status.message.metadata) or self._report
         if not self._bytes and not self._has_extras:
             # Some agents send all text as progress and end without more.
             yield from self._give("".join(self._asides.values()))
@@ -197,12 +190,8 @@ class Answer:
             self._asides[key] = words
         return words
 
-    def _note_report(self, metadata: Struct) -> None:
-        """Record that the agent ends its handoff after the answer."""
-        self._report = report_in(metadata) or self._report
-
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[AnswerChunk]:
-        self._begun = True
+        self.has_begun = True
         key, text = _key(event.artifact), text_of(event.artifact)
         stated = self._said.get(key)
         if event.append and stated is not None and stated.length:
@@ -215,7 +204,13 @@ class Answer:
 
     def _say(self, whole: Message | Artifact) -> Iterator[AnswerChunk]:
         key, text = _key(whole), text_of(whole)
-        if key not in self._said and self._is_a_repetition(text):
+        content = text.strip()
+        is_repetition = key not in self._said and any(
+            earlier.length >= len(content) and content == earlier.text.strip()
+            for earlier_key, earlier in self._said.items()
+            if earlier_key not in self._earlier
+        )
+        if is_repetition:
             self._keep(key, text)
         else:
             yield from self._new_text(key, text)
@@ -271,14 +266,6 @@ class Answer:
             raise AgentFailed(f"The agent answers in more than {MAX_WHOLES} pieces.")
         self._said[key] = _Text(text)
 
-    def _is_a_repetition(self, text: str) -> bool:
-        content = text.strip()
-        return any(
-            text.length >= len(content) and content == text.text.strip()
-            for key, text in self._said.items()
-            if key not in self._earlier
-        )
-
 
 class _Text:
     """A text that grows by pieces. Joining them each time would cost the square of its length."""
@@ -302,11 +289,6 @@ class _Text:
 def has_ended(task: Task) -> bool:
     """Return whether the task accepts no more messages (A2A, section 6.3: terminal states)."""
     return task.status.state in _ENDED
-
-
-def was_cancelled(task: Task) -> bool:
-    """Return whether somebody has stopped the task."""
-    return bool(task.status.state == TaskState.TASK_STATE_CANCELED)
 
 
 def _key(whole: Message | Artifact) -> str:

@@ -11,12 +11,20 @@ from typing import cast
 import httpx
 from a2a.client import Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
-from a2a.types import AgentCard, CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    Task,
+    TaskState,
+)
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError, TaskNotFoundError
 from aws_lambda_powertools import Logger
 
-from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended, was_cancelled
+from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended
 from baton.adapters.a2a.outgoing import outgoing, sendable
 from baton.domain.runs.task import RemoteTask
 from baton.domain.threads.a2a_task import EXTENSION_URI
@@ -112,11 +120,8 @@ class Peer:
         Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped: the dead worker may
         have asked for that.
         """
-        try:
-            task_now = await self.client.get_task(_look(follows.remote_task_id), context=self.context)
-        except TaskNotFoundError:
-            raise TaskLost("The agent does not know the task any more.") from None
-        if was_cancelled(task_now):
+        task_now = await self._get(follows.remote_task_id)
+        if task_now.status.state == TaskState.TASK_STATE_CANCELED:
             raise TaskLost("The task was stopped.")
         return task_now if answer.resume(task_now, task.task_id, follows.known) else None
 
@@ -132,13 +137,16 @@ class Peer:
 
     async def _unfinished(self, task_id: str) -> Task:
         """Read the task. Raises ``TaskLost`` if it accepts no more messages."""
-        try:
-            task = await self.client.get_task(_look(task_id), context=self.context)
-        except TaskNotFoundError:
-            raise TaskLost("The agent does not know the task any more.") from None
+        task = await self._get(task_id)
         if has_ended(task):
             raise TaskLost("The agent has ended the task.")
         return task
+
+    async def _get(self, task_id: str) -> Task:
+        try:
+            return await self.client.get_task(_look(task_id), context=self.context)
+        except TaskNotFoundError:
+            raise TaskLost("The agent does not know the task any more.") from None
 
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop, for two seconds at most. Its answer is ignored."""

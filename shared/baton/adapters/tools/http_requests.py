@@ -64,17 +64,11 @@ class HttpRequests:
         own = await self.headers.resolve(headers, scope)
         async with self.make_client(timeout_seconds + GRACE_SECONDS) as client:
             try:
-                request = client.build_request(
-                    call.method,
-                    httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url,
-                    json=call.body,
-                    headers=_merge(
-                        {"Accept": ACCEPT, "User-Agent": "baton"},
-                        call.headers,
-                        {"Idempotency-Key": idempotency_key},
-                        own,
-                    ),
-                )
+                merged = httpx.Headers({"Accept": ACCEPT, "User-Agent": "baton"})
+                for layer in (call.headers, {"Idempotency-Key": idempotency_key}, own):
+                    merged.update(layer)
+                url = httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url
+                request = client.build_request(call.method, url, json=call.body, headers=merged)
                 response = await _follow(client, request)
             except EgressRefused as error:
                 raise ToolFailed(f"The call is not allowed: {error}") from error
@@ -107,13 +101,6 @@ async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Re
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
-
-
-def _merge(*layers: Mapping[str, str]) -> dict[str, str]:
-    merged: dict[str, tuple[str, str]] = {}
-    for layer in layers:
-        merged.update({name.lower(): (name, value) for name, value in layer.items()})
-    return dict(merged.values())
 
 
 def _result(response: httpx.Response, call: HttpCall) -> ToolResult:

@@ -137,22 +137,17 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
 
 
 def _find_operation(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
+    operation_ids = []
     for path, item in document.get("paths", {}).items():
         for method in METHODS:
             described = item.get(method)
-            if isinstance(described, dict) and described.get("operationId") == operation_id:
+            if not isinstance(described, dict) or "operationId" not in described:
+                continue
+            if described["operationId"] == operation_id:
                 return path, method, described, item.get("parameters", [])
-    operation_ids = [
-        str(described["operationId"])
-        for item in document.get("paths", {}).values()
-        for method in METHODS
-        if isinstance(described := item.get(method), dict) and "operationId" in described
-    ]
-    there_are = (
-        f" It has: {', '.join(operation_ids[:MAX_NAMED])}{', ...' if len(operation_ids) > MAX_NAMED else '.'}"
-        if operation_ids
-        else ""
-    )
+            operation_ids.append(str(described["operationId"]))
+    names = ", ".join(operation_ids[:MAX_NAMED]) + (", ..." if len(operation_ids) > MAX_NAMED else ".")
+    there_are = f" It has: {names}" if operation_ids else ""
     raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 

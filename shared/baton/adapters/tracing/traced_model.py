@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from baton.domain.documents.search import Vector
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.runs.usage import ModelUsage, Prices, Usage
+from baton.domain.runs.usage import ModelUsage, Prices
 from baton.domain.threads.message import Content, Role
 from baton.domain.tracing import (
     Attribute,
@@ -34,7 +34,6 @@ from baton.ports.agents.chat_model import (
     ModelChunk,
     ModelSettings,
     Prompt,
-    ReasoningDelta,
     TextDelta,
     TextTakenBack,
     ToolSpec,
@@ -127,19 +126,13 @@ class _Answer:
             self._span.set({Attribute.FIRST_CHUNK: time.monotonic() - self._began})
         if isinstance(chunk, Finished):
             self.finished = chunk
-        elif self._shows_content:
-            self._keep(chunk)
-
-    def _keep(self, chunk: ModelChunk) -> None:
         match chunk:
-            case TextDelta(text):
+            case TextDelta(text) if self._shows_content:
                 self._texts.append(text)
             case TextTakenBack():
                 self._texts.clear()
-            case ToolCall():
+            case ToolCall() if self._shows_content:
                 self._calls.append(chunk)
-            case ReasoningDelta():
-                pass
 
     def describe(self, prices: Prices) -> None:
         """Set the attributes of the answer."""
@@ -154,8 +147,17 @@ class _Answer:
             return
         span.set({Attribute.FINISH_REASONS: (finished.reason.value,)})
         if finished.usage is not None:
-            span.set(_usage(finished.usage))
-            span.set({Attribute.COST: prices.cost([ModelUsage(finished.model, finished.usage)], finished.usage)})
+            usage = finished.usage
+            span.set(
+                {
+                    Attribute.INPUT_TOKENS: usage.input_tokens,
+                    Attribute.OUTPUT_TOKENS: usage.output_tokens,
+                    Attribute.CACHE_READ_TOKENS: usage.cached_input_tokens or None,
+                    Attribute.CACHE_WRITE_TOKENS: usage.cache_write_tokens or None,
+                    Attribute.REASONING_TOKENS: usage.reasoning_tokens or None,
+                    Attribute.COST: prices.cost([ModelUsage(finished.model, usage)], usage),
+                }
+            )
 
 
 class TracedEmbedder:
@@ -188,16 +190,6 @@ class TracedEmbedder:
         }
         with traced(Operation.EMBEDDINGS, self._embedder.name, about, is_remote=True):
             return await self._embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
-
-
-def _usage(usage: Usage) -> dict[Attribute, Any]:
-    return {
-        Attribute.INPUT_TOKENS: usage.input_tokens,
-        Attribute.OUTPUT_TOKENS: usage.output_tokens,
-        Attribute.CACHE_READ_TOKENS: usage.cached_input_tokens or None,
-        Attribute.CACHE_WRITE_TOKENS: usage.cache_write_tokens or None,
-        Attribute.REASONING_TOKENS: usage.reasoning_tokens or None,
-    }
 
 
 def _asked(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:

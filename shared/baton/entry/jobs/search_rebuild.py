@@ -147,8 +147,8 @@ class SearchRebuild:
         self, tenant: str, agents: Sequence[str], indices: Collection[IndexName], start: Position | None
     ) -> AsyncGenerator[_Progress]:
         if IndexName.KNOWLEDGE in indices:
-            async for document in self.knowledge.rebuild(tenant, agents, start):
-                yield _Progress(tenant, IndexName.KNOWLEDGE, document.is_started, document.position)
+            async for is_started, page in self.knowledge.rebuild(tenant, agents, start):
+                yield _Progress(tenant, IndexName.KNOWLEDGE, is_started, page)
         if IndexName.EPISODES in indices:
             async for is_done in self.episodes.rebuild(tenant):
                 yield _Progress(tenant, IndexName.EPISODES, is_done)

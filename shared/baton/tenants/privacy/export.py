@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from baton.domain.tenants.identity import Scope
@@ -84,7 +85,7 @@ class Exported:
     """False for a message of a branch that is not selected."""
 
 
-_Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
+_Page = Awaitable[tuple[Sequence[Any], str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,7 @@ class Exports:
         zone = await self.time_zones.last(scope)
         if zone is not None:
             yield Exported(ExportKind.TIME_ZONE, None, zone)
-
-        def read_audit(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
-            return self.audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
-
-        async for record in _all(read_audit):
+        async for record in _all(partial(self.audit.of_tenant, scope, {"user_id": scope.user_id}, limit=100)):
             yield Exported(ExportKind.AUDIT, record.thread_id, record)
 
     async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
@@ -143,11 +140,7 @@ class Exports:
             threads, cursor = await self.store.list_threads(own, limit=THREADS, cursor=cursor)
             for thread in threads:
                 yield thread
-                parent_id = thread.id
-
-                def forks(after: str | None, parent_id: str = parent_id) -> Awaitable[tuple[Sequence[Any], str | None]]:
-                    return self.store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
-
+                forks = partial(self.store.list_threads, own, limit=THREADS, parent_thread_id=thread.id)
                 async for fork in _all(forks):
                     yield fork
             if cursor is None:
@@ -159,13 +152,13 @@ class Exports:
         path = thread.path
         async for message, feedback in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
             yield Exported(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
-        lists: dict[ExportKind, _Page] = {
-            ExportKind.TOOL_CALL: lambda after: self.records.calls(scope, thread.id, limit=RECORDS, cursor=after),
-            ExportKind.TASK: lambda after: self.records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
-            ExportKind.HANDOFF: lambda after: self.handoffs.of_thread(scope, thread.id, limit=RECORDS, cursor=after),
+        lists: dict[ExportKind, Callable[..., _Page]] = {
+            ExportKind.TOOL_CALL: self.records.calls,
+            ExportKind.TASK: self.records.tasks,
+            ExportKind.HANDOFF: self.handoffs.of_thread,
         }
-        for kind, page in lists.items():
-            async for record in _all(page):
+        for kind, read in lists.items():
+            async for record in _all(partial(read, scope, thread.id, limit=RECORDS)):
                 yield Exported(kind, thread.id, record)
         for number in range(1, thread.episode + 1):
             episode = await self.episodes.get(scope, thread.id, number)
@@ -231,11 +224,11 @@ class Exports:
                 yield message, rated.get(message.ordinal)
 
 
-async def _all(page: _Page) -> AsyncIterator[Any]:
-    """Yield the items of every page."""
+async def _all(read: Callable[..., _Page]) -> AsyncIterator[Any]:
+    """Yield the items of every page that ``read`` returns for a ``cursor``."""
     cursor: str | None = None
     while True:
-        items, cursor = await page(cursor)
+        items, cursor = await read(cursor=cursor)
         for item in items:
             yield item
         if cursor is None:

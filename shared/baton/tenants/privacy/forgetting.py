@@ -187,7 +187,7 @@ class Forgetting:
                     yield page
 
     async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
-        if self._stays(work, thread):
+        if not thread.is_buried and thread.created_at is not None and thread.created_at > work.cutoff:
             work.living.add(thread.id)
             return
         if thread.swept == work.mark and step == self._sweep_thread:
@@ -207,9 +207,6 @@ class Forgetting:
         is_buried = await self.erasure.bury(scope, thread, unless_active_since=before)
         work.tally.add("threads", int(is_buried))
         return is_buried
-
-    def _stays(self, work: _Round, thread: ThreadTrace) -> bool:
-        return not thread.is_buried and thread.created_at is not None and thread.created_at > work.cutoff
 
     async def _sweep_thread(self, work: _Round, scope: Scope, thread: ThreadTrace) -> None:
         if not thread.is_buried:
@@ -266,11 +263,10 @@ class Forgetting:
     async def _sweep_user(self, work: _Round) -> None:
         scope = work.request.scope
         work.tally.add_all(await self.erasure.sweep_user(scope, before=work.cutoff))
-        if not work.living:
-            work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, SearchFilter()))
-            return
-        for thread_id in await self._list_indexed(work):
-            chosen = SearchFilter(thread_id=thread_id)
+        filters = [SearchFilter()]
+        if work.living:
+            filters = [SearchFilter(thread_id=thread_id) for thread_id in await self._list_indexed(work)]
+        for chosen in filters:
             work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, chosen))
 
     async def _verify_user(self, work: _Round) -> None:

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from baton.domain.tenants.identity import Permission, Scope
 from baton.ports.tenants.privacy import PiiDetector
-from baton.tenants.privacy.json_numbers import number_texts, redact_number
 from baton.tenants.privacy.redaction import Redactor
 
 T = TypeVar("T")
@@ -25,6 +24,16 @@ OWN_NAMES = frozenset({"userId", "user_id"})
 """Ids of users are shown as they are, also where they are addresses."""
 NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind", "outcome", "role", "status", "type"})
 """Members that hold values made by Baton, not texts of users or agents."""
+
+SHORTEST_NUMBER = 7
+"""Digits of the shortest number that is checked. No personal data that is detected is shorter."""
+MAX_DIGITS = 40
+"""Digits of the longest one."""
+OWN_NUMBERS = frozenset({"timestamp", "seq"})
+"""Members of events that hold Baton's own numbers. A detector may be a service that costs money for each text."""
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
+_PHONE = re.compile(r"\b(?:phone|call|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer)", re.IGNORECASE)
 
 IsText = Callable[[str], bool]
 """True if a member of this name may hold a text of a user or an agent."""
@@ -84,15 +93,10 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
             if is_text(name) or _is_foreign(value, name, member):
                 yield from _texts(member, is_text)
             if isinstance(value, dict):
-                yield from _named_numbers(name, member)
+                for number in member if isinstance(member, (list, tuple)) else (member,):
+                    yield from _number_texts(name, number)
                 if not AN_ID.fullmatch(name):
                     yield name
-
-
-def _named_numbers(name: str, member: Any) -> Iterator[str]:
-    """Yield the texts of the numbers under a name of a JSON object, alone or in a list."""
-    for number in member if isinstance(member, (list, tuple)) else (member,):
-        yield from number_texts(name, number)
 
 
 def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
@@ -122,9 +126,9 @@ def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any
 
 def _redact_numbers(name: str, member: Any, clean: Mapping[str, str]) -> Any:
     if isinstance(member, (list, tuple)):
-        numbers = type(member)(redact_number(name, number, clean) for number in member)
+        numbers = type(member)(_redact_number(name, number, clean) for number in member)
         return numbers if numbers != member else member
-    return redact_number(name, member, clean)
+    return _redact_number(name, member, clean)
 
 
 def _is_foreign(value: Any, name: str, member: Any) -> bool:
@@ -143,3 +147,32 @@ def _members(value: Any) -> Mapping[str, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     return {}
+
+
+def _number_texts(name: str, value: Any) -> Sequence[str]:
+    """Return texts in which a detector can recognise the number ``value`` of a member; none for a short number.
+
+    The member's name comes first: a row of digits alone is seldom recognised. A number with the name of a telephone
+    number is also written as an international one, whose ``+`` numbers of JSON cannot have.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or name in OWN_NUMBERS:
+        return ()
+    if not abs(value) < 10**MAX_DIGITS:
+        return ()
+    whole = isinstance(value, int) or value.is_integer()
+    digits = str(abs(int(value))) if whole else repr(abs(value))
+    if not SHORTEST_NUMBER <= sum(digit.isdigit() for digit in digits) <= MAX_DIGITS:
+        return ()
+    words = _WORDS.sub(" ", name)
+    plain = f"{words}: {digits}"
+    return (plain, f"{words}: +{digits}") if _PHONE.search(words) else (plain,)
+
+
+def _redact_number(name: str, value: Any, clean: Mapping[str, str]) -> Any:
+    """Return the number, or the placeholder for it if one of its texts is in ``clean``, redacted."""
+    for text in _number_texts(name, value):
+        if text in clean:
+            redacted = clean[text].rpartition(": ")[2]
+            # Otherwise the personal data is in the member's name.
+            return redacted if "[" in redacted else value
+    return value

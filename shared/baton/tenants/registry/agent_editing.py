@@ -27,11 +27,10 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
-from baton.tenants.registry.agent_belongings import AgentBelongings
 from baton.tenants.registry.agent_drafts import AgentDraft, FieldChange, changes_between, make_draft
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
-from baton.tenants.registry.tenant_agents import TenantAgents, check_permissions
+from baton.tenants.registry.tenant_agents import AgentBelongings, TenantAgents, check_permissions
 from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
@@ -116,9 +115,7 @@ class AgentEditing:
         """
         self._check_not_shipped(agent_id)
         draft = await off_loop(LARGE, make_draft, agent_id, values, as_served=as_served, models=self.models)
-        return await self._store_version(
-            scope, draft, expected, comment=comment, restores=None, is_dry=is_dry, outcome=None
-        )
+        return await self._store_version(scope, draft, expected, comment=comment, is_dry=is_dry)
 
     async def restore(
         self, scope: Scope, agent_id: str, number: int, *, expected: Expected = ANYTHING, comment: str | None = None
@@ -132,9 +129,7 @@ class AgentEditing:
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
         draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
-        return await self._store_version(
-            scope, draft, expected, comment=comment, restores=number, is_dry=False, outcome="restored"
-        )
+        return await self._store_version(scope, draft, expected, comment=comment, restores=number)
 
     async def delete(self, scope: Scope, agent_id: str, *, expected: Expected = ANYTHING) -> None:
         """Delete an agent; its versions are kept. A repetition changes nothing.
@@ -201,12 +196,12 @@ class AgentEditing:
         expected: Expected,
         *,
         comment: str | None,
-        restores: int | None,
-        is_dry: bool,
-        outcome: str | None,
+        restores: int | None = None,
+        is_dry: bool = False,
     ) -> AgentChange:
         """Make a version of the definition, unless the newest one is the same."""
         definition, values, size = draft.definition, draft.values, draft.size
+        outcome = "restored" if restores is not None else None
         for attempt in range(MAX_TRIES):
             await self._pause(attempt)
             state = await self._state(scope, definition.id)

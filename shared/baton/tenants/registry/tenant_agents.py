@@ -1,15 +1,20 @@
-"""A tenant's agents at one moment, and the checks of changes to them."""
+"""A tenant's agents at one moment, and the checks of changes to them and of what belongs to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import reference_problems
 from baton.domain.agents.agent_version import AgentList, AgentVersion
 from baton.domain.errors import AgentLimitReached, UnknownAgent
+from baton.domain.memory.procedure import ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import DocumentStore
+from baton.ports.documents.sources import SourceStore
+from baton.ports.memory.procedures import ProcedureStore
 from baton.tenants.registry.agent_drafts import field_name, invalid
 from baton.tenants.registry.registered_agents import RegisteredAgents
 
@@ -17,6 +22,11 @@ MAX_IDS = 1_000
 """Ids that a tenant has ever used. If a deleted agent is made again, its version numbers continue."""
 MAX_DEFINITIONS = 512 * 1024
 """Characters of all definitions of a tenant. Every worker that serves the tenant keeps them."""
+
+PAGE = 100
+MAX_PAGES = 20
+"""Pages of procedures that are read: an agent's own are listed among those of all agents."""
+_LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +83,45 @@ class TenantAgents:
         return agent_ids or ["another agent"] if referring else []
 
 
+@dataclass(frozen=True, slots=True)
+class AgentBelongings:
+    """The documents, sources and procedures that must go before their agent can be deleted."""
+
+    documents: DocumentStore
+    sources: SourceStore
+    procedures: ProcedureStore
+
+    async def of(self, scope: Scope, agent_id: str) -> list[str]:
+        """Return the steps that the caller must take before the agent can be deleted."""
+        (sources, _), (documents, _), has_procedures = await gather_all(
+            self.sources.of_agent(scope, agent_id, limit=1, cursor=None),
+            self.documents.of_agent(scope, agent_id, limit=1, cursor=None),
+            self._has_procedures(scope, agent_id),
+        )
+        steps = {
+            "delete its sources": sources,
+            "delete its documents": documents,
+            "retire or reject its procedures": has_procedures,
+        }
+        return [step for step, is_needed in steps.items() if is_needed]
+
+    async def _has_procedures(self, scope: Scope, agent_id: str) -> bool:
+        cursor = None
+        for _ in range(MAX_PAGES):
+            procedures, cursor = await self.procedures.of_agents(scope, [agent_id], _LIVE, limit=PAGE, cursor=cursor)
+            if any(procedure.scope is ProcedureScope.AGENT for procedure in procedures):
+                return True
+            if cursor is None:
+                break
+        return False
+
+
 def check_permissions(scope: Scope, version: AgentVersion) -> None:
     """Raise ``UnknownAgent`` if the caller lacks a permission of the version."""
-    for permission in _required(version):
+    required = (version.values or {}).get("required_permissions", ())  # it may no longer be a valid definition
+    for permission in map(str, required if isinstance(required, list | tuple) else ()):
         if not scope.has(permission):
             raise UnknownAgent(permission=permission)
-
-
-def _required(version: AgentVersion) -> list[str]:
-    """Return the permissions of a version, which may no longer be a valid definition."""
-    required = (version.values or {}).get("required_permissions", ())
-    return [str(permission) for permission in required] if isinstance(required, list | tuple) else []
 
 
 def _refers(agent: AgentDefinition, agent_id: str) -> bool:

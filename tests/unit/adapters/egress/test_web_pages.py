@@ -68,21 +68,24 @@ async def site() -> AsyncIterator[Site]:
     server.close()
 
 
-def reader(policy: EgressPolicy = AT_HOME, *, pause: float = 0.0, resolve: Resolver | None = None) -> HttpPages:
-    waits: list[float] = []
-
+def reader(
+    policy: EgressPolicy = AT_HOME,
+    *,
+    pause: float = 0.0,
+    resolve: Resolver | None = None,
+    waits: list[float] | None = None,
+) -> HttpPages:
     async def sleep(seconds: float) -> None:
-        waits.append(seconds)
+        if waits is not None:
+            waits.append(seconds)
 
-    pages = HttpPages(
+    return HttpPages(
         lambda seconds, limit: egress.http_client(
             policy, timeout_seconds=seconds, max_response_bytes=limit, resolve=resolve or Names(["127.0.0.1"])
         ),
         pause_seconds=pause,
         sleep=sleep,
     )
-    pages.waits = waits  # type: ignore[attr-defined]
-    return pages
 
 
 def html(body: bytes = b"<p>Hello</p>", *headers: str) -> Answer:
@@ -179,14 +182,15 @@ ROBOTS = b"User-agent: *\nDisallow: /\n\nUser-agent: baton\nDisallow: /private\n
 
 async def test_robots_are_obeyed_and_read_once(site: Site) -> None:
     site.answers |= {"/robots.txt": ("200 OK", [], ROBOTS), "/a": html(), "/private/b": html()}
-    pages = reader()
+    waits: list[float] = []
+    pages = reader(waits=waits)
     await pages.fetch(site.url("/a"), limit=LIMIT)
     with pytest.raises(PageUnavailable, match=r"robots\.txt of the host"):
         await pages.fetch(site.url("/private/b"), limit=LIMIT)
     await pages.fetch(site.url("/a"), limit=LIMIT)
     assert [path for path, _ in site.asked] == ["/robots.txt", "/a", "/a"]
-    assert all(1 < wait <= 5 for wait in pages.waits)  # type: ignore[attr-defined]
-    assert pages.waits  # type: ignore[attr-defined]
+    assert all(1 < wait <= 5 for wait in waits)
+    assert waits
 
 
 async def test_a_host_without_robots_allows_everything(site: Site) -> None:
@@ -206,11 +210,12 @@ async def test_a_host_whose_robots_cannot_be_read_is_left_alone(site: Site, robo
 
 async def test_a_host_is_asked_for_one_page_at_a_time_and_not_too_often(site: Site) -> None:
     site.answers |= {f"/{number}": html() for number in range(5)}
-    pages = reader(pause=1.0)
+    waits: list[float] = []
+    pages = reader(pause=1.0, waits=waits)
     await asyncio.gather(*(pages.fetch(site.url(f"/{number}"), limit=LIMIT) for number in range(5)))
     assert site.most_at_once == 1
-    assert len(pages.waits) == 5  # type: ignore[attr-defined]
-    assert all(0 < wait <= 1 for wait in pages.waits)  # type: ignore[attr-defined]
+    assert len(waits) == 5
+    assert all(0 < wait <= 1 for wait in waits)
 
 
 async def test_only_so_many_hosts_are_remembered(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,32 +1,134 @@
-"""Bring the document of one page of a source up to date."""
+"""Pages of sources: find out which there are at present, and bring the document of each up to date."""
 
 from __future__ import annotations
 
 import asyncio
 import html
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urldefrag, urlsplit
 
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.document import MAX_DOCUMENT_BYTES, VersionStatus
-from baton.domain.documents.source import Source, SourceKind, SourcePage, derive_document_id
-from baton.domain.errors import BatonError, UnknownDocument
+from baton.domain.documents.source import (
+    MAX_SITEMAP_BYTES,
+    MAX_SOURCE_PAGES,
+    Source,
+    SourceKind,
+    SourcePage,
+    SourceRules,
+    derive_document_id,
+)
+from baton.domain.errors import BatonError, DocumentUnreadable, InvalidRequest, SourceRefused, UnknownDocument
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
-from baton.knowledge.page_listing import ListedPage
+from baton.ports.documents.documents import TextExtractor
 from baton.ports.documents.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 from baton_documents.encodings.text_encoding import GUESSING, find_encoding
 from baton_documents.formats import MEDIA_TYPES, DocumentFormat
 from baton_documents.media_types import HTML, MediaType, is_page, type_of
+from baton_documents.results import Sitemap
 
+MAX_SITEMAPS = 50
+"""Sitemaps that are read of one index. An index in an index is not followed: the protocol knows none."""
 MAX_MESSAGE = 300
 PAGE_SECONDS = 120
 """The time limit of a page with its redirects and the pauses between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page that a source has."""
+
+    url: str
+    """Its address, or ``s3://bucket/key``."""
+    etag: str | None = None
+    """The entity tag of an object, from the listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageListing:
+    """The pages of a source, in its order, each once."""
+
+    pages: tuple[ListedPage, ...]
+    is_complete: bool
+    """True if there are no others. Only then a page that is not listed is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageListings:
+    """Listings of the pages of sources."""
+
+    web: WebPages
+    objects: SourceObjects
+    rules: Callable[[], SourceRules]
+    """Returns the places that may be read now."""
+    extractor: TextExtractor
+
+    async def of(self, scope: Scope, source: Source) -> PageListing:
+        """Return the pages of a source. Raises ``PageUnavailable`` if they cannot be listed, or if there are none."""
+        match source.kind:
+            case SourceKind.URLS:
+                return PageListing(tuple(map(ListedPage, source.urls)), is_complete=True)
+            case SourceKind.SITEMAP:
+                return await self._of_sitemap(source.url or "")
+            case SourceKind.S3:
+                return await self._of_prefix(scope, source.prefix or "")
+
+    async def _of_prefix(self, scope: Scope, prefix: str) -> PageListing:
+        try:
+            bucket, key_prefix = self.rules().place(scope.tenant_id, prefix)  # the deployment may allow less by now
+        except (InvalidRequest, SourceRefused) as error:
+            raise PageUnavailable(error.detail) from None
+        stored_objects = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
+        listed = [
+            stored_object
+            for stored_object in stored_objects[:MAX_SOURCE_PAGES]
+            if stored_object.size > 0 and not stored_object.key.endswith("/")
+        ]
+        pages = tuple(ListedPage(f"s3://{bucket}/{stored_object.key}", stored_object.etag) for stored_object in listed)
+        return PageListing(pages, is_complete=len(stored_objects) <= MAX_SOURCE_PAGES)
+
+    async def _of_sitemap(self, url: str) -> PageListing:
+        first = await self._sitemap(url)
+        is_complete = first.is_complete and len(first.sitemaps) <= MAX_SITEMAPS
+        urls = list(first.urls)
+        for child in _of_site(url, first.sitemaps)[:MAX_SITEMAPS]:
+            if len(urls) > MAX_SOURCE_PAGES:
+                break
+            inner = await self._sitemap(child)
+            is_complete = is_complete and inner.is_complete
+            urls += inner.urls
+        pages = _of_site(url, urls)
+        if not pages:
+            raise PageUnavailable("The sitemap lists no pages of its own host.")
+        listed = tuple(map(ListedPage, pages[:MAX_SOURCE_PAGES]))
+        return PageListing(listed, is_complete=is_complete and len(pages) <= MAX_SOURCE_PAGES)
+
+    async def _sitemap(self, url: str) -> Sitemap:
+        content = await self.web.fetch(url, limit=MAX_SITEMAP_BYTES)
+        if content is None:
+            raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
+        try:
+            charset = MediaType.parse(content.content_type).charset
+            return await self.extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
+        except DocumentUnreadable as error:
+            raise PageUnavailable(f"{url} cannot be read as a sitemap. {error.detail}") from None
+
+
+def _of_site(sitemap: str, urls: list[str]) -> list[str]:
+    """Return the addresses of the sitemap's own host, each once: it speaks for no other."""
+    host = urlsplit(sitemap).hostname
+    own = []
+    for url in dict.fromkeys(urldefrag(url).url for url in urls):
+        with suppress(ValueError):  # no address at all
+            own += [url] if urlsplit(url).hostname == host else []
+    return own
 
 
 class PageOutcome(StrEnum):
@@ -138,12 +240,14 @@ class PageRefreshes:
         if page.sha256 is None:
             # The page before its document: the worker that deletes the source finds the document by it.
             await self.store.save_page(scope, source, page)
-        document_request = DocumentRequest(
+        request = DocumentRequest(
             name=read_file_name(page.url),
             content_type=str(media_type),
             size=len(content.body),
             sha256=None,
             document_id=page.document_id,
+            source_id=source.id,
+            etag=content.etag,
             details={
                 "title": await off_loop(len(content.body) * GUESSING, find_title, page.url, media_type, content.body),
                 "url": page.url if source.kind is not SourceKind.S3 else None,
@@ -151,9 +255,7 @@ class PageRefreshes:
             },
         )
         try:
-            document = await self.documents.put(
-                scope, source.agent_id, document_request, content.body, source_id=source.id, etag=content.etag
-            )
+            document = await self.documents.put(scope, source.agent_id, request, content.body)
         except BatonError as error:
             raise PageUnavailable(error.detail) from error
         sha256 = document.latest.sha256
