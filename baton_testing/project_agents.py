@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.adapters.agents.agent_files import AgentFileError, AgentFiles
-from baton.adapters.agents.code_problems import describe_code_problem
+from baton.adapters.agents.agent_modules import describe_code_problem
 from baton.authoring.containment import Blocked
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.adapters.agents.code_problems import describe_code_problem
+from baton.adapters.agents.agent_modules import describe_code_problem
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool, McpServer, PythonTool, ToolDefinition
 from baton.domain.tenants.identity import Scope

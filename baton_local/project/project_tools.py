@@ -11,7 +11,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 
-from baton.adapters.agents.code_problems import describe_code_problem
+from baton.adapters.agents.agent_modules import describe_code_problem
 
 
 class ToolsDoNotImport(Exception):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.adapters.agents.agent_files import AgentFileError
-from baton.adapters.agents.code_problems import describe_code_problem
+from baton.adapters.agents.agent_modules import describe_code_problem
 from baton.authoring.errors import CannotLoad
 from baton.authoring.modules import kept_on_failure
 from baton.composition import close_replaced_resources

@@ -20,7 +20,7 @@ from threading import Thread
 from types import ModuleType
 from typing import Any
 
-from baton.adapters.agents.code_problems import describe_code_problem
+from baton.adapters.agents.agent_modules import describe_code_problem
 from baton.domain.definition import similar_name
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer

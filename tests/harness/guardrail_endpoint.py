@@ -11,8 +11,7 @@ import httpx
 from baton.adapters.egress import EgressPolicy
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.http_requests import HttpRequests
-from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.http_tools import HttpRequests, HttpTools
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.tool import HttpTool
 from baton.domain.errors import NotFound

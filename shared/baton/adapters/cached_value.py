@@ -1,14 +1,16 @@
-"""A cache for one remote value that rarely changes."""
+"""Caches for one remote value that rarely changes."""
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
 
 Parsed = TypeVar("Parsed")
@@ -34,7 +36,7 @@ RETRY_AFTER = 5.0
 GRACE = 3600.0
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class CachedValue(Generic[T]):
@@ -74,8 +76,91 @@ class CachedValue(Generic[T]):
                     # Counted from the end of the attempt, so that a slow failure is not repeated at once.
                     self._failure = (error, self._monotonic())
             if self._value is not None and now - self._value[1] < GRACE:
-                _log.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])
+                logger.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])
                 count(Metric.KEYS_UNREADABLE)
                 return self._value[0]
             failure = self._failure[0]
             raise type(failure)(failure.detail)
+
+
+class Refreshed(Generic[T]):
+    """The result of ``read``, cached for all threads of this process and read again in the background.
+
+    A copy is used for ``seconds``. The first request after that starts a thread that reads, and uses the copy, as do
+    all others until the thread is done. In a process that was idle for another ``seconds`` a request waits for the
+    read once, because the copy may be of any age there. If a read fails, the copy stays in use, and the read is
+    repeated after 30 s (``COOLDOWN``) at the earliest; the failure is logged and counted.
+
+    Without a copy every request waits, and the failure is raised. It is repeated after 5 s (``RETRY_AFTER``).
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], T],
+        *,
+        seconds: float = LIFESPAN,
+        monotonic: Callable[[], float] = time.monotonic,
+        start: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
+        """``start`` runs a function in the background; by default in a thread."""
+        self._read = read
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._start = start or (lambda work: threading.Thread(target=work, name="settings", daemon=True).start())
+        self._reading = threading.Lock()
+        self._copy: tuple[T, float] | None = None
+        """The value, and when it was read."""
+        self._tried_at = 0.0
+        self._failure: BatonError | None = None
+
+    def get(self) -> T:
+        """Return the value. Raises what the first read raises, until one has succeeded."""
+        if self.must_read():
+            with self._reading:
+                if self.must_read():  # no other thread has read meanwhile
+                    self._attempt()
+        if self._copy is None:
+            assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
+            raise type(self._failure)  # without the detail, which is for operators and in the log
+        value, read_at = self._copy
+        now = self._monotonic()
+        is_old = now - read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
+        if is_old and self._reading.acquire(blocking=False):
+            try:
+                self._start(partial(contextvars.copy_context().run, self._refresh))
+            except BaseException:
+                self._reading.release()
+                raise
+        return value
+
+    def must_read(self) -> bool:
+        """Return whether ``get`` would wait for a read: there is no copy, or the process was idle."""
+        since_attempt = self._monotonic() - self._tried_at
+        if self._copy is None:
+            return self._failure is None or since_attempt >= RETRY_AFTER
+        return since_attempt >= 2 * self._seconds
+
+    def _refresh(self) -> None:
+        try:
+            self._attempt()
+        finally:
+            self._reading.release()
+
+    def _attempt(self) -> None:
+        try:
+            value = self._read()
+        except BatonError as error:
+            self._failure = error
+            if self._copy is not None:
+                logger.error("The last good settings stay in use: %s", error.detail)
+            else:
+                logger.error("There are no settings: %s", error.detail)
+            count(Metric.SETTINGS_UNREADABLE)
+        except Exception:
+            self._failure = InternalError()
+            logger.exception("The settings cannot be read")
+            count(Metric.SETTINGS_UNREADABLE)
+        else:
+            self._copy, self._failure = (value, self._monotonic()), None
+        # From the end of the attempt, so that a slow failure is not repeated at once.
+        self._tried_at = self._monotonic()

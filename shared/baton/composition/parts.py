@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from baton.adapters.aws.session import CredentialSource, own_region, own_session
     from baton.adapters.aws.sqs import SqsPushQueue, SqsRecords, SqsTurnQueue
     from baton.adapters.aws.step_functions import StepFunctionsExecutions, StepFunctionsForgettings
+    from baton.adapters.cached_value import Refreshed
     from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
     from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
     from baton.adapters.dynamodb.documents import DynamoDocuments, DynamoSources
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.adapters.opensearch.index import OpenSearchIndex
     from baton.adapters.pii import InProcessPiiDetector
-    from baton.adapters.refreshed_value import Refreshed
     from baton.adapters.switched_off import NoEmbedder, NoSearch
     from baton.adapters.tokens.embed_keys import EmbedKeys
     from baton.adapters.tokens.exchange import EXCHANGE_SECONDS, TokenExchanges
@@ -86,8 +86,7 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tokens.verifier import JwtVerifier
     from baton.adapters.tools.header_values import HeaderValues
-    from baton.adapters.tools.http_requests import HttpRequests
-    from baton.adapters.tools.http_tools import HttpTools
+    from baton.adapters.tools.http_tools import HttpRequests, HttpTools
     from baton.adapters.tools.mcp import McpTools
     from baton.adapters.tools.openapi_tools import OpenApiTools
     from baton.adapters.tools.python_tools import PythonTools

@@ -44,32 +44,24 @@ class Copy(Generic[V]):
     """The time at which ``reading`` began."""
 
 
+@dataclass(frozen=True)
 class AgedCopies(Generic[V]):
     """Copies by tenant. Those of the tenant least recently used are dropped first."""
 
-    def __init__(
-        self,
-        read: Callable[[Scope, V | None], Awaitable[V]],
-        clock: Clock,
-        kept: LRUCache[str, Copy[V]],
-        name: str,
-        *,
-        note_failure: Callable[[], None] = lambda: None,
-    ) -> None:
-        """``read`` takes the value that was read before. ``kept`` has the bound; ``name`` is the value's name in logs.
-
-        ``note_failure`` is called whenever an old copy stands in for a failed read.
-        """
-        self._read_value = read
-        self._clock = clock
-        self._kept = kept
-        self._name = name
-        self._note_failure = note_failure
+    read: Callable[[Scope, V | None], Awaitable[V]]
+    """Reads a value, given the one that was read before."""
+    clock: Clock
+    copies: LRUCache[str, Copy[V]]
+    """The copies, with their bound."""
+    name: str
+    """The value's name in logs."""
+    note_failure: Callable[[], None] = lambda: None
+    """Called whenever an old copy stands in for a failed read."""
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's value if the copy is old, so that the read runs during others."""
         copy = self._copy(scope)
-        if copy.read_at is None or self._clock.now() - copy.read_at >= FRESH:
+        if copy.read_at is None or self.clock.now() - copy.read_at >= FRESH:
             self._reading(scope, copy)
 
     async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> V:
@@ -79,7 +71,7 @@ class AgedCopies(Generic[V]):
 
         Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
         """
-        copy, now = self._copy(scope), self._clock.now()
+        copy, now = self._copy(scope), self.clock.now()
         age = now - copy.read_at if copy.read_at is not None else None
         if copy.value is not None and age is not None and age < since:
             return copy.value
@@ -92,7 +84,7 @@ class AgedCopies(Generic[V]):
         except BatonError:
             if age is None or age >= GRACE or patience is None:
                 raise
-            self._note_failure()
+            self.note_failure()
         assert copy.value is not None  # noqa: S101 - it was read now, or before
         return copy.value
 
@@ -102,16 +94,16 @@ class AgedCopies(Generic[V]):
 
     def forget(self, scope: Scope) -> None:
         """Read the tenant's value again when it is next needed, because it has changed."""
-        copy = self._kept.get(scope.tenant_id)
+        copy = self.copies.get(scope.tenant_id)
         if copy is not None:
-            self._kept[scope.tenant_id] = Copy(copy.value)
+            self.copies[scope.tenant_id] = Copy(copy.value)
 
     def _copy(self, scope: Scope) -> Copy[V]:
-        return self._kept.setdefault(scope.tenant_id, Copy())
+        return self.copies.setdefault(scope.tenant_id, Copy())
 
     def _reading(self, scope: Scope, copy: Copy[V]) -> asyncio.Task[None]:
         """Return the read in progress, or a new one."""
-        now, loop = self._clock.now(), asyncio.get_running_loop()
+        now, loop = self.clock.now(), asyncio.get_running_loop()
         is_usable = (
             copy.reading is not None
             and not copy.reading.done()
@@ -121,14 +113,14 @@ class AgedCopies(Generic[V]):
         )
         if copy.reading is None or not is_usable:
             copy.asked_at = now
-            copy.reading = in_background(self._read(scope, copy, now), f"reading of {self._name}")
+            copy.reading = in_background(self._read(scope, copy, now), f"reading of {self.name}")
         return copy.reading
 
     async def _read(self, scope: Scope, copy: Copy[V], now: datetime) -> None:
-        copy.value = await self._read_value(scope, copy.value)
+        copy.value = await self.read(scope, copy.value)
         copy.read_at = now
-        if self._kept.get(scope.tenant_id) is copy:
-            self._kept[scope.tenant_id] = copy  # by its new size
+        if self.copies.get(scope.tenant_id) is copy:
+            self.copies[scope.tenant_id] = copy  # by its new size
 
 
 class CurrentLimits:
@@ -137,7 +129,9 @@ class CurrentLimits:
     def __init__(self, store: TenantLimitStore, deployment: Callable[[], DeploymentLimits], clock: Clock) -> None:
         """``deployment`` returns the limits of every tenant now."""
         self._store = store
-        self._copies = AgedCopies(self._read, clock, LRUCache(MAX_TENANTS), "a tenant's limits")
+        self._copies: AgedCopies[TenantLimits] = AgedCopies(
+            lambda scope, _: store.get(scope), clock, LRUCache(MAX_TENANTS), "a tenant's limits"
+        )
         self._deployment = deployment
 
     @property
@@ -167,6 +161,3 @@ class CurrentLimits:
     def forget(self, scope: Scope) -> None:
         """Read the tenant's limits again when they are next needed, because they have changed."""
         self._copies.forget(scope)
-
-    async def _read(self, scope: Scope, _: TenantLimits | None) -> TenantLimits:
-        return await self._store.get(scope)

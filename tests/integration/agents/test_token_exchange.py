@@ -23,8 +23,7 @@ from baton.adapters.tokens.exchange import MARGIN_SECONDS, TokenExchanges
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.http_requests import HttpRequests
-from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.http_tools import HttpRequests, HttpTools
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import tenant_problems

@@ -18,8 +18,7 @@ import httpx2
 from baton.adapters import egress
 from baton.adapters.egress import EgressPolicy
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.http_requests import HttpRequests
-from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.http_tools import HttpRequests, HttpTools
 from baton.adapters.tools.mcp import McpTools
 from baton.adapters.tools.openapi_tools import OpenApiTools
 from baton.adapters.tools.python_tools import PythonTools

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.a2a.repairs import repair
+from baton.adapters.a2a.connection import repair
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import HeaderValue
 from tests.contracts.agent_client import a_task, text_of

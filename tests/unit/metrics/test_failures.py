@@ -19,6 +19,7 @@ from baton import Agent
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.aws.blocking_calls import ThreadedOperations
 from baton.adapters.aws.sqs import SqsRecords
+from baton.adapters.cached_value import Refreshed
 from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
@@ -27,7 +28,6 @@ from baton.adapters.models.profiles.known_profiles import Profiles
 from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
-from baton.adapters.refreshed_value import Refreshed
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer

@@ -15,7 +15,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY, S3Settings
-from baton.adapters.refreshed_value import Refreshed
+from baton.adapters.cached_value import Refreshed
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from baton.composition.app import build

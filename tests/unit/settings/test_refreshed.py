@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.refreshed_value import Refreshed
+from baton.adapters.cached_value import Refreshed
 from baton.domain.errors import InternalError, StoreUnavailable
 from tests.unit.identity.signing import Monotonic
 

@@ -25,7 +25,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended
-from baton.adapters.a2a.outgoing import outgoing, sendable
+from baton.adapters.a2a.parts import outgoing, sendable
 from baton.domain.runs.task import RemoteTask
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.ports.agents.agent_client import AgentFailed, AgentStarted, AgentTask, NotSent, TaskLost

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from baton.adapters.egress.pool import MAX_RESPONSE_BYTES, Resolver, addresses_of
+from baton.adapters.egress.pool import (
+    MAX_RESPONSE_BYTES,
+    Call,
+    Errors,
+    GuardedBody,
+    GuardedPool,
+    Resolver,
+    addresses_of,
+)
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
     import httpx2
 
@@ -40,9 +51,7 @@ def http_client(
     connecting, sending or reading. Make one client per call: that takes about a millisecond, and a frozen Lambda
     environment loses its open connections.
     """
-    from baton.adapters.egress.clients import client
-
-    async_client: httpx.AsyncClient = client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    async_client: httpx.AsyncClient = _client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
 
 
@@ -55,7 +64,62 @@ def http2_client(
     resolve: Resolver = addresses_of,
 ) -> httpx2.AsyncClient:
     """Return a client like that of ``http_client``, with httpx2's classes and errors."""
-    from baton.adapters.egress.clients import client
-
-    async_client: httpx2.AsyncClient = client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    async_client: httpx2.AsyncClient = _client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
+
+
+def _client(
+    name: str, policy: EgressPolicy, timeout_seconds: float, limit: int, tls: ssl.SSLContext | None, resolve: Resolver
+) -> Any:
+    """Return the ``AsyncClient`` of httpx or httpx2. The libraries have the same API under two names."""
+    library, errors, transport = _load(name)
+    pool = GuardedPool(policy, limit, tls or _public_authorities(name), resolve, errors)
+    return library.AsyncClient(
+        transport=transport(pool), timeout=timeout_seconds, trust_env=False, follow_redirects=False
+    )
+
+
+@cache
+def _load(name: str) -> tuple[Any, Errors, Any]:
+    """Load the library, and return it with its errors and its transport."""
+    # Below this level it logs URLs including their queries.
+    logging.getLogger(name).setLevel(logging.WARNING)
+    library: Any = import_module(name)
+
+    class Refused(EgressRefused, library.ConnectError):  # type: ignore[misc]
+        """A refused call, as an error of the library."""
+
+    class TooLarge(ResponseTooLarge, library.ReadError):  # type: ignore[misc]
+        """A response over the limit, as an error of the library."""
+
+    class Body(library.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, body: GuardedBody) -> None:
+            self._body = body
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._body.__aiter__()
+
+        async def aclose(self) -> None:
+            await self._body.aclose()
+
+    class Transport(library.AsyncBaseTransport):  # type: ignore[misc]
+        def __init__(self, pool: GuardedPool) -> None:
+            self._pool = pool
+
+        async def handle_async_request(self, request: Any) -> Any:
+            call = Call(request.method, request.url, request.headers.raw, request.stream, request.extensions)
+            answer = await self._pool.send(call)
+            return library.Response(
+                answer.status, headers=answer.headers, stream=Body(answer.body), extensions=answer.extensions
+            )
+
+        async def aclose(self) -> None:
+            await self._pool.aclose()
+
+    return library, Errors(library, Refused, TooLarge), Transport
+
+
+@cache
+def _public_authorities(name: str) -> ssl.SSLContext:
+    context: ssl.SSLContext = import_module(name).create_ssl_context(trust_env=False)
+    return context

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import merge
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -30,19 +31,17 @@ SHORTEST = 4
 """Characters of the shortest value that is redacted. Shorter ones would match everywhere."""
 
 
+@dataclass(frozen=True)
 class HeaderValues:
     """The values of headers with their references resolved. It remembers the secrets for redaction."""
 
-    def __init__(
-        self, secrets: Secrets, parameters: Secrets, stage: str, exchanges: TokenExchanges | None = None
-    ) -> None:
-        """``exchanges``: where users' tokens are exchanged; without it calls that act for a user fail."""
-        self._exchanges = exchanges
-        self._exchanged = _Hidden(MAX_EXCHANGED)
-        self._secrets = secrets
-        self._parameters = parameters
-        self._stage = stage
-        self._given = _Hidden(MAX_SECRETS)
+    secrets: Secrets
+    parameters: Secrets
+    stage: str
+    exchanges: TokenExchanges | None = None
+    """The place where users' tokens are exchanged; without it calls that act for a user fail."""
+    _exchanged: _Hidden = field(init=False, default_factory=lambda: _Hidden(MAX_EXCHANGED))
+    _resolved: _Hidden = field(init=False, default_factory=lambda: _Hidden(MAX_SECRETS))
 
     async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
         """Return the headers with their values; secrets are at most some minutes old.
@@ -60,23 +59,23 @@ class HeaderValues:
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
 
     async def _exchange_value(self, value: TokenExchange, scope: Scope | None) -> str:
-        if self._exchanges is None or scope is None:
+        if self.exchanges is None or scope is None:
             raise Unauthorized(USER_IS_UNPROVEN)
         target = value.token_exchange
         secret = await asyncio.to_thread(self._value, target.client_secret)
-        token = await self._exchanges.token(scope, target, secret)
+        token = await self.exchanges.token(scope, target, secret)
         self._exchanged.add(token)
         return value.format.replace("{}", token)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` without the resolved secrets, because a peer may echo them."""
-        for form in merge(self._given.forms, self._exchanged.forms, key=len, reverse=True):
+        for form in merge(self._resolved.forms, self._exchanged.forms, key=len, reverse=True):
             text = text.replace(form, HIDDEN)
         return text
 
     def _value(self, reference: SecretReference) -> str:
-        parameter = reference.place(self._stage)
-        store = self._secrets if reference.secret is not None else self._parameters
+        parameter = reference.place(self.stage)
+        store = self.secrets if reference.secret is not None else self.parameters
         secret = store.get(parameter)
         if reference.key is not None:
             secret = _field(secret, reference.key, parameter)
@@ -84,7 +83,7 @@ class HeaderValues:
         if not secret or not secret.isascii() or not secret.isprintable():
             raise NotFound(f"The value of {parameter} cannot be sent in a header.")
         if len(secret) >= SHORTEST:
-            self._given.add(secret)
+            self._resolved.add(secret)
         return reference.format.replace("{}", secret)
 
 

@@ -1,19 +1,146 @@
-"""Single HTTP operations as tools."""
+"""HTTP operations as tools: their requests, and the results that responses become."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from baton.adapters.egress import EgressPolicy, EgressRefused
-from baton.adapters.tools.http_requests import HttpCall, HttpRequests
-from baton.adapters.tools.tool_source import SourceTool, ToolSource
+import httpx
+
+from baton.adapters.egress import EgressPolicy, EgressRefused, ResponseTooLarge
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool, ToolSource, Unreachable
+from baton.concurrency.tasks import off_loop
 from baton.domain.agents.tool import PLACEHOLDER, HttpTool
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import HeaderValue
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
+from baton_documents.encodings.text_encoding import GUESSING, decode_text
+from baton_documents.media_types import MediaType
+
+MAX_REDIRECTS = 5
+EXCERPT = 600
+"""Characters of an error's body that the model gets."""
+ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One request."""
+
+    method: str
+    url: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Any = None
+    """The body, sent as JSON unless it is None."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers from the model's arguments. The definition's headers override them."""
+    wants_data: bool = False
+    """Whether an HTML response is a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequests:
+    """A client of HTTP tools. ``make_client`` returns a client for one call, given its timeout in seconds."""
+
+    make_client: Callable[[float], httpx.AsyncClient]
+    headers: HeaderValues
+
+    async def send(
+        self,
+        call: HttpCall,
+        headers: Mapping[str, HeaderValue],
+        *,
+        scope: Scope,
+        idempotency_key: str,
+        timeout_seconds: float,
+    ) -> ToolResult:
+        """Return the answer's text. ``scope`` is the user's for whom the call is made.
+
+        Raises ``ToolFailed`` for a refusal of the service, ``Unreachable`` for a failure, and the errors of
+        ``HeaderValues.resolve``.
+        """
+        own = await self.headers.resolve(headers, scope)
+        async with self.make_client(timeout_seconds + GRACE_SECONDS) as client:
+            try:
+                merged = httpx.Headers({"Accept": ACCEPT, "User-Agent": "baton"})
+                for layer in (call.headers, {"Idempotency-Key": idempotency_key}, own):
+                    merged.update(layer)
+                url = httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url
+                request = client.build_request(call.method, url, json=call.body, headers=merged)
+                response = await _follow(client, request)
+            except EgressRefused as error:
+                raise ToolFailed(f"The call is not allowed: {error}") from error
+            except ResponseTooLarge as error:
+                raise ToolFailed(f"{error} Ask for less at a time, if the tool can.") from error
+            except httpx.TimeoutException as error:
+                raise Unreachable("The service did not answer in time.") from error
+            except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+                raise ToolFailed("The arguments cannot be sent: they make no valid request.") from error
+            except httpx.HTTPError as error:
+                raise Unreachable("The service cannot be reached, or broke off its answer.") from error
+        return await off_loop(len(response.content) * GUESSING, _result, response, call)
+
+
+async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    """Return the response, after redirects to the same scheme, host and port that keep the method.
+
+    Other redirects are refused, because the request's headers are for that origin only.
+    """
+    for _ in range(MAX_REDIRECTS):
+        response = await client.send(request, follow_redirects=False)
+        onwards = response.next_request
+        if onwards is None:
+            return response
+        if onwards.method != request.method or _origin(onwards.url) != _origin(request.url):
+            raise ToolFailed("The service redirects the call to another place, which is not followed.")
+        request = onwards
+    raise ToolFailed("The service redirects the call again and again.")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
+    status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_page = kind in ("text/html", "application/xhtml+xml")
+    if response.status_code >= 400:
+        excerpt = "" if is_page or not _is_text(kind) else text_of(response).strip()[:EXCERPT]
+        message = f"The service answered {status}" + (f": {excerpt}" if excerpt else ".")
+        if response.status_code == 429:
+            raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
+        raise Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
+    if call.method == "HEAD":
+        header_names = ("content-type", "content-length", "last-modified", "etag")
+        facts = {name: response.headers[name] for name in header_names if name in response.headers}
+        return ToolResult(json.dumps({"status": response.status_code, **facts}))
+    if not response.content:
+        return ToolResult(f"Done ({status}).")
+    if call.wants_data and is_page:
+        raise Unreachable("The service answered with a web page instead of data.")
+    if not _is_text(kind):
+        return ToolResult(f"[{kind or 'unknown content'}, {len(response.content)} bytes, not shown]")
+    return ToolResult(text_of(response))
+
+
+def text_of(response: httpx.Response) -> str:
+    """Return the text of a response, in the encoding of its header or of its content."""
+    return decode_text(response.content, MediaType.parse(response.headers.get("content-type")))
+
+
+def _is_text(kind: str) -> bool:
+    return (
+        kind.startswith("text/")
+        or kind.endswith(("+json", "+xml"))
+        or kind in ("", "application/json", "application/xml", "application/x-ndjson", "application/yaml")
+    )
+
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 MAX_DECODINGS = 5

@@ -19,8 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.mcp_answers import LastAnswer, SessionLost, as_result, failure_of, is_unknown_tool
-from baton.adapters.tools.mcp_repairs import repaired
+from baton.adapters.tools.mcp_answers import LastAnswer, SessionLost, as_result, failure_of, is_unknown_tool, repaired
 from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool, ToolSource
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, McpServer

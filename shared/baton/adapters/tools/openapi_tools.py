@@ -15,8 +15,7 @@ from cachetools import LRUCache
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.tools import openapi_document
-from baton.adapters.tools.http_requests import HttpCall, HttpRequests, text_of
-from baton.adapters.tools.http_tools import filled, query_of
+from baton.adapters.tools.http_tools import HttpCall, HttpRequests, filled, query_of, text_of
 from baton.adapters.tools.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
 from baton.adapters.tools.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument
 from baton.concurrency.tasks import off_loop

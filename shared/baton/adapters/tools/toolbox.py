@@ -208,7 +208,7 @@ class Toolbox:
         passes = self._source(definition).may_recover(definition)
         then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
         if self._logs_messages and isinstance(definition, PythonTool) and not isinstance(error, CannotLoad):
-            from baton.adapters.agents.code_problems import describe_code_problem
+            from baton.adapters.agents.agent_modules import describe_code_problem
 
             cause = describe_code_problem(error)  # with the line of its code
         else:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.http_requests import HttpCall, HttpRequests
+from baton.adapters.tools.http_tools import HttpCall, HttpRequests
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed
 from tests.unit.adapters.tools.no_secrets import NoSecrets

@@ -142,7 +142,7 @@ async def test_a_worker_keeps_so_many_definitions(monkeypatch: pytest.MonkeyPatc
         if scope.tenant_id not in worker.store._lists:
             await Tenant(worker.store, worker.clock, scope).put("tutor", TUTOR | {"system_prompt": "x" * 300})
         assert await worker.names(scope) == {"tutor": "Tutor"}
-    assert list(worker.own._copies._kept) == ["tenant-0"]
+    assert list(worker.own._copies.copies) == ["tenant-0"]
 
 
 async def test_a_tenants_agents_are_its_own() -> None:
