@@ -44,7 +44,7 @@ SLEEPS = {
     "tenants/privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
     "threads/sessions/importing.py: _put": AGAIN,
     "turns/turns.py: _wait_until_free": CALLER,
-    "turns/turns.py: _acquire": "only the holder of the lease may go on, and the caller has some seconds",
+    "turns/turns.py: acquire": "only the holder of the lease may go on, and the caller has some seconds",
 }
 
 
