@@ -30,7 +30,6 @@ class Invocable(Protocol):
 
     def invoke(self, event: Any) -> "Future[Any]":
         """Hand ``event`` over; the future has the answer or the exception."""
-        ...
 
 
 _module_numbers = itertools.count(1)

@@ -252,4 +252,3 @@ class ConversationMaker(Protocol):
         or a function; ``reach`` names tools and servers outside that are really called. Python tools are, unless they
         are in ``tools``. ``begins_at`` is the time of its beginning, with a time zone.
         """
-        ...

@@ -56,7 +56,6 @@ class Way(Protocol):
 
     async def turn(self, thread: int) -> Timing:
         """Ask the question, read the whole answer, and return the timing."""
-        ...
 
 
 class Direct:

@@ -23,7 +23,6 @@ class Streamed(Protocol):
 
     def stream(self, event: Any) -> "Pieces":
         """Hand ``event`` over to the function."""
-        ...
 
 
 class Pieces(Protocol):
@@ -31,7 +30,6 @@ class Pieces(Protocol):
 
     def pieces(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they come. Raises the function's error."""
-        ...
 
 
 async def pass_on(pieces: AsyncIterator[bytes], request_id: str, send: Send) -> None:

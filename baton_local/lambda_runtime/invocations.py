@@ -29,15 +29,12 @@ class Answer(Protocol):
 
     def add(self, data: bytes) -> None:
         """Take the next bytes."""
-        ...
 
     def end(self) -> None:
         """Note that the answer is complete."""
-        ...
 
     def fail(self, problem: FunctionFailed) -> None:
         """Note that the answer ends with an error."""
-        ...
 
 
 class WholeAnswer:

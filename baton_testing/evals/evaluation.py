@@ -33,7 +33,6 @@ class Target(Protocol):
 
     async def hold(self, case: ReadCase, attempt: int) -> Answer:
         """Hold the conversation of a case in a new thread. Raises ``CannotRun`` if no case can be held."""
-        ...
 
 
 @dataclass

@@ -55,7 +55,6 @@ class Embassy(Protocol):
 
     def will_say(self, *words: str) -> str:
         """The agent's next answer; returns the message that brings it about."""
-        ...
 
     def will_ask(self, question: str) -> str: ...
 
@@ -71,7 +70,6 @@ class Embassy(Protocol):
 
     def heard(self) -> list[tuple[str, str, str | None]]:
         """Message id, text and remote task id of each message."""
-        ...
 
 
 class AgentClientContract:

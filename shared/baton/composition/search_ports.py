@@ -20,11 +20,9 @@ class SearchEngine(Protocol):
 
     def index(self, url: str, dimensions: int) -> parts.SearchIndex:
         """Return the index. ``dimensions`` are those of the embedding model; 0 means no vectors."""
-        ...
 
     def reindexing(self, url: str) -> parts.Reindexing:
         """Return the rebuilding of the index."""
-        ...
 
 
 class MakeEmbedder(Protocol):
@@ -32,7 +30,6 @@ class MakeEmbedder(Protocol):
 
     def __call__(self, url: str, model: str, dimensions: int) -> parts.Embedder:
         """Return the embedder. Raises ``ValueError`` if it has no such model."""
-        ...
 
 
 def engine_of(url: str) -> SearchEngine:

@@ -72,11 +72,9 @@ class Engines(Protocol):
 
     def stores(self, clock: Clock) -> Stores:
         """The stores of the current case."""
-        ...
 
     def close(self) -> None:
         """Let go of everything."""
-        ...
 
 
 class RealEngines:

@@ -17,15 +17,12 @@ class ChatInput(Protocol):
     @property
     def is_terminal(self) -> bool:
         """Whether somebody can be asked."""
-        ...
 
     def messages(self) -> AsyncIterator[str]:
         """Yield messages until the input ends. Raises ``KeyboardInterrupt`` for Ctrl-C twice."""
-        ...
 
     async def ask(self, text: str) -> str:
         """Return the answer to a question."""
-        ...
 
 
 def chat_input() -> ChatInput:

@@ -143,7 +143,6 @@ class Operations(Protocol):
         Raises ``StoreUnavailable`` for an outage after the client's retries, and when ``seconds`` have passed; the
         request may still take effect then. Other refusals of the service raise botocore's ``ClientError``.
         """
-        ...
 
 
 class ThreadedOperations:

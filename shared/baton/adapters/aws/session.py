@@ -20,7 +20,6 @@ class CredentialSource(Protocol):
 
     def get_credentials(self) -> Any:
         """Return the credentials of this place; None if it has none. Blocks."""
-        ...
 
 
 _lock = threading.RLock()

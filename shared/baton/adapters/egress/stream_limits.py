@@ -44,7 +44,6 @@ class AsyncClosable(Protocol):
 
     async def aclose(self) -> None:
         """Close it."""
-        ...
 
 
 class ClosableIterator(AsyncIterator[bytes]):

@@ -47,7 +47,6 @@ class ModelApi(Protocol):
 
     async def open(self, question: ModelQuestion, form: RequestForm) -> AnswerSoFar:
         """Send the request and return its answer. Raises ``RefusedQuestion``, ``ProviderFailure`` and time-outs."""
-        ...
 
 
 class ApiChatModel:

@@ -48,7 +48,6 @@ class Guards(Protocol):
 
         ``tenant_id`` and ``conversation`` are those that the call is made for.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ class AnswerEvents(Protocol):
 
     async def aclose(self) -> None:
         """Close the connection, which ends the answer."""
-        ...
 
 
 class AnswerSoFar(ABC):
