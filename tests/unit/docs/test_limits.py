@@ -29,7 +29,7 @@ from baton.domain.threads import branches, content, events, feedback, push_confi
 from baton.knowledge import sources
 from baton.memory.inspection import inspector
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES
-from baton.tenants.registry import agent_drafts, tenant_agents
+from baton.tenants.registry import tenant_agents
 from baton.threads.handoffs import forks
 from baton.threads.requests import parsing, session_import
 from baton.turns import run
@@ -80,7 +80,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "files of a remote agent's answer": (attached_files.MAX_FILES, ""),
     "sources of an answer": (answer_sources.MAX_SOURCES, ""),
     "tools of an agent": (agent_checks.MAX_TOOLS, ""),
-    "an agent's definition": (agent_drafts.MAX_DEFINITION, "bytes"),
+    "an agent's definition": (tenant_agents.MAX_DEFINITION, "bytes"),
     "an agent's `answer_schema`": (answer_schema.MAX_SCHEMA_BYTES, "bytes"),
     "subschemas of a JSON Schema that an agent's definition, an evaluation or a client's tool declares": (
         schema_form.MAX_SUBSCHEMAS,

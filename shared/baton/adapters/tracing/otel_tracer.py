@@ -75,7 +75,12 @@ class OtelTracer:
         if run.run_id is None:
             return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.CONSUMER)
         attributes = {**attributes, Attribute.RUN: run.run_id, Attribute.ATTEMPT: run.attempt}
-        links = _link_to_earlier(run, joined)
+        links: tuple[trace.Link, ...] = ()
+        if run.attempt > 1:
+            trace_id, span_id = _derive_ids(run, run.attempt - 1)
+            sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+            of_trace = joined.trace_id if joined is not None else trace_id
+            links = (trace.Link(trace.SpanContext(of_trace, span_id, is_remote=True, trace_flags=sampled)),)
         token = _ids.set(_derive_ids(run, run.attempt))
         try:
             return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.SERVER, links)
@@ -171,15 +176,6 @@ def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
     named = f"{run.tenant_id}\0{run.thread_id}\0{run.run_id}\0{attempt}"
     digest = hashlib.sha256(named.encode()).digest()
     return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
-
-
-def _link_to_earlier(run: TracedRun, joined: trace.SpanContext | None) -> tuple[trace.Link, ...]:
-    if run.attempt < 2:
-        return ()
-    trace_id, span_id = _derive_ids(run, run.attempt - 1)
-    sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-    earlier = joined.trace_id if joined is not None else trace_id
-    return (trace.Link(trace.SpanContext(earlier, span_id, is_remote=True, trace_flags=sampled)),)
 
 
 def _parse(traceparent: str | None) -> trace.SpanContext | None:

@@ -29,8 +29,8 @@ from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.agent_version import MAX_COMMENT, AgentVersion, agent_yaml
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.tenants.identity import Permission, Scope, is_printable
-from baton.tenants.registry.agent_drafts import wire
 from baton.tenants.registry.agent_editing import AgentChange
+from baton.tenants.registry.tenant_agents import wire
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
 

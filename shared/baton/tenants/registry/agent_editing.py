@@ -27,10 +27,17 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
-from baton.tenants.registry.agent_drafts import AgentDraft, FieldChange, changes_between, make_draft
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
-from baton.tenants.registry.tenant_agents import AgentBelongings, TenantAgents, check_permissions
+from baton.tenants.registry.tenant_agents import (
+    AgentBelongings,
+    AgentDraft,
+    FieldChange,
+    TenantAgents,
+    changes_between,
+    check_permissions,
+    make_draft,
+)
 from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
