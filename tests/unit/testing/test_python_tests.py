@@ -144,6 +144,7 @@ def test_a_folder_that_is_no_project_is_an_error_with_the_remedy(tmp_path: Path)
     assert "has [tool.baton]. `baton new NAME` makes one" in ran.stdout
 
 
+@pytest.mark.nightly
 def test_a_new_project_passes_the_strict_checks_of_mypy(project: Project) -> None:
     command = [sys.executable, "-m", "mypy", "--cache-dir", os.devnull]
     ran = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, check=False)
