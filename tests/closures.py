@@ -39,8 +39,7 @@ PROCESSES = frozenset({"multiprocessing", "runpy", "subprocess"})
 UNKNOWN_REACH = re.compile(r"spec_from_file_location|walk_packages|iter_modules|\bROOT\.(?:r?glob|iterdir|walk)")
 """Expressions that reach modules and files without their names."""
 UNKNOWN_TEST_REACH = re.compile(
-    r"from baton_testing import [A-Z]|create_subprocess|getfixturevalue|"
-    r"\bos\.(?:fork|posix_spawn|walk)|cwd=ROOT|\.r?glob\(|\.iterdir\(|listdir|scandir"
+    r"create_subprocess|getfixturevalue|\bos\.(?:fork|posix_spawn|walk)|cwd=ROOT|\.r?glob\(|\.iterdir\(|listdir|scandir"
 )
 """Further ones, in tests. The product starts other programs, and its own by their names."""
 PATHS = re.compile(r"\bROOT\b|__file__|\bPath\(|\bopen\(|chdir")
@@ -194,7 +193,7 @@ class Project:
         """The modules that reach what is not named in them: of those of tests, also all that start processes."""
         unknown = {module for module, text in self._texts.items() if UNKNOWN_REACH.search(text)}
         for module in self._graph.modules & self._files.keys():
-            starts = self._graph.find_modules_directly_imported_by(module) & PROCESSES
+            starts = self._graph.find_modules_directly_imported_by(module) & (PROCESSES | LOADED_ON_DEMAND)
             if module.startswith(f"{TESTS}.") and (starts or UNKNOWN_TEST_REACH.search(self._texts[module])):
                 unknown.add(module)
         return unknown
