@@ -1,1 +1,1 @@
-"""One agent at work: its loop, tools, sub-agents, approvals and prompt."""
+"""One agent at work: its loop, its answer and the sources of it, approvals, the facts and the attempt of its run."""

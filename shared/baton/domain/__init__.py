@@ -1,1 +1,1 @@
-"""Types and rules of the domain. Pure: no I/O, no AWS, no clock."""
+"""Types and rules of the domain: texts, JSON values, times and days, metrics, addresses. Pure: no I/O, AWS or clock."""

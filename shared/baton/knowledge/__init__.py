@@ -1,1 +1,1 @@
-"""The knowledge of agents from documents: divides, indexes and finds the documents."""
+"""The knowledge of agents: documents and pages of sources, fetched, divided, indexed, refreshed and found."""

@@ -1,1 +1,1 @@
-"""Interfaces to everything outside the library, as Protocols."""
+"""Interfaces to everything outside the library, as Protocols: docstrings without code."""

@@ -1,1 +1,1 @@
-"""Threads, streams and connections in one DynamoDB table under ``tenant#thread`` keys."""
+"""One DynamoDB table under ``tenant#thread`` keys: keys, attributes, packed bodies, conditional writes."""

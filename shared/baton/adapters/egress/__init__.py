@@ -1,4 +1,4 @@
-"""Guarded HTTP to hosts of others: allowed addresses only, circuit breakers, limits, web pages, webhooks."""
+"""Guarded HTTP to hosts of others: allowed addresses only, circuit breakers, limits of streams, downloads, webhooks."""
 
 from __future__ import annotations
 

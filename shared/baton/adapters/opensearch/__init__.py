@@ -1,1 +1,1 @@
-"""The search index on OpenSearch, 3.0 or newer with its k-NN plugin."""
+"""The search index on OpenSearch, 3.0 or newer with k-NN: queries, versions of indices, reindexing, administration."""

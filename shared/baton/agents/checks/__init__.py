@@ -1,1 +1,1 @@
-"""Checks of models, and advice about them."""
+"""Checks of a deployment's models: what they can do, and advice about them."""

@@ -1,1 +1,1 @@
-"""Agents whose ``run`` is a coroutine."""
+"""Agents whose ``run`` is a coroutine: its steps, recorded and replayed."""

@@ -1,1 +1,1 @@
-"""Prompts of agents, and notes in them."""
+"""Prompts of agents: the system text, the history that fits, the page's context, notes."""

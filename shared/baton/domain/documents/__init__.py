@@ -1,1 +1,1 @@
-"""Values of documents, sources and chunks; words and rankings of searches."""
+"""Values of documents, sources and search: citations, numbered passages, words, rankings."""

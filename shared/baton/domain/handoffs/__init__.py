@@ -1,1 +1,1 @@
-"""Handoffs and guided workflows."""
+"""Handoffs and guided workflows: their definitions, states and progress."""

@@ -1,1 +1,1 @@
-"""Outgoing events: numbering, the log, delivery to connections, replay and following."""
+"""Outgoing events: stamped and numbered, logged, delivered to connections, replayed and followed."""

@@ -1,1 +1,1 @@
-"""The dialogue of a run: the router, the runners of local and remote agents, handoff events."""
+"""The dialogue of a run: the choice of the agent that answers, local and remote runners, handoff events."""
