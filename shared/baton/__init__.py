@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from baton.domain.agents.agent_settings import ModelChoice as Model
     from baton.domain.agents.agent_settings import Timeouts
     from baton.domain.agents.agent_settings import ToolLimits as Limits
+    from baton.domain.agents.guardrail import Refuse, Replace
     from baton.domain.agents.remote_agent import RemoteAgent as Remote
-    from baton.domain.agents.verdict import Refuse, Replace
     from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
 __all__ = [
@@ -84,8 +84,8 @@ _EXPORTS = {
     "Remote": "domain.agents.remote_agent:RemoteAgent",
     "Timeouts": "domain.agents.agent_settings:Timeouts",
     "Limits": "domain.agents.agent_settings:ToolLimits",
-    "Refuse": "domain.agents.verdict:Refuse",
-    "Replace": "domain.agents.verdict:Replace",
+    "Refuse": "domain.agents.guardrail:Refuse",
+    "Replace": "domain.agents.guardrail:Replace",
     "CallContext": "ports.agents.tools:CallContext",
     "ToolFailed": "ports.agents.tools:ToolFailed",
     "ToolResult": "ports.agents.tools:ToolResult",

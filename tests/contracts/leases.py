@@ -8,9 +8,9 @@ import pytest
 
 from baton.domain.errors import LeaseLost
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import LeaseMark, Run, RunStatus
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem
 from baton.ports.threads.leases import Commit, LeaseBusy, NoSuchThread
 from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said
 

@@ -9,9 +9,17 @@ from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import says_nothing_found
-from baton.domain.documents.citation import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.documents.citation_marks import find_definitions, find_marks
-from baton.domain.documents.numbered_passages import CONSULTED, Source, drop_citation, list_numbered, source_key
+from baton.domain.documents.numbered_passages import (
+    AGENT_SOURCE,
+    CONSULTED,
+    DOCUMENT_SOURCE,
+    FILE_SOURCE,
+    Source,
+    drop_citation,
+    list_numbered,
+    source_key,
+)
 from baton.domain.runs.tool_call import ToolCallRecord
 
 MAX_SOURCES = 50

@@ -12,7 +12,7 @@ from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import Attempt
-from baton.domain.documents.citation import FILE_SOURCE
+from baton.domain.documents.numbered_passages import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, NotFound, StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.content import part_name

@@ -18,7 +18,7 @@ from baton.authoring.functions import Functions
 from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import ToolLimits
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.runs.conversation_data import ConversationData

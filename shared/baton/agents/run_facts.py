@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
-from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, TurnRequest
+from baton.domain.threads.turn_requests import ActionRequest, ClientOffer, ConversationAction, TurnRequest
 from baton.memory.early_recall import EarlyRecall
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.registry.registered_agents import RegisteredAgents

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 from baton.authoring.errors import WrongArgument
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import MAX_HOOKS, Hook, HookPoint
-from baton.domain.agents.verdict import OnFailure
+from baton.domain.agents.guardrail import OnFailure
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -149,18 +149,15 @@ class Counts:
         self._is_over = False
 
     def add(self, metric: Metric, number: int) -> None:
+        is_time = metric in TIMES
         with self._lock:
             if not self._is_over:
-                self._numbers[metric] += number
+                if is_time:
+                    self._times.setdefault(metric, []).append(number)
+                else:
+                    self._numbers[metric] += number
                 return
-        self._write({metric: number})
-
-    def add_time(self, metric: Metric, milliseconds: int) -> None:
-        with self._lock:
-            if not self._is_over:
-                self._times.setdefault(metric, []).append(milliseconds)
-                return
-        self._write({metric: [milliseconds]})
+        self._write({metric: [number] if is_time else number})
 
     def end(self) -> None:
         """Write the counts and times, if there are any."""
@@ -175,17 +172,10 @@ _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
 
 
 def count(metric: Metric, number: int = 1) -> None:
-    """Count for the current invocation. Outside an invocation this does nothing."""
+    """Count for the current invocation, or keep a time of ``TIMES``. Outside an invocation this does nothing."""
     counts = _current.get()
     if counts is not None:
         counts.add(metric, number)
-
-
-def measure(metric: Metric, milliseconds: int) -> None:
-    """Keep a time for the current invocation. Outside an invocation this does nothing."""
-    counts = _current.get()
-    if counts is not None:
-        counts.add_time(metric, milliseconds)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from baton.concurrency.tasks import work_for
 from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.memory.forgetting import LATE_RECORD
-from baton.domain.metrics import Metric, count, measure
+from baton.domain.metrics import Metric, count
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
 from baton.domain.threads.events import run_error, unsequenced
 from baton.domain.threads.queued import (
@@ -87,7 +87,7 @@ class QueuedTurns:
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         work_for(queued.tenant_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
-            measure(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
+            count(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)

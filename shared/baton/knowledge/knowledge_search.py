@@ -10,8 +10,8 @@ from math import nextafter
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.documents.citation import Citation
 from baton.domain.documents.document import Document, document_of_chunk
+from baton.domain.documents.numbered_passages import Citation
 from baton.domain.documents.search import (
     MAX_QUERY,
     Candidate,

@@ -11,10 +11,10 @@ from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ToolNameTaken, UnknownAgent
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.message import text_of
 from baton.domain.threads.turn_requests import (
     ActionRequest,
+    ClientOffer,
     ConversationAction,
     DecisionRequest,
     MessageRequest,

@@ -16,7 +16,7 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.errors import BatonError, error_from_code
 from baton.domain.handoffs.handoff import HandoffOutcome
 from baton.domain.memory.episode import EpisodeRef, ended_session
-from baton.domain.metrics import Metric, count, measure
+from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.domain.threads.events import RunStamp, thread_title, unsequenced
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
@@ -360,4 +360,4 @@ def _count_turn(end: RunEnd) -> None:
         count(Metric.INPUT_TOKENS, end.usage.input_tokens)
         count(Metric.OUTPUT_TOKENS, end.usage.output_tokens)
     if end.first_token_ms is not None:
-        measure(Metric.TIME_TO_FIRST_TOKEN, end.first_token_ms)
+        count(Metric.TIME_TO_FIRST_TOKEN, end.first_token_ms)

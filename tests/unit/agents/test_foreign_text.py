@@ -14,10 +14,10 @@ from baton.adapters.models.prompt_layout import PromptLayout, lay_out, plain_tex
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.threads.message import Role
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle, RecordDelivery
 from baton.domain.threads.thread_title import TitleSource
+from baton.domain.threads.turn_requests import ClientOffer, ContextItem, IncomingHandoff
 from baton.ports.agents.agent_client import AgentDone, AgentReport
 from baton.ports.agents.chat_model import Prompt
 from baton_testing.fakes.agents.agent_client import Reply

@@ -15,13 +15,13 @@ from baton.adapters.tools.header_values import HeaderValues
 from baton.adapters.tools.python_tools import PythonTools
 from baton.adapters.tools.toolbox import Toolbox
 from baton.authoring.functions import Functions
+from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.tool import PythonTool
-from baton.domain.agents.verdict import Origin
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.threads.a2a_task import EXTENSION_URI
-from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem, IncomingHandoff
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem, IncomingHandoff
 from baton.memory.prompt.context import AgentHistory, Assembly
 from baton.threads.requests.parsing import decision_request
 from baton.threads.requests.session_import import imported_session

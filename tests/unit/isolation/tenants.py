@@ -12,7 +12,7 @@ import httpx2
 from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.turn_requests import ClientOffer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.unit.adapters.models.chat_endpoint import Endpoint, body, chunk, sse
 

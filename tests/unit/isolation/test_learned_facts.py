@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.threads.client_offer import ClientOffer, ClientTool
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.ports.agents.chat_model import ModelCaller
 from tests.harness.harness import ASSISTANT
 from tests.unit.adapters.models.chat_endpoint import chunk, sse

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
-from baton.domain.documents.citation import Citation
 from baton.domain.documents.document import Document
+from baton.domain.documents.numbered_passages import Citation
 from baton.domain.documents.search import IndexName
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
 from baton.domain.memory.found_item import FoundItem

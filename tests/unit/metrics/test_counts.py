@@ -17,7 +17,7 @@ from baton.api.http.middleware import CountedRequests
 from baton.composition import metrics
 from baton.composition.metrics import observed, write_metrics
 from baton.composition.startup import event_loop
-from baton.domain.metrics import Metric, count, count_failures, counting, measure
+from baton.domain.metrics import Metric, count, count_failures, counting
 from tests.unit.metrics.written import ROOT, counts, lines
 
 Written = list[dict[Metric, int | Sequence[int]]]
@@ -57,7 +57,7 @@ def test_an_invocation_that_fails_writes_its_counts_too(capsys: pytest.CaptureFi
 def test_every_time_of_an_invocation_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     with counting(write_metrics):
         for milliseconds in (5, 70, 900):
-            measure(Metric.TIME_IN_QUEUE, milliseconds)
+            count(Metric.TIME_IN_QUEUE, milliseconds)
         count(Metric.TURNS)
     [line] = lines(capsys.readouterr().out)
     assert (line["TimeInQueue"], line["Turns"]) == ([5, 70, 900], [1])

@@ -12,9 +12,9 @@ import pytest
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
 from baton.domain.runs.tool_call import ToolCallRecord
-from baton.domain.threads.client_offer import ClientOffer, ClientTool
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, shown_interrupts
 from baton.domain.threads.thread import EndReason
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.threads.requests.parsing import decision_request
 from baton.threads.requests.queue_mapping import queued_message

@@ -20,8 +20,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
-from baton.domain.documents.citation import DOCUMENT_SOURCE
-from baton.domain.documents.numbered_passages import CONSULTED, drop_citation
+from baton.domain.documents.numbered_passages import CONSULTED, DOCUMENT_SOURCE, drop_citation
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.web_url import is_web_url

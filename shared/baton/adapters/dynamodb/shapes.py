@@ -21,10 +21,10 @@ from baton.domain.memory.procedure import Procedure
 from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask, Task, TaskMessage
 from baton.domain.runs.tool_call import ToolCallRecord
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import ConversationState
+from baton.domain.threads.turn_requests import ClientOffer
 
 T = TypeVar("T")
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from baton.agents.call_outcome import CallOutcome
-from baton.domain.documents.citation import DOCUMENT_SOURCE
 from baton.domain.documents.citation_marks import CitationMark, replace_marks
-from baton.domain.documents.numbered_passages import CONSULTED, PassageNumbers, list_numbered
+from baton.domain.documents.numbered_passages import CONSULTED, DOCUMENT_SOURCE, PassageNumbers, list_numbered
 from baton.memory.prompt.quoting import quote
 
 CITED = "(It cites {}.)"

@@ -24,8 +24,7 @@ from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
 from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all
-from baton.domain.documents.citation import AGENT_SOURCE
-from baton.domain.documents.numbered_passages import drop_citation
+from baton.domain.documents.numbered_passages import AGENT_SOURCE, drop_citation
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.conversation_data import DataChange

@@ -12,7 +12,7 @@ from baton.agents.attached_files import describe_file
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.calls.tool_calls import ADVICE
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.citation import AGENT_SOURCE
+from baton.domain.documents.numbered_passages import AGENT_SOURCE
 from baton.domain.runs.task import Task, TaskMessage, TaskStatus
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role

@@ -17,18 +17,19 @@ from baton.agents.call_outcome import Transfer
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
-from baton.domain.agents.guardrail import Checked, Guardrail
-from baton.domain.agents.sentences import sentence
-from baton.domain.agents.verdict import (
+from baton.domain.agents.guardrail import (
     MAX_LONG_REPLACEMENT,
     MAX_REPLACEMENT,
     MAX_SENTENCE,
+    Checked,
+    Guardrail,
     OnFailure,
     Origin,
     Refuse,
     Replace,
     Verdict,
 )
+from baton.domain.agents.sentences import sentence
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.text import encodable

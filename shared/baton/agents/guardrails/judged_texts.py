@@ -22,12 +22,12 @@ from baton.agents.guardrails.hooks import Hooks, judges_questions
 from baton.concurrency.tasks import gather_all, gather_each, off_loop
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.errors import NotFound
 from baton.domain.text import slices
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.content import part_name
 from baton.domain.threads.message import Content, Role, text_of, with_text
+from baton.domain.threads.turn_requests import ClientOffer
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import RecalledBlock
 from baton.ports.agents.chat_model import Prompt

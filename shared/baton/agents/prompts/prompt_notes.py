@@ -10,10 +10,10 @@ from baton.agents.tools.builtin_tools import make_collected_note, make_workflow_
 from baton.agents.tools.tool_set import ToolSet
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.verdict import Origin
-from baton.domain.threads.client_offer import ClientOffer, ContextItem, IncomingHandoff
+from baton.domain.agents.guardrail import Origin
 from baton.domain.threads.message import Role
 from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.turn_requests import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.times import Today
 from baton.memory.prompt.quoting import quote
 from baton.ports.agents.chat_model import Prompt, TokenCounter

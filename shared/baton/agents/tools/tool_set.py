@@ -16,9 +16,9 @@ from baton.domain.json_values import closed_object, count_values
 from baton.domain.runs.tool_call import ASK, MAX_VALUES, ToolCall, tool_call_id, tool_name
 from baton.domain.schemas.json_schema import argument_problem
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer, ClientTool
 from baton.domain.threads.interrupt import client_call_id
 from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.quoting import quote
 from baton.ports.agents.chat_model import TokenCounter, ToolSpec
 from baton.ports.agents.tools import MissingTools, OfferedTools, Tool, Tools

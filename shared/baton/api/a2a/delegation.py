@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.tenants.identity import is_printable
 from baton.domain.threads.a2a_task import EXTENSION_URI
-from baton.domain.threads.client_offer import ClientOffer, IncomingHandoff
+from baton.domain.threads.turn_requests import ClientOffer, IncomingHandoff
 from baton.domain.times import MAX_TIME_ZONE, is_time_zone
 
 MAX_PARENT = 512

@@ -11,9 +11,9 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskId
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import ClientOffer
 from baton.threads.requests.thread_access import audit_read
 
 MAX_HISTORY = 200

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.push_config import ChangeKind, PushNotice, TaskChange
 from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import ClientOffer
 
 
 @dataclass(frozen=True, slots=True)

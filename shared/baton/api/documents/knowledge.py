@@ -9,7 +9,7 @@ from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, check_query, describe
 from baton.api.threads.access import KnowledgeAgentId, agent_of
-from baton.domain.documents.citation import DOCUMENT_SOURCE
+from baton.domain.documents.numbered_passages import DOCUMENT_SOURCE
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.knowledge.knowledge_search import MAX_FOUND

@@ -13,12 +13,11 @@ from ag_ui.core import RunAgentInput, TextPart, ToolMessage, UserMessage
 from baton.composition.app import App
 from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, decision_message_id, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
+from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest
 from baton.threads.requests.parsing import decision_request, interrupt_decision, parse_thread_id
 
 MAX_ENTRIES = 1_000

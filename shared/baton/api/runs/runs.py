@@ -20,9 +20,8 @@ from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
 from baton.api.runs.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
 from baton.domain import errors
 from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.events import Event
-from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
+from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents

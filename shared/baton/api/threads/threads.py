@@ -23,7 +23,7 @@ from baton.api.threads.thread_schemas import RenameRequest, ServedThread
 from baton.composition.app import App
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.documents.citation import FILE_SOURCE
+from baton.domain.documents.numbered_passages import FILE_SOURCE
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
 from baton.domain.threads.branches import find_branch, tip_of

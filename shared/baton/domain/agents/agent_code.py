@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.domain.agents.verdict import OnFailure
+from baton.domain.agents.guardrail import OnFailure
 
 MAX_HOOKS = 8
 """Functions of one agent at one point."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from baton.domain.documents.citation import Citation
+from baton.domain.documents.numbered_passages import Citation
 
 
 @dataclass(frozen=True, slots=True)

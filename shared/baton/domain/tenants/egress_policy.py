@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 
 HOST_ENTRY = r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 """One entry of the allow-list: a host, ``*.`` and a domain (its subdomains, not itself), or ``*``."""
 
-_FORBIDDEN_V4 = tuple(
+_FORBIDDEN = tuple(
     map(
-        IPv4Network,
+        ip_network,
         (
             "0.0.0.0/8",  # "this network"
             "10.0.0.0/8",  # private
@@ -31,17 +31,6 @@ _FORBIDDEN_V4 = tuple(
             "203.0.113.0/24",  # documentation
             "224.0.0.0/4",  # multicast
             "240.0.0.0/4",  # reserved, and broadcast
-        ),
-    )
-)
-"""The non-public networks of https://www.iana.org/assignments/iana-ipv4-special-registry."""
-
-_GLOBAL_V6 = IPv6Network("2000::/3")
-"""The only global unicast block. All other addresses are local, mapped, multicast or unassigned."""
-_FORBIDDEN_V6 = tuple(
-    map(
-        IPv6Network,
-        (
             "2001::/23",  # protocol assignments, with Teredo, which carries an IPv4 address
             "2001:db8::/32",  # documentation
             "2002::/16",  # 6to4, which carries an IPv4 address; deprecated by RFC 7526
@@ -49,7 +38,10 @@ _FORBIDDEN_V6 = tuple(
         ),
     )
 )
-"""The non-public networks of https://www.iana.org/assignments/iana-ipv6-special-registry inside 2000::/3."""
+"""The non-public networks of https://www.iana.org/assignments/iana-ipv4-special-registry, and inside 2000::/3 those of
+https://www.iana.org/assignments/iana-ipv6-special-registry."""
+_GLOBAL_V6 = IPv6Network("2000::/3")
+"""The only global unicast block. All other addresses are local, mapped, multicast or unassigned."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 """The prefix by which DNS64 embeds an IPv4 address (RFC 6052). The embedded address decides."""
 
@@ -124,14 +116,14 @@ def is_public(address: Address) -> bool:
     Stricter than ``ipaddress.is_global``, whose answers differ between Python's patch releases.
     """
     if isinstance(address, IPv4Address):
-        return not any(address in network for network in _FORBIDDEN_V4)
+        return not any(address in network for network in _FORBIDDEN)
     if address.scope_id is not None:
         return False
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
     if address in _NAT64:
         return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
-    return address in _GLOBAL_V6 and not any(address in network for network in _FORBIDDEN_V6)
+    return address in _GLOBAL_V6 and not any(address in network for network in _FORBIDDEN)
 
 
 def _matches(entry: str, name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
+from typing import TypeVar
 
 from baton.domain.runs.usage import Usage
 
@@ -93,6 +94,9 @@ class ThreadCost:
         return None if self.nano_cost < 0 else self.nano_cost / NANO
 
 
+Listed = TypeVar("Listed", SlowTurn, ThreadCost)
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """Counts of some turns. ``merged`` adds those of others: in any order, and however they were divided."""
@@ -123,7 +127,7 @@ class Overview:
                 first_tokens[bisect_left(FIRST_TOKEN_BOUNDS_MS, turn.first_token_ms)] += 1
             slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id))
         costliest = (used,) if days else ()
-        return cls(int(is_first), days, errors, tuple(first_tokens), _slowest(slowest), costliest)
+        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest)
 
     def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
@@ -135,8 +139,8 @@ class Overview:
             days,
             errors,
             tuple(one + two for one, two in zip(self.first_tokens, other.first_tokens, strict=True)),
-            _slowest((*self.slowest, *other.slowest)),
-            _costliest((*self.costliest, *other.costliest)),
+            _top((*self.slowest, *other.slowest)),
+            _top((*self.costliest, *other.costliest)),
         )
 
 
@@ -150,16 +154,9 @@ def _count(turn: CountedTurn) -> DayCounts:
     return DayCounts(1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None))
 
 
-def _slowest(turns: Iterable[SlowTurn]) -> tuple[SlowTurn, ...]:
-    """Return the slowest turn of each of the slowest conversations."""
-    of_threads: dict[str, SlowTurn] = {}
-    for turn in turns:
-        of_threads[turn.thread_id] = max(turn, of_threads.get(turn.thread_id, turn))
+def _top(listed: Iterable[Listed]) -> tuple[Listed, ...]:
+    """Return the largest one of each conversation, of the conversations with the largest ones."""
+    of_threads: dict[str, Listed] = {}
+    for entry in listed:
+        of_threads[entry.thread_id] = max(entry, of_threads.get(entry.thread_id, entry))
     return tuple(nlargest(TOP, of_threads.values()))
-
-
-def _costliest(threads: Iterable[ThreadCost]) -> tuple[ThreadCost, ...]:
-    costs: dict[str, ThreadCost] = {}
-    for thread in threads:
-        costs[thread.thread_id] = max(thread, costs.get(thread.thread_id, thread))
-    return tuple(nlargest(TOP, costs.values()))

@@ -188,13 +188,9 @@ def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
         if not decoded:
             raise InvalidRequest(f"{where}.source.value is empty.")
     elif isinstance(source, UrlSource):
-        _check_url(source.value, f"{where}.source.value")
+        if has_credentials(source.value):
+            raise InvalidRequest(f"{where}.source.value {CREDENTIALS}.")
+        if not is_web_url(source.value):
+            raise InvalidRequest(f"{where}.source.value must be an http or https URL.")
     elif isinstance(source, FileSource) and (source.provider != FILE_PROVIDER or not FILE_ID.fullmatch(source.value)):
         raise UnsupportedPart(f"{where}: only files uploaded to this conversation can be referred to.")
-
-
-def _check_url(url: str, where: str) -> None:
-    if has_credentials(url):
-        raise InvalidRequest(f"{where} {CREDENTIALS}.")
-    if not is_web_url(url):
-        raise InvalidRequest(f"{where} must be an http or https URL.")

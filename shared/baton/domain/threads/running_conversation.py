@@ -93,23 +93,15 @@ class RunningConversation:
     @property
     def to_store(self) -> ConversationState:
         """The part that the thread keeps."""
+        done = (flow.updated_at for flow in self.changed_workflows.values() if flow.status is WorkflowStatus.COMPLETED)
         return ConversationState(
             self.agent.id,
             self.handoff.place if self.handoff is not None else None,
             self.workflow.without_data() if self.workflow is not None else None,
             tuple(workflow.without_data() for workflow in self.resumable[:MAX_RESUMABLE]),
-            self._taught_at,
+            max(done, default=self.thread.conversation.taught_at),
             self.data,
         )
-
-    @property
-    def _taught_at(self) -> datetime | None:
-        done = (
-            changed_workflow
-            for changed_workflow in self.changed_workflows.values()
-            if changed_workflow.status is WorkflowStatus.COMPLETED
-        )
-        return max((workflow.updated_at for workflow in done), default=self.thread.conversation.taught_at)
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -120,22 +112,12 @@ class RunningConversation:
     def change(self) -> ConversationChange | None:
         """The change by the run so far; None without one."""
         state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
-        if (
-            state == self.thread.conversation
-            and not handoffs
-            and not workflows
-            and self.offered_id is None
-            and self.changed_data is None
-        ):
+        is_same = state == self.thread.conversation and self.changed_data is None
+        if is_same and not handoffs and not workflows and self.offered_id is None:
             return None
         return ConversationChange(
             state, tuple(handoffs.values()), tuple(workflows.values()), self.moved_from, self.offered_id
         )
-
-    @property
-    def handoffs_so_far(self) -> int:
-        """The number of handoffs that the run has begun, ended or refused."""
-        return len(self.changed_handoffs)
 
     def was_handed_over_by(self, opening: StoredMessage) -> bool:
         """Return whether the specialist became active in the run that begins with ``opening``."""

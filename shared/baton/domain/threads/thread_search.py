@@ -68,7 +68,8 @@ class ThreadQuery:
     def matches(self, thread: Thread) -> bool:
         """Return whether all conditions hold for ``thread``."""
         return (
-            self.is_in_time(thread.last_activity_at)
+            (self.active_from is None or thread.last_activity_at >= self.active_from)
+            and (self.active_to is None or thread.last_activity_at <= self.active_to)
             and (self.agent_id is None or self.agent_id in (thread.agent_id, thread.active_agent_id))
             and (self.state is None or self.state.is_of(thread))
             and (self.has_error is None or self.has_error == (thread.last_error is not None))
@@ -83,12 +84,6 @@ class ThreadQuery:
         """Whether it leaves out nothing that was active in the period."""
         return self == ThreadQuery(
             active_from=self.active_from, active_to=self.active_to, prices=self.prices, in_titles=self.in_titles
-        )
-
-    def is_in_time(self, moment: datetime) -> bool:
-        """Return whether ``moment`` is in the period that is searched."""
-        return (self.active_from is None or moment >= self.active_from) and (
-            self.active_to is None or moment <= self.active_to
         )
 
     def _has_words(self, thread: Thread) -> bool:

@@ -1,21 +1,64 @@
-"""The requests that start a turn: a message, decisions on interrupts, or an action."""
+"""The requests that start a turn: a message, decisions on interrupts, or an action; and additions to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.content import content_digest
 from baton.domain.threads.interrupt import InterruptDecision, decision_message_id
 from baton.domain.threads.message import Content
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A tool that runs in the user's application (AG-UI: ``tools`` of the run input). All of it is untrusted."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of the arguments, of type object, with references within itself only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """Something that the application shows or knows (AG-UI: ``context`` of the run input). It is untrusted."""
+
+    description: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingHandoff:
+    """The data that another agent sends when it hands a conversation over. All of it is untrusted."""
+
+    source_agent_id: str = ""
+    reason: str = ""
+    summary: str = ""
+    recent: tuple[tuple[str, str], ...] = ()
+    """Roles and texts of the latest messages there, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOffer:
+    """The parts of a request besides its message. They are kept with the turn, so that a takeover offers the same."""
+
+    tools: tuple[ClientTool, ...] = ()
+    """Names are unique, and none is that of a built-in tool."""
+    context: tuple[ContextItem, ...] = ()
+    results: tuple[InterruptDecision, ...] = ()
+    """Results of calls that the previous run waits for, where the user has sent a message instead of waiting for it."""
+    parent_task_id: str | None = None
+    """The task of another agent that an A2A message serves."""
+    handoff: IncomingHandoff | None = None
+    """The handoff of the calling agent; None if it hands nothing over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +109,9 @@ class DecisionRequest:
     """Tools and context that the user's application offers now; None if the earlier ones still count."""
     time_zone: str | None = None
     """The user's time zone now; None if the client does not send it, or another user decides."""
+    content: ClassVar[Content] = ""
+    """Empty: the run starts with the result of a tool call, not with a user's words."""
+    agent_id: ClassVar[str | None] = None
 
     @classmethod
     def of(
@@ -83,15 +129,6 @@ class DecisionRequest:
     @property
     def message_id(self) -> str:
         return decision_message_id(self.decisions[0].interrupt_id)
-
-    @property
-    def content(self) -> Content:
-        """Empty: the run starts with the result of a tool call, not with a user's words."""
-        return ""
-
-    @property
-    def agent_id(self) -> str | None:
-        return None
 
     @property
     def digest(self) -> str:
@@ -120,25 +157,12 @@ class ActionRequest:
     action: ConversationAction
     about: str | None = None
     """The id of the workflow to continue, or those of the fork and the answer to merge, ``fork/answer``."""
-
-    @property
-    def client(self) -> ClientOffer | None:
-        """None: the user's application offers nothing with an action."""
-        return None
-
-    @property
-    def time_zone(self) -> str | None:
-        """None, because an action has no time zone."""
-        return None
-
-    @property
-    def content(self) -> Content:
-        """Empty: an action carries no words."""
-        return ""
-
-    @property
-    def agent_id(self) -> str | None:
-        return None
+    client: ClassVar[ClientOffer | None] = None
+    """None: the user's application offers nothing with an action."""
+    time_zone: ClassVar[str | None] = None
+    content: ClassVar[Content] = ""
+    """Empty: an action carries no words."""
+    agent_id: ClassVar[str | None] = None
 
     @property
     def named_answer(self) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import RetrievedPlace
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.runs.provider_parts import Replay
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from baton.domain.agents.agent_settings import MemorySettings
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.memory.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureStatus

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
-from baton.domain.agents.verdict import Origin
+from baton.domain.agents.guardrail import Origin
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.client_offer import ClientOffer
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import ClientOffer
 from baton.ports.threads.leases import Lease
 
 

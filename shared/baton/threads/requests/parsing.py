@@ -22,7 +22,6 @@ from baton.domain.tenants.identity import (
     thread_ref,
 )
 from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.threads.content import is_within, parse_content
 from baton.domain.threads.interrupt import (
     APPROVED,
@@ -32,7 +31,15 @@ from baton.domain.threads.interrupt import (
     decision_message_id,
     is_client_call,
 )
-from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, DecisionRequest, MessageRequest
+from baton.domain.threads.turn_requests import (
+    ActionRequest,
+    ClientOffer,
+    ClientTool,
+    ContextItem,
+    ConversationAction,
+    DecisionRequest,
+    MessageRequest,
+)
 from baton.domain.times import is_time_zone
 
 MAX_PAYLOAD = 4_096

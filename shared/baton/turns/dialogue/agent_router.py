@@ -10,8 +10,8 @@ from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, judges
 from baton.agents.tools.builtin_tools import MAX_REASON
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
-from baton.domain.agents.verdict import Origin
 from baton.domain.documents.numbered_passages import join_consulted
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome

@@ -14,9 +14,9 @@ from baton.agents.call_outcome import Transfer
 from baton.agents.calls.traced_steps import trace_handoff
 from baton.agents.guardrails.hooks import Hooks, judges_questions
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
 from baton.domain.agents.sentences import fill_sentence, sentence
-from baton.domain.agents.verdict import Origin
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, progress
@@ -121,7 +121,7 @@ class HandoffEvents:
             tenant_id=self._attempt.scope.tenant_id,
             user_id=self._attempt.scope.user_id,
             ordinal=question.ordinal,
-            number=conversation.handoffs_so_far,
+            number=len(conversation.changed_handoffs),
             source_agent_id=conversation.agent.id,
             target_agent_id=transfer.target.id,
             context_mode=handoff.context_mode,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge
-from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.turn_requests import ClientOffer
 from baton.threads.requests.parsing import MAX_CONTEXT, MAX_TOOLS, client_offer, interrupt_decision
 from tests.unit.domain.strategies import json_values
 
