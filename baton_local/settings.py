@@ -150,7 +150,7 @@ def model_endpoint(settings: ProviderSettings) -> str:
 
 
 def _check_profiles() -> None:
-    from baton.adapters.models.profiles.profile_overrides import profile_overrides
+    from baton.adapters.models.profiles.profile import profile_overrides
 
     try:
         profile_overrides(ProviderSettings().model_profiles)

@@ -75,7 +75,7 @@ async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
 async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
     """Return what changes the ports of this tree so that ``memory`` is off, or recalls from an embedded index."""
     if memory == "off":
-        from baton.domain.memory.context_item import InspectionPolicy, InspectorMode
+        from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
 
         def without_memory(ports: Any) -> None:
             ports.inspection_policy = InspectionPolicy(InspectorMode.OFF)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.adapters.aws.s3_settings import SETTINGS_KEY
-from baton.adapters.models.profiles.profile_overrides import profile_overrides
+from baton.adapters.models.profiles.profile import profile_overrides
 from baton.settings.document import InvalidDocument, SettingsDocument, check_document
 from baton_local.errors import LocalCloudError
 

@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import Unauthorized
-from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import OidcIssuer
 from baton_local import web
 from baton_local.gateway.application import CONSOLE_HEADERS
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send

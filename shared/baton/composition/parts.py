@@ -69,8 +69,7 @@ if TYPE_CHECKING:
     from baton.adapters.models.openai.clients import AwsSigning
     from baton.adapters.models.openai.embedder import OpenAIEmbedder
     from baton.adapters.models.profiles.known_profiles import context_lengths, family_of
-    from baton.adapters.models.profiles.profile import Api, hints_of_setting
-    from baton.adapters.models.profiles.profile_overrides import profile_overrides
+    from baton.adapters.models.profiles.profile import Api, hints_of_setting, profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
     from baton.adapters.models.token_counter import TiktokenCounter
     from baton.adapters.opensearch.administration import OpenSearchAdministration
@@ -111,11 +110,11 @@ if TYPE_CHECKING:
     from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.domain.documents.pipelines import Pipeline
     from baton.domain.documents.source import SourceRules
-    from baton.domain.memory.context_item import InspectionPolicy
+    from baton.domain.memory.found_item import InspectionPolicy
     from baton.domain.runs.usage import Prices
     from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton.domain.tenants.identity import OidcIssuer
     from baton.domain.tenants.tenant_limits import DeploymentLimits
-    from baton.domain.tenants.token_issuer import OidcIssuer
     from baton.domain.threads.thread import LeaseTimes
     from baton.domain.threads.thread_title import TitleSource
     from baton.domain.tracing import parse_trace_headers

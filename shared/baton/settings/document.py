@@ -16,8 +16,8 @@ from baton.domain.agents.model_providers import Provider
 from baton.domain.definition import KINDS
 from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.egress_policy import HOST_ENTRY
+from baton.domain.tenants.identity import OidcIssuer
 from baton.domain.tenants.tenant_limits import OperatorLimits
-from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
 

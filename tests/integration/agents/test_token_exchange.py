@@ -30,9 +30,8 @@ from baton.domain.agents.agent_checks import tenant_problems
 from baton.domain.agents.remote_agent import RemoteAgent as RemoteDefinition
 from baton.domain.agents.tool import HttpTool, McpServer
 from baton.domain.errors import InternalError, TokenExpired, Unauthorized
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import OidcIssuer, Scope
 from baton.domain.tenants.secret import TokenExchange
-from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.ports.agents.agent_client import AgentFailed
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.remote_agent import RemoteAgent

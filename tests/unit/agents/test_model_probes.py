@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.adapters.models.profiles.profile_overrides import profile_overrides
+from baton.adapters.models.profiles.profile import profile_overrides
 from baton.agents.checks.model_checks import ModelChecks, list_configured_models
 from baton.agents.checks.model_probes import ModelProbes
 from baton.composition.app import build

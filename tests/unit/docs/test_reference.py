@@ -26,9 +26,8 @@ from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from baton.domain.metrics import Metric
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import OidcIssuer, Scope
 from baton.domain.tenants.secret import SecretReference
-from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.settings.models import ProviderSettings
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings, all_families

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import StoreUnavailable, TokenExpired, Unauthorized
-from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import OidcIssuer
 from tests.unit.identity.issuer import DISCOVERY, LocalIssuer, serving
 from tests.unit.identity.signing import Monotonic, ec_key, ed_key, jwk, public_pem, rsa_key, seconds_from_now, token
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
-from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import OidcIssuer
 from tests.unit.identity.issuer import serving
 from tests.unit.identity.signing import SECRET, OneSecret, jwk, rsa_key, sign, token
 

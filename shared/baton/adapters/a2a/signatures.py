@@ -27,7 +27,7 @@ from cachetools import LRUCache
 from jwt import api_jws
 
 from baton.domain.agents.remote_agent import CardSignature
-from baton.domain.tenants.token_issuer import SIGNATURE_ALGORITHMS
+from baton.domain.tenants.identity import SIGNATURE_ALGORITHMS
 
 KEY_SECONDS = 600.0
 """Seconds for which keys are used without reading them again."""

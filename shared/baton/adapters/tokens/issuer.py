@@ -18,7 +18,7 @@ from baton.adapters.cached_value import CachedValue
 from baton.adapters.tokens.timed_requests import TimedRequests
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import OidcIssuer
 
 FETCH_SECONDS = 5.0
 """The longest time that reading the keys takes, the discovery document included."""

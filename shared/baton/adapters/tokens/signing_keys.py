@@ -22,7 +22,7 @@ from jwt.algorithms import ECAlgorithm
 
 from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import BatonError, InternalError
-from baton.domain.tenants.token_issuer import SIGNATURE_ALGORITHMS
+from baton.domain.tenants.identity import SIGNATURE_ALGORITHMS
 from baton.ports.tenants.identity import Secrets
 
 ALGORITHM = "ES256"

@@ -18,8 +18,7 @@ from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import Scope, is_reserved_user
-from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import OidcIssuer, Scope, is_reserved_user
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.tenants.identity import Identity
 

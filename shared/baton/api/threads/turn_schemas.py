@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.api.threads.message_schemas import ServedFeedback
-from baton.domain.memory.context_item import ContextItem, Recorded
+from baton.domain.memory.found_item import ContextItem, Recorded
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.feedback import Rating
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel

@@ -1,4 +1,4 @@
-"""Tenants, users, permissions, and the ids of threads, runs and records."""
+"""Tenants, users, permissions, the issuers of tokens, and the ids of threads, runs and records."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
-from pydantic import StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import Forbidden, InvalidRequest
+from baton.domain.web_url import WebUrl, WithoutCredentials
 
 SUBPROTOCOL = "baton.v1"
 """The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
@@ -171,3 +173,29 @@ def _as_uuid(thread_id: str) -> uuid.UUID | None:
     if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", thread_id) is None:
         return None
     return uuid.UUID(thread_id)
+
+
+SignatureAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
+"""Asymmetric ones only: a key that verifies must not be able to sign, and a shared secret does not show who signed."""
+SIGNATURE_ALGORITHMS: frozenset[str] = frozenset(get_args(SignatureAlgorithm))
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class OidcIssuer(BaseModel):
+    """A trusted issuer, as ``tokenIssuers`` has it; without ``tenant``, of every tenant that its tokens name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    issuer: Annotated[_Text, WithoutCredentials]
+    audience: _Text | Annotated[tuple[_Text, ...], Field(min_length=1)]
+    jwks_url: WebUrl | None = None
+    """The address of the keys; None to find it by OpenID Connect Discovery."""
+    algorithms: Annotated[tuple[SignatureAlgorithm, ...], Field(min_length=1)] = ("RS256",)
+    tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
+    """The tenant of this issuer's users. It overrides the tokens."""
+    tenant_claim: _Text = "tenant"
+    permissions_claim: _Text = "permissions"
+    listed: bool = True
+    """True if agent cards and metadata, which anybody may read, name this issuer."""

@@ -13,8 +13,7 @@ import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.profiles.known_profiles import Profiles, learned_facts, with_facts
-from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile
-from baton.adapters.models.profiles.profile_overrides import profile_overrides
+from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, profile_overrides
 from baton.domain.errors import ModelMisconfigured, ModelRefused
 from baton.domain.threads.message import Content, Role
 from baton.ports.agents.chat_model import Finished, LearningModel, ModelSettings, Prompt

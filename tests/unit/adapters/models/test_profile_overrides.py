@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace
-from baton.adapters.models.profiles.profile_overrides import profile_overrides
+from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace, profile_overrides
 
 
 def test_facts_have_the_types_of_a_profile() -> None:

@@ -19,8 +19,8 @@ from baton.domain.agents.remote_agent import CardSignature, RemoteAgent
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool
 from baton.domain.documents.source import SourceRules
 from baton.domain.tenants.egress_policy import EgressPolicy
+from baton.domain.tenants.identity import OidcIssuer
 from baton.domain.tenants.secret import ExchangeTarget
-from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.domain.web_url import is_web_url
 from baton.settings.base import Origins, Url
 from tests.harness.harness import Harness

@@ -11,8 +11,7 @@ from baton.adapters.models.answers.parts import mapping_of, text_of
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
-from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS
-from baton.adapters.models.openai.chat_chunks import is_error
+from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS, is_error
 from baton.adapters.models.openai.errors import IN_STREAM, streamed_failure, with_status
 from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.models.question import PreparedQuestion

@@ -17,8 +17,7 @@ from cachetools import LRUCache
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from baton.adapters.models.profiles.profile import ADDED, BEDROCK_HOST, ModelProfile, with_facts
-from baton.adapters.models.profiles.profile_overrides import UNDECLARED
+from baton.adapters.models.profiles.profile import ADDED, BEDROCK_HOST, UNDECLARED, ModelProfile, with_facts
 from baton.domain.agents.model_providers import Provider, ProviderKind, route
 from baton.domain.metrics import Metric, count
 from baton.ports.agents.chat_model import ModelCaller
