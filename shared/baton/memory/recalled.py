@@ -6,23 +6,19 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from baton.domain.documents.search import Vector
 from baton.domain.memory.found_item import FoundItem
-from baton.domain.memory.procedure import Procedure, ProcedureScope
+from baton.domain.memory.procedure import Procedure
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.domain.tenants.identity import Scope
 from baton.memory.early_recall import EarlyRecall
 from baton.ports.agents.chat_model import Prompt
 
-CLOSE = 0.03
-"""The largest difference of cosine similarities at which two procedures count as equally likely, and as ambiguous.
-
-It was chosen and not measured. It only decides which of them an approval puts first.
-"""
-
 ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]
+
+T = TypeVar("T")
 
 
 class BlockKind(StrEnum):
@@ -37,10 +33,10 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
-    """The items that one retrieval found, best first."""
+class Retrieval(Generic[T]):
+    """The items that one retrieval found, or the procedures that were compared with the message, best first."""
 
-    items: tuple[FoundItem, ...] = ()
+    items: tuple[T, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
     """The reason why it found nothing, or searched by words only."""
@@ -64,36 +60,14 @@ class ProcedureMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcedureRetrieval:
-    """The procedures that were compared with a message, best first."""
-
-    matches: tuple[ProcedureMatch, ...] = ()
-    duration: timedelta = timedelta()
-    error: str | None = None
-
-    def rivals(self, floor: float) -> tuple[ProcedureMatch, ...]:
-        """Return the procedures that fit the message, best first. More than one is ambiguous.
-
-        Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are
-        nearly as similar. Among these, approved ones come before private skills.
-        """
-        triggered = tuple(match for match in self.matches if match.trigger is not None)
-        if triggered:
-            return triggered
-        least = max(floor, self.matches[0].score - CLOSE) if self.matches else floor
-        close = [match for match in self.matches if match.score >= least]
-        return tuple(sorted(close, key=lambda match: match.procedure.scope is ProcedureScope.USER))
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """Everything that was found for one message, before any of it is chosen."""
 
     query: str = ""
     vector: Vector | None = None
-    procedure: ProcedureRetrieval = ProcedureRetrieval()
-    knowledge: Retrieval = Retrieval()
-    episodes: Retrieval = Retrieval()
+    procedure: Retrieval[ProcedureMatch] = Retrieval()
+    knowledge: Retrieval[FoundItem] = Retrieval()
+    episodes: Retrieval[FoundItem] = Retrieval()
 
 
 NOTHING_FOUND = Found()

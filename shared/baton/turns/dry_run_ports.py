@@ -143,12 +143,12 @@ class PastMemory(AgentMemory):
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
         found_items = await AgentMemory.find(self, agent, search, earlier=earlier)
-        matches = tuple(match for match in found_items.procedure.matches if match.procedure.id not in self.without)
+        matches = tuple(match for match in found_items.procedure.items if match.procedure.id not in self.without)
         knowledge = tuple(found_item for found_item in found_items.knowledge.items if found_item.id not in self.without)
         episodes = tuple(found_item for found_item in found_items.episodes.items if self._was_known(found_item))
         return replace(
             found_items,
-            procedure=replace(found_items.procedure, matches=matches),
+            procedure=replace(found_items.procedure, items=matches),
             knowledge=replace(found_items.knowledge, items=knowledge),
             episodes=replace(found_items.episodes, items=episodes),
         )

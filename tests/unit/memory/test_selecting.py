@@ -16,7 +16,7 @@ from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.memory.prompt.quoting import excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
-from baton.memory.recalled import Found, ProcedureMatch, ProcedureRetrieval, Recalled, Retrieval
+from baton.memory.recalled import Found, ProcedureMatch, Recalled, Retrieval
 from baton_documents.chunks.division import MAX_CHUNK
 from baton_documents.chunks.table_headers import MAX_HEADER
 from baton_testing.fakes.clock import NOON
@@ -299,7 +299,7 @@ def procedure(name: str) -> Procedure:
 
 
 def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
-    found = Found("do it", procedure=ProcedureRetrieval(tuple(matches)))
+    found = Found("do it", procedure=Retrieval(tuple(matches)))
     return select(found, memory, COUNTER, follows_procedures=follows)
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
@@ -20,20 +20,14 @@ from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.early_recall import EarlyRecall, MessageEmbedding, RetrievalStep, cancel_all
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes
-from baton.memory.recalled import (
-    NOTHING_FOUND,
-    Found,
-    MemorySearch,
-    ProcedureMatch,
-    ProcedureRetrieval,
-    ReadProcedures,
-    Retrieval,
-)
+from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, ProcedureMatch, ReadProcedures, Retrieval
 from baton.ports.documents.search import Embedder, SearchIndex
 
 DEADLINE = timedelta(milliseconds=800)
 EMBEDDED_SHARE = 0.9
 """The share of the deadline after which procedures that are not embedded yet are left for later messages."""
+
+T = TypeVar("T")
 
 _Procedures = asyncio.Future[tuple[ProcedureSet, tuple[ProcedureMatch, ...]]]
 """The reading of an agent's procedures, and of those that a trigger matches."""
@@ -78,9 +72,7 @@ class Recall:
         finally:
             if reading is not None:
                 await cancel_all([reading])
-        return replace(
-            findings, procedure=replace(findings.procedure, matches=(*triggered, *findings.procedure.matches))
-        )
+        return replace(findings, procedure=replace(findings.procedure, items=(*triggered, *findings.procedure.items)))
 
     def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
         """Begin to embed a message and to search for ``agent``.
@@ -140,7 +132,7 @@ class _Work:
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""
 
-    async def find(self, earlier: Retrieval, procedures: _Procedures | None) -> Found:
+    async def find(self, earlier: Retrieval[FoundItem], procedures: _Procedures | None) -> Found:
         """Run the retrievals, and return their findings before the deadline; ``earlier`` is of episodes."""
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -165,7 +157,7 @@ class _Work:
         return Found(
             query=self.query,
             vector=self.embedding.vector,
-            procedure=self._procedure_retrieval(procedure) if procedure is not None else ProcedureRetrieval(),
+            procedure=self._retrieval(procedure, Retrieval(), is_by_meaning=self.is_meaning_missed),
             knowledge=self._retrieval(knowledge, Retrieval()),
             episodes=self._retrieval(episodes, earlier if wants_episodes else Retrieval()),
         )
@@ -186,17 +178,15 @@ class _Work:
             span.set({Attribute.FOUND: len(matches)})
         return matches
 
-    def _retrieval(self, step: RetrievalStep[FoundItem] | None, otherwise: Retrieval) -> Retrieval:
+    def _retrieval(
+        self, step: RetrievalStep[T] | None, otherwise: Retrieval[T], *, is_by_meaning: bool = True
+    ) -> Retrieval[T]:
+        """Return what a retrieval found. ``is_by_meaning``: it says if the message had to be searched by words only."""
         if step is None:
             return otherwise
         items, error = step.outcome(self.recall.deadline)
-        return Retrieval(items, step.duration, error or self.embedding.words_only, is_asked=True)
-
-    def _procedure_retrieval(self, step: RetrievalStep[ProcedureMatch]) -> ProcedureRetrieval:
-        matches, error = step.outcome(self.recall.deadline)
-        return ProcedureRetrieval(
-            matches, step.duration, error or (self.embedding.words_only if self.is_meaning_missed else None)
-        )
+        words_only = self.embedding.words_only if is_by_meaning else None
+        return Retrieval(items, step.duration, error or words_only, is_asked=True)
 
 
 def _trace_retrieval(source: str) -> AbstractContextManager[Span]:

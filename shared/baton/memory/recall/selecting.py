@@ -11,22 +11,14 @@ from baton.domain.agents.agent_settings import MemorySettings
 from baton.domain.agents.guardrail import Origin
 from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.memory.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
-from baton.domain.memory.procedure import Procedure, ProcedureStatus
+from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import UNKNOWN
 from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt import quoting
 from baton.memory.prompt.token_estimates import CONTEXT_FRAME_TOKENS, prompt_tokens
 from baton.memory.recall import relevance
-from baton.memory.recalled import (
-    BlockKind,
-    Found,
-    ProcedureMatch,
-    ProcedureRetrieval,
-    Recalled,
-    RecalledBlock,
-    Retrieval,
-)
+from baton.memory.recalled import BlockKind, Found, ProcedureMatch, Recalled, RecalledBlock, Retrieval
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 LEAST_SHARE = 0.5
@@ -43,6 +35,11 @@ chosen and not measured.
 """
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
+CLOSE = 0.03
+"""The largest difference of cosine similarities at which two procedures count as equally likely, and as ambiguous.
+
+It was chosen and not measured. It only decides which of them an approval puts first.
+"""
 
 MAX_CHARS = {BlockKind.KNOWLEDGE: quoting.MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: quoting.MAX_SNIPPET_CHARS}
 
@@ -266,7 +263,7 @@ def _fit(
 
 
 def _block(
-    kind: BlockKind, retrieval: Retrieval, items: Sequence[FoundItem], head: str, counter: TokenCounter
+    kind: BlockKind, retrieval: Retrieval[FoundItem], items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
     found_items = sorted((found_item for found_item in items if found_item.included), key=_by_date)
     prompts, tokens = tuple[Prompt, ...](), 0
@@ -285,12 +282,12 @@ def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
 
 
 def _procedure(
-    retrieval: ProcedureRetrieval, memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
+    retrieval: Retrieval[ProcedureMatch], memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
 ) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
     """Return the block with the procedure that fits best, and why the others are left out."""
-    rivals = retrieval.rivals(memory.procedural_floor) if follows_procedures else ()
+    rivals = _find_rivals(retrieval.items, memory.procedural_floor) if follows_procedures else ()
     items, prompts, procedures, used = [], [], [], 0
-    for match in retrieval.matches:
+    for match in retrieval.items:
         tokens, reason = 0, None
         if not follows_procedures:
             reason = "a specialist follows no procedures of the main agent"
@@ -310,6 +307,20 @@ def _procedure(
     duration, error = retrieval.duration, retrieval.error
     block = RecalledBlock(BlockKind.PROCEDURE, tuple(items), tuple(prompts), used, duration, error)
     return block, tuple(procedures)
+
+
+def _find_rivals(matches: Sequence[ProcedureMatch], floor: float) -> Sequence[ProcedureMatch]:
+    """Return the procedures that fit the message, best first. More than one is ambiguous.
+
+    Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are nearly
+    as similar. Among these, approved ones come before private skills.
+    """
+    triggered = [match for match in matches if match.trigger is not None]
+    if triggered:
+        return triggered
+    least = max(floor, matches[0].score - CLOSE) if matches else floor
+    close = [match for match in matches if match.score >= least]
+    return sorted(close, key=lambda match: match.procedure.scope is ProcedureScope.USER)
 
 
 def _steps(match: ProcedureMatch) -> Prompt:
