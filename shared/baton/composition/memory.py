@@ -31,7 +31,7 @@ class MemoryUseCases:
         return parts.SessionClosing(
             store=ports.store,
             episodes=ports.episodes,
-            writer=parts.EpisodeWriter(ports.store, ports.episodes, ports.pii_detector),
+            detector=ports.pii_detector,
             messages=self.episode_messages,
             digester=parts.Digester(light_model, ports.pii_detector),
             fact_changes=parts.FactChanges(
@@ -121,7 +121,7 @@ class ProcedureUseCases:
             captures=ports.capture_records,
             agents=self._agents(),
             records=parts.TaskRecords(ports.store, ports.pii_detector),
-            drafting=parts.Drafting(parts.LightModel(ports.model, ports.light_model)),
+            light_model=parts.LightModel(ports.model, ports.light_model),
             proposals=parts.Proposals(ports.procedures, ports.embedder, ports.clock),
             announcements=ports.announcements,
             clock=ports.clock,

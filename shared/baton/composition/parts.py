@@ -142,12 +142,11 @@ if TYPE_CHECKING:
     from baton.memory.episodes.episode_messages import EpisodeMessages
     from baton.memory.episodes.episode_search import EpisodeSearch
     from baton.memory.episodes.fact_changes import FactChanges
-    from baton.memory.episodes.session_closing import EpisodeWriter, SessionClosing
+    from baton.memory.episodes.session_closing import SessionClosing
     from baton.memory.inspection.inspector import Inspector
     from baton.memory.light_model import LightModel
     from baton.memory.procedures.administration import DEADLINE, ProcedureAdministration
     from baton.memory.procedures.approved_procedures import ApprovedProcedures
-    from baton.memory.procedures.drafting import Drafting
     from baton.memory.procedures.learning import Learning, SessionLearning
     from baton.memory.procedures.procedure_capture import ProcedureCapture
     from baton.memory.procedures.procedure_sources import ProcedureSources

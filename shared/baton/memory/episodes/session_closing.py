@@ -35,58 +35,6 @@ MESSAGE_CHARACTERS = 500
 """Characters that a message counts beside its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeWriter:
-    """A writer of ended sessions' episodes, from the messages of their threads. No model is needed for it."""
-
-    store: ThreadStore
-    episodes: Episodes
-    detector: PiiDetector
-
-    async def write(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> tuple[Episode | None, HeldMessages | None]:
-        """Store the episode after the redacted texts of its messages. Return it, and its messages if they are few.
-
-        Idempotent. An episode that is stored has all its redacted texts. Returns no episode if the session is not
-        recorded any more. Raises as the detector and the store do.
-        """
-        redactor, redactions = Redactor(self.detector), dict[int, str]()
-        held, room = list[StoredMessage](), MAX_HELD_CHARACTERS
-        agents: dict[str, None] = {}
-        usage, count, started_at = Usage(), 0, ref.ended_at
-        zone: str | None = None
-        async for window in message_windows(
-            self.store, scope, ref.selected(thread), ref.first_ordinal, ref.end_ordinal
-        ):
-            for message in window:
-                room -= len(message.text) + MESSAGE_CHARACTERS
-                if room >= 0:
-                    held.append(message)
-                started_at = min(started_at, message.timestamp) if count else message.timestamp
-                count += 1
-                zone = zone or message.time_zone
-                if message.agent_id is not None:
-                    agents[message.agent_id] = None
-                if message.end is not None:
-                    usage += message.end.usage
-                if is_part_of_episode(message):
-                    redacted = await redactor.redact(message.plain_text)
-                    if redacted is not None:
-                        redactions[message.ordinal] = redacted
-                        await self.episodes.put_redaction(scope, thread.id, message.ordinal, redacted)
-        episode = Episode(
-            ref=ref,
-            user_id=scope.user_id,
-            agent_ids=tuple(agents) or (thread.agent_id,),
-            status=EpisodeStatus.PENDING,
-            started_at=started_at,
-            message_count=count,
-            usage=usage,
-            time_zone=zone or thread.time_zone,
-        )
-        is_whole = len(held) == count
-        return await self.episodes.store(scope, episode), HeldMessages(held, redactions) if is_whole else None
-
-
 MIN_MESSAGES = 3
 """The fewest messages of an episode that is summarised."""
 
@@ -123,7 +71,7 @@ class SessionClosing:
 
     store: ThreadStore
     episodes: Episodes
-    writer: EpisodeWriter
+    detector: PiiDetector
     messages: EpisodeMessages
     digester: Digester
     fact_changes: FactChanges
@@ -157,7 +105,7 @@ class SessionClosing:
             raise NotFound("This session has not ended.")
         if episode_ref.episode is not None:
             return ClosingSession(thread, episode_ref.episode)
-        episode, held = await self.writer.write(scope, thread, episode_ref.ref)
+        episode, held = await self._write(scope, thread, episode_ref.ref)
         if episode is None:
             _note_deleted(thread_id, number)
             return None
@@ -180,6 +128,48 @@ class SessionClosing:
         ref = await self.episodes.get_ref(scope, thread_id, number)
         if ref is not None:
             await self.episodes.fail(scope, ref)
+
+    async def _write(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> tuple[Episode | None, HeldMessages | None]:
+        """Store the episode after the redacted texts of its messages. Return it, and its messages if they are few.
+
+        Idempotent; no model is needed. An episode that is stored has all its redacted texts. Returns no episode if the
+        session is not recorded any more. Raises as the detector and the store do.
+        """
+        redactor, redactions = Redactor(self.detector), dict[int, str]()
+        held, room = list[StoredMessage](), MAX_HELD_CHARACTERS
+        agents: dict[str, None] = {}
+        usage, number, started_at = Usage(), 0, ref.ended_at
+        zone: str | None = None
+        branch = ref.selected(thread)
+        async for window in message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal):
+            for message in window:
+                room -= len(message.text) + MESSAGE_CHARACTERS
+                if room >= 0:
+                    held.append(message)
+                started_at = min(started_at, message.timestamp) if number else message.timestamp
+                number += 1
+                zone = zone or message.time_zone
+                if message.agent_id is not None:
+                    agents[message.agent_id] = None
+                if message.end is not None:
+                    usage += message.end.usage
+                if is_part_of_episode(message):
+                    redacted = await redactor.redact(message.plain_text)
+                    if redacted is not None:
+                        redactions[message.ordinal] = redacted
+                        await self.episodes.put_redaction(scope, thread.id, message.ordinal, redacted)
+        episode = Episode(
+            ref=ref,
+            user_id=scope.user_id,
+            agent_ids=tuple(agents) or (thread.agent_id,),
+            status=EpisodeStatus.PENDING,
+            started_at=started_at,
+            message_count=number,
+            usage=usage,
+            time_zone=zone or thread.time_zone,
+        )
+        is_whole = len(held) == number
+        return await self.episodes.store(scope, episode), HeldMessages(held, redactions) if is_whole else None
 
     async def _episode_after(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> Episode:
         """Return the episode after a step. Raises ``ThreadUnavailable`` if it or its thread was deleted since.

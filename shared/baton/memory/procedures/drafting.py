@@ -7,7 +7,6 @@ bounded lines of text without personal data, and only tools that were called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from baton.domain.handoffs.triggers import is_phrase
@@ -17,7 +16,6 @@ from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markd
 from baton.memory.light_model import LightModel
 from baton.memory.procedures.specifics import Specifics
 from baton.memory.procedures.task_record import TaskRecord
-from baton.ports.agents.chat_model import ModelCaller
 
 DETECT_TOKENS: Final = 200
 DRAFT_TOKENS: Final = 1_500
@@ -68,39 +66,26 @@ class NoProcedure(Exception):
     """The light model's answer is not a usable procedure. The text says why, without any of the answer's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drafting:
-    """The drafting of procedures by the light model."""
+async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None:
+    """Return the name of the task; None if it is none that could be repeated.
 
-    light_model: LightModel
+    Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalised, and as the detector of
+    personal data does.
+    """
+    _check(record)
+    data = {"record": record.entries}
+    answer = await light_model.json("procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS)
+    if answer.get("task") is not True:
+        return None
+    return await _line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
 
-    def of(self, caller: ModelCaller) -> Drafting:
-        """Return the drafting for the tasks of a caller."""
-        return replace(self, light_model=self.light_model.of(caller))
 
-    async def detect(self, record: TaskRecord) -> str | None:
-        """Return the name of the task; None if it is none that could be repeated.
-
-        Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalised, and as the
-        detector of personal data does.
-        """
-        _check(record)
-        data = {"record": record.entries}
-        answer = await self.light_model.json(
-            "procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS
-        )
-        if answer.get("task") is not True:
-            return None
-        return await _line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
-
-    async def draft(self, name: str, record: TaskRecord) -> ProcedureDraft:
-        """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect`` does."""
-        _check(record)
-        data = {"task": name, "record": record.entries, "tools": record.tools}
-        answer = await self.light_model.json(
-            "procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS
-        )
-        return await to_draft(answer, name, record)
+async def draft_procedure(light_model: LightModel, name: str, record: TaskRecord) -> ProcedureDraft:
+    """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect_task`` does."""
+    _check(record)
+    data = {"task": name, "record": record.entries, "tools": record.tools}
+    answer = await light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
+    return await to_draft(answer, name, record)
 
 
 def _check(record: TaskRecord) -> None:

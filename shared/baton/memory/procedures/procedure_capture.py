@@ -13,8 +13,8 @@ from baton.domain.memory.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
-from baton.memory.light_model import JunkAnswer
-from baton.memory.procedures.drafting import Drafting, NoProcedure
+from baton.memory.light_model import JunkAnswer, LightModel
+from baton.memory.procedures.drafting import NoProcedure, detect_task, draft_procedure
 from baton.memory.procedures.proposals import Proposals
 from baton.memory.procedures.task_record import TaskRecord, TaskRecords
 from baton.ports.agents.chat_model import ModelCaller
@@ -42,7 +42,7 @@ class ProcedureCapture:
     captures: CaptureStore
     agents: AgentRegistry
     records: TaskRecords
-    drafting: Drafting
+    light_model: LightModel
     proposals: Proposals
     announcements: Announcements
     clock: Clock
@@ -110,15 +110,15 @@ class ProcedureCapture:
         if most is not None and not await self.captures.take_allowance(scope, WHOLE_TENANT, today, most):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         record = await self.records.read(scope, thread, agent, capture.ref)
-        name = await self.drafting.of(ModelCaller.of(scope, thread.id)).detect(record)
+        name = await detect_task(self.light_model.of(ModelCaller.of(scope, thread.id)), record)
         if name is None:
             return _end(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         record = await self._record(scope, thread, capture)
-        drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
-        return replace(capture, draft=await drafting.draft(capture.name or "", record))
+        light_model = self.light_model.of(ModelCaller.of(scope, thread.id))
+        return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
     async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
