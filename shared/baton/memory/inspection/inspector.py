@@ -86,7 +86,7 @@ class Inspector:
         self, inspection: Inspection, thread_id: str, run_id: str, now: datetime, messages: Sequence[StoredMessage]
     ) -> ContextRecord:
         record = context_record(inspection, thread_id, run_id, self.counter, now)
-        if text_size(record) > MAX_RECORD_BYTES:
+        if sum(_text_lengths(record)) > MAX_RECORD_BYTES:
             record = json.loads(limit_size(record))
         stored_messages = (*inspection.messages_of(thread_id), *messages)
         return compact(record, stored_messages, {system_prompt(context.agent) for context in inspection.contexts})
@@ -173,31 +173,28 @@ def limit_size(record: dict[str, Any]) -> bytes:
     Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
     them. ``cut`` in the record says which of these was done.
     """
+    body = b""
+    for shorter in _shorten_stepwise(record):
+        body = _json(shorter)
+        if len(body) <= MAX_RECORD_BYTES:
+            break
+    return body
+
+
+def _shorten_stepwise(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the record, then less and less of it. Writing a long one only to measure it could take seconds."""
     lengths = _text_lengths(record)
     if sum(lengths) <= MAX_RECORD_BYTES:
-        body = _json(record)
-        if len(body) <= MAX_RECORD_BYTES:
-            return body
+        yield record
     shorter: dict[str, Any] = record
     for limit in TEXT_LIMITS:
-        # Writing all of a long record only to measure it could take seconds.
-        if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > MAX_RECORD_BYTES:
-            continue
-        shorter = {**_shorten(record, limit), "cut": [f"texts after {limit} characters"]}
-        body = _json(shorter)
-        if len(body) <= MAX_RECORD_BYTES:
-            return body
+        if limit == TEXT_LIMITS[-1] or sum(min(length, limit) for length in lengths) <= MAX_RECORD_BYTES:
+            shorter = {**_shorten(record, limit), "cut": [f"texts after {limit} characters"]}
+            yield shorter
     for what, step in (("calls in the middle", _drop_middle), ("items that were left out", _drop_left_out)):
         shorter = {**step(shorter), "cut": [*shorter["cut"], what]}
-        body = _json(shorter)
-        if len(body) <= MAX_RECORD_BYTES:
-            return body
-    return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
-
-
-def text_size(record: Mapping[str, Any]) -> int:
-    """Return the characters of all texts of a record."""
-    return sum(_text_lengths(record))
+        yield shorter
+    yield {**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]}
 
 
 def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
