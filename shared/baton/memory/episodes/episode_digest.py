@@ -92,7 +92,7 @@ class Digester:
         """
         limit = min(MAX_MESSAGE, max(MIN_MESSAGE, MAX_CHUNKS * CHUNK // max(1, message_count)))
         slots = asyncio.Semaphore(CONCURRENT)
-        tasks: list[asyncio.Task[tuple[str, list[_Found]]]] = []
+        tasks: list[asyncio.Task[tuple[str, list[Fact]]]] = []
         try:
             async with asyncio.TaskGroup() as group:
                 async for chunk in _chunks(windows, limit):
@@ -106,7 +106,7 @@ class Digester:
         facts = [fact for task in tasks for fact in task.result()[1]]
         return await self._combine(summaries), await self._facts(episode_id, facts)
 
-    async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[_Found]]:
+    async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[Fact]]:
         data = {"messages": chunk.shown}
         summary = await self.light_model.text("episode_summary", SUMMARIZE, data, max_tokens=SUMMARY_TOKENS)
         answer = await self.light_model.json(
@@ -124,24 +124,17 @@ class Digester:
         summary = await self._redact(summary)
         return (whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
 
-    async def _facts(self, episode_id: str, candidates: Sequence[_Found]) -> tuple[Fact, ...]:
+    async def _facts(self, episode_id: str, candidates: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return at most ``MAX_FACTS``, spread over the whole episode."""
         facts: dict[str, Fact] = {}
         for index in range(number := min(len(candidates), MAX_FACTS)):
             candidate = candidates[index * len(candidates) // number]
             text = (await self._redact(candidate.text))[:MAX_FACT].strip()
-            facts.setdefault(fold(text), Fact(fact_id(episode_id, text), text, candidate.on, candidate.ids))
+            facts.setdefault(fold(text), replace(candidate, id=fact_id(episode_id, text), text=text))
         return tuple(facts.values())
 
     async def _redact(self, text: str) -> str:
         return await Redactor(self.detector).redact(text) or text
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    text: str
-    on: date
-    ids: tuple[str, ...]
 
 
 async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) -> AsyncIterator[_Chunk]:
@@ -179,10 +172,10 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[: limit - end]} [...] {text[-end:]}"
 
 
-def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) -> list[_Found]:
-    """Return the facts of an answer that name a message of the chunk. Everything else in it is ignored."""
+def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) -> list[Fact]:
+    """Return the facts, still without ids, that name a message of the chunk. Everything else in it is ignored."""
     listed = answer.get("facts")
-    facts: list[_Found] = []
+    facts: list[Fact] = []
     for fact in listed[: 5 * FACTS_A_CHUNK] if isinstance(listed, list) else ():
         if not isinstance(fact, dict):
             continue
@@ -193,7 +186,7 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
         named = [messages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(messages)]
         if named:
             cut = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
-            facts.append(_Found(cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
+            facts.append(Fact("", cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
     return facts[:FACTS_A_CHUNK]
 
 
