@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,9 +45,8 @@ class Transcript:
         self._counter = counter
         self._key = key
         self._first_id = first_id
-        self._ids = 0
-        self._activities = 0
-        self._reasonings = 0
+        self._numbers = Counter[str]()
+        """The number of ids of each kind."""
         self.messages: list[StoredMessage] = []
 
     def new_id(self) -> str:
@@ -54,22 +54,20 @@ class Transcript:
         if self._first_id is not None:
             first, self._first_id = self._first_id, None
             return first
-        self._ids += 1
-        return self._derive_id("", self._ids)
+        return self._derive_id("")
 
     def new_activity_id(self) -> str:
         """Return the id of the next activity, which is shown among the messages."""
-        self._activities += 1
-        return self._derive_id("\0activity", self._activities)
+        return self._derive_id("\0activity")
 
     def new_reasoning_id(self) -> str:
         """Return the id of the next block of visible thinking, which is shown before an answer and never stored."""
-        self._reasonings += 1
-        return self._derive_id("\0reasoning", self._reasonings)
+        return self._derive_id("\0reasoning")
 
-    def _derive_id(self, kind: str, number: int) -> str:
+    def _derive_id(self, kind: str) -> str:
+        self._numbers[kind] += 1
         about = f"{self._run.message_id}{self._key}{kind}"
-        return derive_message_id(self._thread_id, about, self._run.attempt, number)
+        return derive_message_id(self._thread_id, about, self._run.attempt, self._numbers[kind])
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients have not seen."""
