@@ -40,8 +40,7 @@ from baton.domain.memory.episode import EpisodeMessage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
 from baton.memory.episodes.episode_index import MESSAGE, embed_documents, episode_documents
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, score_messages
-from baton.memory.episodes.episode_search import EpisodeSearch
+from baton.memory.episodes.episode_search import USUAL_WEIGHTS, EpisodeSearch, score_messages
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder

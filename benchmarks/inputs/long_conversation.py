@@ -20,7 +20,7 @@ from baton.domain.threads.history_window import HistoryWindow, window_of
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
-from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
+from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
 from baton.memory.prompt.message_prompts import to_prompts

@@ -9,7 +9,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
-from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
+from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_window import Exchange, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens

@@ -150,7 +150,6 @@ if TYPE_CHECKING:
     from baton.memory.procedures.learning import Learning, SessionLearning
     from baton.memory.procedures.procedure_capture import ProcedureCapture
     from baton.memory.procedures.procedure_sources import ProcedureSources
-    from baton.memory.procedures.proposals import Proposals
     from baton.memory.procedures.skill_administration import SkillAdministration
     from baton.memory.procedures.task_record import TaskRecords
     from baton.memory.prompt.history_summary import HistorySummaries

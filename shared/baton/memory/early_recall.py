@@ -77,26 +77,27 @@ def _take_exception(task: asyncio.Future[Any]) -> None:
         task.exception()
 
 
-EMBEDDING_SHARE = 0.6
-"""The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
 EMBEDDER_SHARE = 0.95
-"""The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
-circuit breaker counts it."""
+"""The part of the time for an embedding which the embedder has. An endpoint that does not answer fails there first, so
+that its circuit breaker counts it."""
 
-Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
+Find = Callable[[Vector | None], Coroutine[Any, Any, T]]
 
 
 class MessageEmbedding:
     """The vector of a message, made once, when the first retrieval needs it."""
 
     def __init__(
-        self, embedder: Embedder, query: str, *, tenant_id: str, deadline: timedelta, vector: Vector | None = None
+        self, embedder: Embedder, query: str, *, tenant_id: str, seconds: float, vector: Vector | None = None
     ) -> None:
-        """``tenant_id`` is the message's tenant; ``vector`` is the embedding if it is known already."""
+        """``tenant_id`` is the message's tenant; ``vector`` is the embedding if it is known already.
+
+        An embedding that takes longer than ``seconds`` is given up.
+        """
         self._embedder = embedder
         self._query = query
         self._tenant_id = tenant_id
-        self._seconds = EMBEDDING_SHARE * deadline.total_seconds()
+        self._seconds = seconds
         self._task: asyncio.Future[Vector | None] | None = None
         self.vector = vector
         """The embedding, once it is known."""
@@ -116,7 +117,7 @@ class MessageEmbedding:
             self._task = asyncio.ensure_future(self._embed())
         return await asyncio.shield(self._task)
 
-    async def find(self, find: Find) -> tuple[FoundItem, ...]:
+    async def find(self, find: Find[T]) -> T:
         """Search by words and meaning, or by words only if the index was made for another embedding model."""
         vector = await self.get()
         try:
@@ -150,6 +151,8 @@ class MessageEmbedding:
         return None
 
 
+FindItems = Find[tuple[FoundItem, ...]]
+
 FRESH_SECONDS = 2.0
 """The age up to which a search is used. A message that waits for its thread for longer is searched again."""
 
@@ -168,8 +171,8 @@ class EarlyRecall:
         embedding: MessageEmbedding,
         *,
         agent_id: str,
-        find_episodes: Find | None,
-        find_knowledge: Find | None,
+        find_episodes: FindItems | None,
+        find_knowledge: FindItems | None,
     ) -> None:
         """Begin to embed ``query``, and then to search. There is no search without its ``find``."""
         self._owner = scope.tenant_id, scope.user_id
@@ -205,5 +208,5 @@ class EarlyRecall:
         await cancel_all(self.tasks)
 
 
-def _begin(embedding: MessageEmbedding, find: Find | None) -> RetrievalStep[FoundItem] | None:
+def _begin(embedding: MessageEmbedding, find: FindItems | None) -> RetrievalStep[FoundItem] | None:
     return RetrievalStep(embedding.find(find)) if find is not None else None

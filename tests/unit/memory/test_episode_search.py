@@ -12,8 +12,13 @@ from baton.composition.app import build
 from baton.domain.documents.search import Candidate, SearchClause, Signal, clause_weights
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, rank_episodes, score_messages
-from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
+from baton.memory.episodes.episode_search import (
+    MAX_MATCHES,
+    USUAL_WEIGHTS,
+    EpisodeSearch,
+    rank_episodes,
+    score_messages,
+)
 from baton.ports.documents.search import Embedder
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
@@ -183,7 +188,7 @@ async def test_without_an_embedding_words_decide_alone(
 
 async def test_an_embedding_that_takes_too_long_is_given_up(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     await store(index, episode(), BIKE)
-    hasty = replace(search, embedder=FakeEmbedder(seconds=60), embedding_deadline=timedelta(milliseconds=10))
+    hasty = replace(search, embedder=FakeEmbedder(seconds=60), embedding_seconds=0.01)
     found = await hasty.search(ADA, "bicycle", limit=5)
     assert found[0].signals.keys() == BY_WORDS
     assert found[0].matches[0].text == "My bicycle is green"

@@ -14,11 +14,10 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_work import AgentQuestion, AgentWork, Judge, show_nothing
-from baton.agents.answer_sources import bound_sources, select_recorded_sources
+from baton.agents.answer_sources import bound_sources, renumber, select_recorded_sources
 from baton.agents.attached_files import AttachedFiles
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.calls.hooked_calls import Admitted, HookedCalls
-from baton.agents.calls.passed_citations import renumber
 from baton.agents.calls.progress import ProgressIndicator, ToolProgress
 from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
@@ -332,7 +331,7 @@ class ToolCalls:
         )
 
     def renumber(self, call: ToolCall, *, lists: bool) -> None:
-        """Put the citations of a consulted agent's answer into the run's numbers: see ``passed_citations``.
+        """Put the citations of a consulted agent's answer into the run's numbers: see ``answer_sources.renumber``.
 
         Calls are renumbered in their order and not as they end, so that a model gets the same numbers every time.
         """

@@ -13,7 +13,7 @@ from baton.domain.documents.numbered_passages import DOCUMENT_SOURCE
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.knowledge.knowledge_search import MAX_FOUND
-from baton.memory.recall.retrievals import try_knowledge
+from baton.memory.recall.recall import try_knowledge
 
 router = APIRouter(prefix="/v1/agents", tags=["knowledge"])
 

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from aws_lambda_powertools import Logger
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import ThreadUnavailable
+from baton.domain.errors import EmbedderUnavailable, ThreadUnavailable
+from baton.domain.handoffs.triggers import matching
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
-from baton.domain.memory.procedure import ProcedureSource, ProcedureStatus
+from baton.domain.memory.procedure import (
+    REVIEWED,
+    Procedure,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureSource,
+    ProcedureStatus,
+)
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
+from baton.domain.text import fold
 from baton.domain.threads.thread import Thread
 from baton.memory.light_model import JunkAnswer, LightModel
 from baton.memory.procedures.drafting import NoProcedure, detect_task, draft_procedure
-from baton.memory.procedures.proposals import Proposals
 from baton.memory.procedures.task_record import TaskRecord, TaskRecords
+from baton.memory.recall.relevance import content_words
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
-from baton.ports.memory.procedures import Announcements, CaptureStore, PendingProcedure
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
+from baton.ports.memory.procedures import Announcements, CaptureStore, PendingProcedure, ProcedureStore
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.tenants.tenant_copies import CurrentLimits
 
 logger = Logger(child=True)
 
+CAPTURED_BY: Final = "capture"
+"""The maker of a captured procedure. Its user is not named, because the procedure outlives the user's data."""
+PAGE: Final = 100
+MAX_READ: Final = 1_000
+"""Versions of an agent's procedures that a draft is compared with, the newest ones."""
+MAX_COMPARED: Final = 50
+"""Procedures that are compared by meaning: those that have most words in common with the draft."""
 WHOLE_TENANT = ""
 """The value in place of an agent, for the captures of all agents."""
 
@@ -43,7 +62,8 @@ class ProcedureCapture:
     agents: AgentRegistry
     records: TaskRecords
     light_model: LightModel
-    proposals: Proposals
+    procedures: ProcedureStore
+    embedder: Embedder
     announcements: Announcements
     clock: Clock
     limits: CurrentLimits
@@ -121,26 +141,55 @@ class ProcedureCapture:
         return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
     async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        if capture.draft is None:
+        """Return the capture with a draft of a new procedure, or of a version of the one that the draft is like.
+
+        A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait with
+        it. Likeness begins at the agent's ``duplicate_floor``.
+        """
+        draft = capture.draft
+        if draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
         floor = (await self._agent(scope, thread)).learning.duplicate_floor
-        proposal = await self.proposals.compare(scope, capture.ref.agent_id, capture.draft, floor=floor)
-        if proposal.refusal is not None:
-            return _end(replace(capture, procedure_id=proposal.procedure_id), CaptureStatus.KNOWN, proposal.refusal)
-        compared = replace(capture, procedure_id=proposal.procedure_id, procedure_scope=proposal.scope)
-        return replace(compared, draft=proposal.draft)
+        procedures = await self._all(scope, capture.ref.agent_id)
+        for score, other in await most_alike(draft, procedures, self.embedder):
+            if score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
+                continue
+            refusal = _refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
+            if refusal is not None:
+                return _end(replace(capture, procedure_id=other.id), CaptureStatus.KNOWN, refusal)
+            named = replace(draft, name=other.draft.name)
+            return replace(capture, procedure_id=other.id, procedure_scope=other.scope, draft=named)
+        return replace(capture, procedure_id=None, procedure_scope=ProcedureScope.AGENT)
+
+    async def _all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        procedures: list[Procedure] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = await self.procedures.of_agents(scope, [agent_id], REVIEWED, limit=PAGE, cursor=cursor)
+            procedures += page
+            if cursor is None or len(procedures) >= MAX_READ:
+                return procedures
 
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
         record = await self._record(scope, thread, capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
-        stored = await self.proposals.store(scope, capture, source)
+        draft = Procedure(
+            capture.draft,
+            scope.tenant_id,
+            capture.ref.agent_id,
+            created_by=CAPTURED_BY,
+            created_at=self.clock.now(),
+            scope=capture.procedure_scope,
+            source=source,
+        )
+        stored = await self.procedures.put(scope, draft)  # a repetition returns the stored one
         try:
             await self.store.get_thread(scope, thread.id)
         except ThreadUnavailable:
             if stored.source is not None and stored.source.thread_id == capture.ref.thread_id:
-                await self.proposals.withdraw(scope, stored)
+                await self.procedures.forget_source(scope, stored.agent_id, stored.id, stored.version)
             raise
         if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
             stored_capture = replace(capture, procedure_id=stored.id)
@@ -163,3 +212,77 @@ class ProcedureCapture:
 
 def _end(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
     return replace(capture, status=status, reason=reason)
+
+
+def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
+    """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
+    if any(is_same(replace(draft, name=version.draft.name), version.draft) for version in versions):
+        return "there is the same procedure already"
+    newest = max(versions, key=lambda version: version.version)
+    if ProcedureStatus.REJECTED in (other.status, newest.status):
+        return "a procedure like it was rejected"
+    if any(version.status is ProcedureStatus.PENDING for version in versions):
+        return "a procedure like it waits for approval"
+    return None
+
+
+async def most_alike(
+    draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder
+) -> list[tuple[float, Procedure]]:
+    """Return the procedures that a draft is like, the most alike first, each after its likeness from 0 to 1.
+
+    Alike are texts of the same meaning, and procedures whose triggers match the draft's: both would answer the same
+    messages. Where embedding is switched off, words count instead of meaning. Raises ``EmbedderUnavailable``.
+    """
+    words = _words(draft)
+    nearest = sorted(
+        procedures, key=lambda procedure: (-_overlap(words, _words(procedure.draft)), procedure.slug, procedure.version)
+    )
+    nearest = nearest[:MAX_COMPARED]
+    meanings = await _meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
+    scores = meanings or [_overlap(words, _words(procedure.draft)) for procedure in nearest]
+    likenesses = [
+        (max(score, _triggered(draft, procedure.draft)), procedure)
+        for procedure, score in zip(nearest, scores, strict=True)
+    ]
+    return sorted(likenesses, key=lambda likeness: (-likeness[0], likeness[1].slug, -likeness[1].version))
+
+
+def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
+    """Return whether two drafts say the same, apart from case and spacing."""
+    return _said(draft) == _said(other)
+
+
+async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
+    vectors = await embedder.embed(
+        [_text(draft), *(_text(procedure.draft) for procedure in procedures)],
+        purpose=EmbeddingPurpose.DOCUMENT,
+        tenant_id=procedures[0].tenant_id,
+    )
+    first, *others = vectors
+    if any(len(other) != len(first) for other in others):
+        raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")
+    return [sum(a * b for a, b in zip(first, other, strict=True)) for other in others]
+
+
+def _text(draft: ProcedureDraft) -> str:
+    return f"{draft.name}: {draft.description} {' '.join(step.text for step in draft.steps)}"
+
+
+def _triggered(draft: ProcedureDraft, other: ProcedureDraft) -> float:
+    """Return the share of the draft's triggers that the other one's triggers match."""
+    return sum(matching(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
+
+
+def _words(draft: ProcedureDraft) -> frozenset[str]:
+    return frozenset(content_words(f"{_text(draft)} {' '.join(draft.triggers)}"))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def _said(draft: ProcedureDraft) -> tuple[object, ...]:
+    steps = tuple((fold(step.text), fold(step.condition or "")) for step in draft.steps)
+    triggers = frozenset(map(fold, draft.triggers))
+    return fold(draft.name), fold(draft.description), triggers, steps, frozenset(draft.allowed_tools)

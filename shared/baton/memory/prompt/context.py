@@ -11,8 +11,7 @@ from baton.domain.agents.guardrail import Origin
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.prompt.handoff_context import find_session_start
-from baton.memory.prompt.history_reading import summary_among
+from baton.memory.prompt.history_reading import find_session_start, summary_among
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
     Exchange,

@@ -16,8 +16,7 @@ from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.memory.light_model import short_answer
-from baton.memory.prompt.handoff_context import select_spoken
-from baton.memory.prompt.history_reading import stored_summary
+from baton.memory.prompt.history_reading import select_spoken, stored_summary
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.threads.threads import ThreadStore
 

@@ -11,8 +11,7 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue, session_of, window_of
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import reading_budget
-from baton.memory.prompt.handoff_context import find_session_start, select_granted
-from baton.memory.prompt.history_reading import ReadHistory, read_history
+from baton.memory.prompt.history_reading import ReadHistory, find_session_start, read_history, select_granted
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates

@@ -35,7 +35,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage, text_of, text_said
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
-from baton.memory.prompt.handoff_context import make_handoff_notes, select_spoken
+from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
 from baton.threads.handoffs.forks import ForkedExchange, fork_id

@@ -29,7 +29,7 @@ from baton.domain.threads.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.tracing import Attribute
 from baton.memory.light_model import short_answer
-from baton.memory.prompt.handoff_context import select_granted_ids, select_spoken
+from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.tenants.registry.registered_agents import missing_permissions
 from baton.threads.handoffs.forks import fork_id
