@@ -23,16 +23,8 @@ from baton.domain.threads import events as message_events
 from baton.domain.threads.message import Role
 from baton.domain.tracing import error_code
 from baton.memory.inspection.inspection import ModelCall
-from baton.ports.agents.chat_model import (
-    AnsweredBy,
-    Finished,
-    FinishReason,
-    ModelChunk,
-    Prompt,
-    ReasoningDelta,
-    TextDelta,
-    TextTakenBack,
-)
+from baton.ports.agents import chat_model
+from baton.ports.agents.chat_model import Prompt, ReasoningDelta, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import Take
 
 
@@ -148,7 +140,7 @@ class ModelAnswer:
         """The calls to execute."""
         self.written_calls: Sequence[ToolCall] = ()
         """The calls as the model wrote them."""
-        self.finished: Finished | None = None
+        self.finished: chat_model.Finished | None = None
         """The model's report of its end; None if the answer broke off or was refused."""
         self.refusal: HookRefusal | None = None
         self.failure: Exception | None = None
@@ -177,15 +169,15 @@ class ModelAnswer:
     async def read(self, stream: Callable[[Take], Awaitable[None]], ids: CallIds) -> None:
         """Show and collect the chunks that ``stream`` gives. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
 
-        def take(chunk: ModelChunk) -> None:
+        def take(chunk: chat_model.ModelChunk) -> None:
             if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
                 self._context.emit_all(self.events.of(chunk))
             elif isinstance(chunk, ToolCall):
                 if len(self.calls) < MAX_CALLS:
                     self.calls.append(ids.identify(chunk))
-            elif isinstance(chunk, AnsweredBy):
+            elif isinstance(chunk, chat_model.AnsweredBy):
                 self.model = self._note.model = chunk.model
-            elif isinstance(chunk, Finished):
+            elif isinstance(chunk, chat_model.Finished):
                 self.finished = chunk
 
         try:
@@ -206,7 +198,7 @@ class ModelAnswer:
         self._is_spent = is_spent
         if self.finished is not None and has_changed:
             self.finished = replace(self.finished, provider_parts=None)  # they have the text as the model wrote it
-        is_long = self.finished is not None and self.finished.reason is FinishReason.LENGTH
+        is_long = self.finished is not None and self.finished.reason is chat_model.FinishReason.LENGTH
         self._is_cut = self.is_whole and (is_spent or is_long)
         if not self.is_whole or not may_call or is_spent or self.refusal is not None:
             self.calls.clear()

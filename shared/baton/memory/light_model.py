@@ -12,16 +12,8 @@ from baton.domain.errors import ContextTooLong
 from baton.domain.json_values import json_object
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import (
-    ChatModel,
-    Finished,
-    FinishReason,
-    ModelCaller,
-    ModelSettings,
-    Prompt,
-    TextDelta,
-    TextTakenBack,
-)
+from baton.ports.agents import chat_model
+from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.documents.files import NoFiles
 
 MAX_SHORTENINGS = 3
@@ -36,7 +28,7 @@ class ShortAnswer:
     """The text that a model has written."""
 
     text: str
-    finished: Finished | None
+    finished: chat_model.Finished | None
     """The end of the model's answer; None if it was cut, or broke off."""
 
 
@@ -86,14 +78,14 @@ async def _answer(
     room, finished = max_characters, None
     async with contextlib.aclosing(model.stream(settings, prompts, thread_files=NoFiles())) as chunks:
         async for chunk in chunks:
-            if isinstance(chunk, TextDelta):
+            if isinstance(chunk, chat_model.TextDelta):
                 pieces.append(chunk.text[:room])
                 room -= len(chunk.text)
                 if room <= 0:
                     break
-            elif isinstance(chunk, TextTakenBack):
+            elif isinstance(chunk, chat_model.TextTakenBack):
                 pieces, room = [], max_characters
-            elif isinstance(chunk, Finished):
+            elif isinstance(chunk, chat_model.Finished):
                 finished = chunk  # read on: only a stream that ends counts as a success of its endpoint
     return ShortAnswer("".join(pieces), finished)
 
@@ -164,7 +156,7 @@ class LightModel:
         # An object is asked for again in any case.
         answer = await short_answer(self.model, settings, prompts, max_characters=longest, asks_again=schema is None)
         reason = answer.finished.reason if answer.finished is not None else None
-        return answer.text, len(answer.text) == longest or reason is FinishReason.LENGTH
+        return answer.text, len(answer.text) == longest or reason is chat_model.FinishReason.LENGTH
 
 
 def whole_sentences(text: str) -> str:

@@ -8,21 +8,10 @@ from glob import escape
 
 from pydantic import JsonValue
 
+from baton.domain import errors
 from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.model_providers import Ability
-from baton.domain.errors import (
-    BatonError,
-    ContentFiltered,
-    ContextTooLong,
-    EmbedderUnavailable,
-    ModelMisconfigured,
-    ModelRateLimited,
-    ModelRefused,
-    ModelTimeout,
-    ModelUnavailable,
-    OutOfCredit,
-    WrongEmbeddings,
-)
+from baton.domain.errors import BatonError, ModelRateLimited, ModelRefused, ModelTimeout, WrongEmbeddings
 
 NO_TEXT = "Try the model outside Baton: it answers with nothing. A server of your own may lack its chat template."
 NO_CALL = (
@@ -36,20 +25,20 @@ NOT_SEEN = (
     '"images": false for it in modelProfiles of the settings.'
 )
 _BY_ERROR: dict[type[BatonError], str] = {
-    ModelMisconfigured: (
+    errors.ModelMisconfigured: (
         "Check the model's name, its provider's address (OPENAI_BASE_URL, or baseUrl in modelProviders of the "
         "settings; most end in /v1) and key; of a model on Amazon Bedrock its id, region and credentials "
         "(BATON_BEDROCK_PROFILE)."
     ),
     ModelRefused: "Read the reason. What the model does not take can be declared in modelProfiles of the settings.",
-    OutOfCredit: "Add credit to the account at the provider, or raise its quota.",
+    errors.OutOfCredit: "Add credit to the account at the provider, or raise its quota.",
     ModelRateLimited: "Try again in a minute. If it stays so, raise the limits at the provider, or name a fallback.",
     ModelTimeout: "Check whether the model is loaded and fast enough; a server of your own may still be starting.",
-    ModelUnavailable: "Check that the endpoint runs and that its address can be reached from the server.",
-    ContextTooLong: "Start the model's server with a longer context, and declare it as contextTokens.",
-    ContentFiltered: "Check the content filter at the provider: it stops a harmless question.",
+    errors.ModelUnavailable: "Check that the endpoint runs and that its address can be reached from the server.",
+    errors.ContextTooLong: "Start the model's server with a longer context, and declare it as contextTokens.",
+    errors.ContentFiltered: "Check the content filter at the provider: it stops a harmless question.",
     WrongEmbeddings: "Set BATON_EMBEDDING_DIMENSIONS to that number, or name another model, then rebuild the index.",
-    EmbedderUnavailable: (
+    errors.EmbedderUnavailable: (
         "Check BATON_EMBEDDING_MODEL, BATON_EMBEDDING_BASE_URL and the key; the server's log has the reason."
     ),
 }
@@ -57,7 +46,7 @@ _BY_ERROR: dict[type[BatonError], str] = {
 
 def advise_on_error(error: BatonError, ability: Ability) -> str:
     """Return advice after an error in a trial."""
-    if isinstance(error, ModelRefused) and not isinstance(error, ModelMisconfigured):
+    if isinstance(error, ModelRefused) and not isinstance(error, errors.ModelMisconfigured):
         if ability is Ability.TOOL_CALL or ability is Ability.PARALLEL_CALLS:
             return NO_CALL
         if ability is Ability.IMAGE:

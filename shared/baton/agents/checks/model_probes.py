@@ -24,16 +24,8 @@ from baton.domain.json_values import closed_object, json_object
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import (
-    ChatModel,
-    Finished,
-    FinishReason,
-    ModelSettings,
-    Prompt,
-    TextDelta,
-    TextTakenBack,
-    ToolSpec,
-)
+from baton.ports.agents import chat_model
+from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import NoFiles
 
 SIDE = 64
@@ -82,7 +74,7 @@ class _Answer:
 
     text: str
     calls: tuple[ToolCall, ...]
-    finished: Finished
+    finished: chat_model.Finished
 
     @property
     def quoted(self) -> str:
@@ -90,14 +82,14 @@ class _Answer:
         words = " ".join(self.text.split())
         if words:
             return f"it answered {words[:MAX_QUOTED]!r}"
-        cut = self.finished.reason is FinishReason.LENGTH
+        cut = self.finished.reason is chat_model.FinishReason.LENGTH
         return f"its answer was empty{' when its length limit was reached' if cut else ''}"
 
 
 class ModelProbes:
     """Trials of chat models. Each asks for a few words, ends after ``seconds``, and never raises."""
 
-    def __init__(self, model: ChatModel, *, seconds: float = PROBE_SECONDS) -> None:
+    def __init__(self, model: chat_model.ChatModel, *, seconds: float = PROBE_SECONDS) -> None:
         self._model = model
         self._seconds = seconds
         self.tokens = 0
@@ -218,17 +210,17 @@ class ModelProbes:
     async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
         texts: list[str] = []
         calls: list[ToolCall] = []
-        finished: Finished | None = None
+        finished: chat_model.Finished | None = None
         async with aclosing(self._model.stream(settings, prompts, thread_files=NoFiles(), tools=tools)) as chunks:
             async for chunk in chunks:
                 match chunk:
-                    case TextDelta(text):
+                    case chat_model.TextDelta(text):
                         texts.append(text)
-                    case TextTakenBack():
+                    case chat_model.TextTakenBack():
                         texts.clear()
                     case ToolCall():
                         calls.append(chunk)
-                    case Finished():
+                    case chat_model.Finished():
                         finished = chunk
         if finished is None:
             raise InternalError

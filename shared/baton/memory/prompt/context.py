@@ -11,15 +11,8 @@ from baton.domain.agents.guardrail import Origin
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
+from baton.memory.prompt import history_window
 from baton.memory.prompt.history_reading import find_session_start, summary_among
-from baton.memory.prompt.history_window import (
-    RAW_FACTOR,
-    Exchange,
-    WindowedHistory,
-    WindowRules,
-    slide,
-    split_exchanges,
-)
 from baton.memory.prompt.message_prompts import find_unjudged, to_prompts
 from baton.memory.prompt.quoting import quote
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
@@ -118,7 +111,7 @@ class AssembledContext:
     """Index of the first prompt after the history."""
     budget: int
     """Tokens available to all prompts together."""
-    history: WindowedHistory | None = None
+    history: history_window.WindowedHistory | None = None
     """The history in the prompt; None for an agent that sees none."""
     thread_id: str | None = None
     """The thread whose messages are in the history; None for an agent that sees none, or those of a fork."""
@@ -128,12 +121,12 @@ class AssembledContext:
     """The notes behind the history that count as part of the system prompt."""
 
     @property
-    def included(self) -> tuple[Exchange, ...]:
+    def included(self) -> tuple[history_window.Exchange, ...]:
         """The exchanges of the history in the prompt."""
         return self.history.included if self.history is not None else ()
 
     @property
-    def pruned(self) -> tuple[Exchange, ...]:
+    def pruned(self) -> tuple[history_window.Exchange, ...]:
         """Exchanges that were read and are not in the prompt."""
         return self.history.pruned if self.history is not None else ()
 
@@ -146,7 +139,7 @@ def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCo
 
 def reading_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
     """Return the tokens of history to read, as they are stored: results are read whole, and may be masked then."""
-    factor = RAW_FACTOR if agent.memory.whole_tool_results is not None else 1
+    factor = history_window.RAW_FACTOR if agent.memory.whole_tool_results is not None else 1
     return factor * history_budget(agent, current_tokens, counter)
 
 
@@ -179,12 +172,14 @@ class Assembly:
         current = sum(message.tokens for message in history.current)
         self._fixed = message_tokens(system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
 
-    def windowed(self, tokens: int = 0) -> WindowedHistory:
+    def windowed(self, tokens: int = 0) -> history_window.WindowedHistory:
         """Return the history that fits next to ``tokens`` of recalled items."""
         earlier = self._history.earlier
         rules = window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
         end = earlier[-1].ordinal + 1 if earlier else 0
-        return slide(split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end)
+        return history_window.slide(
+            history_window.split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end
+        )
 
     def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
@@ -246,9 +241,9 @@ def prompt_without_history(
     )
 
 
-def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> WindowRules:
+def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> history_window.WindowRules:
     """Return the rules by which the agent's window moves in ``room`` tokens."""
-    return WindowRules(
+    return history_window.WindowRules(
         room,
         whole_results=agent.memory.whole_tool_results,
         summarises=agent.memory.summary,
