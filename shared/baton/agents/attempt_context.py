@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ag_ui.core import BaseEvent
 
@@ -36,7 +36,7 @@ from baton.memory.prompt.token_estimates import message_tokens
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.agent_client import AgentClient
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
-from baton.ports.agents.tools import Tools
+from baton.ports.agents.tools import Tools, TurnContext
 from baton.ports.clock import Clock
 from baton.ports.documents.files import Files, ThreadFiles
 from baton.ports.tenants.audit import AuditLog
@@ -68,6 +68,8 @@ class AgentServices:
     functions: Functions = field(default_factory=Functions)
     """The functions of agents that are written in Python."""
 
+
+Context = TypeVar("Context", bound=TurnContext)
 
 EmitEvent = Callable[[BaseEvent], None]
 """Takes an event of a run, in order. It neither waits nor fails."""
@@ -108,23 +110,6 @@ class Writes:
         for write in self._waiting or ():
             write.close()
         await stop_all(*self._tasks)
-
-
-class RemoteTasks:
-    """The tasks of remote agents that earlier attempts at a run have left."""
-
-    def __init__(self, tasks: Mapping[str, RemoteTask]) -> None:
-        """``tasks`` are by Baton's id of the message that each works on."""
-        self._left = dict(tasks)
-
-    def take(self, message_id: str) -> RemoteTask | None:
-        """Return the task that works on the message, to be followed; None if there is none."""
-        return self._left.pop(message_id, None)
-
-    @property
-    def left(self) -> tuple[RemoteTask, ...]:
-        """Those that nobody has taken."""
-        return tuple(self._left.values())
 
 
 @dataclass(slots=True)
@@ -176,8 +161,11 @@ class Attempt:
     transcript: Transcript
     journal: Mapping[str, ToolCallRecord]
     """The calls that earlier attempts have executed, by id. They are not repeated."""
-    remote_tasks: RemoteTasks
-    """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
+    remote_tasks: dict[str, RemoteTask]
+    """Tasks of remote agents that an earlier attempt has begun, by Baton's id of the message that each works on.
+
+    Those that are followed are taken out. The others are stopped after the run.
+    """
     steps: StepJournal
     """The steps of agents with ``run`` in this exchange."""
     inspection: Inspection
@@ -244,6 +232,11 @@ class Attempt:
         except (LeaseLost, StoreUnavailable):
             self.passed_on.set()
             raise
+
+    def make_context(self, kind: type[Context], agent: AgentDefinition, **fields: Any) -> Context:
+        """Return the user and the turn that code of ``agent`` works for. ``fields`` are the others of the ``kind``."""
+        run_id, zone = self.run.run_id, self.today.known_zone
+        return kind(self.scope, self.thread_id, run_id=run_id, agent_id=agent.id, time_zone=zone, **fields)
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
         """Return the agent's model and its parameters.

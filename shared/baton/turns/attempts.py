@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from baton.agents.attempt_context import (
-    MAX_RESERVE_SECONDS,
-    RESERVED_SHARE,
-    AgentServices,
-    Attempt,
-    EmitEvent,
-    RemoteTasks,
-)
+from baton.agents.attempt_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, AgentServices, Attempt, EmitEvent
 from baton.agents.run_facts import RunFacts
 from baton.agents.step_journal import StepJournal
 from baton.agents.transcript import Transcript
@@ -164,7 +157,7 @@ def begin_attempt(
             first_id=None if is_from_user else facts.request.message_id,
         ),
         journal=snapshot.journal,
-        remote_tasks=RemoteTasks(snapshot.remote_tasks),
+        remote_tasks=dict(snapshot.remote_tasks),
         steps=StepJournal(began_with.id, facts.first_of_exchange, began_with.timestamp, snapshot.steps),
         inspection=inspection,
         data=inspection.begin_data(ConversationData(snapshot.conversation.data)),

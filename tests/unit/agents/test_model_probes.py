@@ -12,7 +12,8 @@ import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.profiles.profile import profile_overrides
-from baton.agents.checks.model_checks import ModelChecks, list_configured_models
+from baton.adapters.switched_off import NoEmbedder
+from baton.agents.checks.model_checks import ModelChecks
 from baton.agents.checks.model_probes import ModelProbes
 from baton.composition.app import build
 from baton.domain.agents.agent import AgentDefinition
@@ -236,14 +237,15 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
             }
         ),
     ]
-    models = list_configured_models(agents, SERVERS, default_model="big", light_model="small", embedding_model="embed")
+    models = checks_of(AbleModel(), *agents, embedder=FakeEmbedder("embed")).models()
     assert [(model.name, model.kind, model.uses, model.agents, model.fallback_of) for model in models] == [
         ("big", ModelKind.CHAT, (ModelUse.CHAT,), ("assistant", "tutor"), ()),
         ("small", ModelKind.CHAT, (ModelUse.LIGHT,), (), ("assistant",)),
         ("own/spare", ModelKind.CHAT, (), ("writer",), ("assistant",)),
         ("embed", ModelKind.EMBEDDING, (ModelUse.EMBEDDING,), (), ()),
     ]
-    [one] = list_configured_models([], {}, default_model="m", light_model="m", embedding_model="")
+    ports = Harness().but(embedder=NoEmbedder(), shipped_agents=FakeShippedAgents(), default_model="m", light_model="m")
+    [one] = build(ports).model_checks.models()
     assert one.uses == (ModelUse.CHAT, ModelUse.LIGHT)
 
 

@@ -275,14 +275,11 @@ class ToolCalls:
         progress = ToolProgress(call, self._activity_id, context.emit)
         attached = AttachedFiles(context, self._agent.id)
         before, state = context.data.copy(), context.data.copy()
-        about = CallContext(
-            scope=context.scope,
-            thread_id=context.thread_id,
-            run_id=context.run.run_id,
-            agent_id=self._agent.id,
+        about = context.make_context(
+            CallContext,
+            self._agent,
             call_id=call.id,
             idempotency_key=call.id,
-            time_zone=context.today.known_zone,
             state=state,
             report=progress.report,
             keep=attached.keep,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from baton.agents.checks.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.checks.model_probes import PROBE_SECONDS, ModelProbes
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.model_providers import (
     Ability,
     AbilityCheck,
@@ -34,41 +33,6 @@ class _ModelUse:
     fallback_of: list[str] = field(default_factory=list)
 
 
-def list_configured_models(
-    agents: Sequence[AgentDefinition],
-    providers: Mapping[str, Provider],
-    *,
-    default_model: str,
-    light_model: str,
-    embedding_model: str,
-) -> list[ConfiguredModel]:
-    """Return each model once, by its first name: the deployment's models first, then the models of agents.
-
-    ``agents`` are those that ship with the deployment; remote ones have no model. ``embedding_model`` is empty where
-    there is none.
-    """
-    by_route: dict[Route, _ModelUse] = {}
-
-    def at(name: str) -> _ModelUse:
-        return by_route.setdefault(route(name, providers), _ModelUse(name))
-
-    at(default_model).uses.append(ModelUse.CHAT)
-    at(light_model).uses.append(ModelUse.LIGHT)
-    for agent in agents:
-        if agent.remote is not None:
-            continue
-        at(agent.model.name or default_model).agents.append(agent.id)
-        for name in agent.model.fallback:
-            at(name).fallback_of.append(agent.id)
-    models: list[ConfiguredModel] = []
-    for model in by_route.values():
-        asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
-        models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
-    if embedding_model:
-        models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
-    return models
-
-
 UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
 BUSY = "Another check of a model is running. Please try again in a minute."
 
@@ -88,14 +52,31 @@ class ModelChecks:
     _is_running: bool = field(default=False, init=False)
 
     def models(self) -> list[ConfiguredModel]:
-        """Return all models that can be checked."""
-        return list_configured_models(
-            self.shipped_agents.all(),
-            self.providers(),
-            default_model=self.default_model,
-            light_model=self.light_model,
-            embedding_model=self.embedder().name,
-        )
+        """Return all models that can be checked, each once, by its first name.
+
+        The deployment's models come first, then those of the agents that ship with it; remote ones have no model.
+        """
+        providers, embedding_model = self.providers(), self.embedder().name
+        by_route: dict[Route, _ModelUse] = {}
+
+        def at(name: str) -> _ModelUse:
+            return by_route.setdefault(route(name, providers), _ModelUse(name))
+
+        at(self.default_model).uses.append(ModelUse.CHAT)
+        at(self.light_model).uses.append(ModelUse.LIGHT)
+        for agent in self.shipped_agents.all():
+            if agent.remote is not None:
+                continue
+            at(agent.model.name or self.default_model).agents.append(agent.id)
+            for name in agent.model.fallback:
+                at(name).fallback_of.append(agent.id)
+        models: list[ConfiguredModel] = []
+        for model in by_route.values():
+            asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
+            models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
+        if embedding_model:  # empty where there is none
+            models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
+        return models
 
     async def check(self, name: str) -> ModelReport:
         """Try the abilities of the model, and return a report. Trials that fail are rows of it.

@@ -114,15 +114,7 @@ class CoroutineAgent:
         function = agent.code.run
         assert function is not None  # noqa: S101 - only agents with one are run so
         self._state.update(self._data.copy())
-        about = RunContext(
-            context.scope,
-            context.thread_id,
-            context.run.run_id,
-            agent.id,
-            time_zone=context.today.known_zone,
-            state=self._state,
-            steps=self._steps,
-        )
+        about = context.make_context(RunContext, agent, state=self._state, steps=self._steps)
         work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
         running = asyncio.ensure_future(self._steps.begin(work))
         stopped = asyncio.ensure_future(context.stop.wait())

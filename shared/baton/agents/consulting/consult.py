@@ -211,7 +211,7 @@ class Consultations:
         """Let a remote agent answer over A2A: in its task that waits for input, or in that of an earlier attempt."""
         context, agent = self._context, question.agent
         sent, missing = await read_attachments(context, self._content)
-        follows = context.remote_tasks.take(task.id)
+        follows = context.remote_tasks.pop(task.id, None)
         agent_task = agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,

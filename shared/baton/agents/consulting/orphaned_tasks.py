@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from baton.agents.attempt_context import AgentServices, RemoteTasks
+from baton.agents.attempt_context import AgentServices
 from baton.concurrency.tasks import gather_all
-from baton.domain.runs.task import Task, TaskStatus
+from baton.domain.runs.task import RemoteTask, Task, TaskStatus
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Run
@@ -33,7 +33,7 @@ async def stop_remote_tasks(
     services: AgentServices,
     scope: Scope,
     agents: RegisteredAgents,
-    tasks: RemoteTasks,
+    tasks: Mapping[str, RemoteTask],
     journal: Mapping[str, ToolCallRecord],
 ) -> None:
     """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
@@ -41,7 +41,7 @@ async def stop_remote_tasks(
     Those whose answers are recorded are left alone: they have ended, or wait for the next question.
     """
     answered = {call.task_id for call in journal.values()}
-    orphans = [(agents.describe(task.agent_id), task) for task in tasks.left if task.id not in answered]
+    orphans = [(agents.describe(task.agent_id), task) for task in tasks.values() if task.id not in answered]
     await gather_all(
         *(
             services.agent_client.cancel(agent, scope, task.remote_task_id)

@@ -229,14 +229,7 @@ class Hooks:
         context, names = self._context, HOOK_ARGUMENTS[hook.point]
 
         async def ask(arguments: Mapping[str, Any]) -> Any:
-            about = TurnContext(
-                context.scope,
-                context.thread_id,
-                context.run.run_id,
-                self._agent.id,
-                time_zone=context.today.known_zone,
-                state=context.data.copy(),
-            )
+            about = context.make_context(TurnContext, self._agent, state=context.data.copy())
             # A copy for each: only a verdict changes what the next one gets.
             return await context.services.functions.call_with(hook.function, about, copy.deepcopy(arguments), names)
 
@@ -252,10 +245,7 @@ class Hooks:
             judged = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
             asking = self._task_id or self._agent.id
             key = f"{context.run.run_id}:{asking}:{guardrail.name}:{judged}:{self._requests}"
-            about = CallContext(
-                context.scope, context.thread_id, context.run.run_id, self._agent.id, key, key,
-                time_zone=context.today.known_zone,
-            )  # fmt: skip
+            about = context.make_context(CallContext, self._agent, call_id=key, idempotency_key=key)
             body = {
                 "guardrail": guardrail.name,
                 "check": _checked(point).value,

@@ -66,14 +66,7 @@ async def compute_prompt(agent: AgentDefinition, context: Attempt) -> list[Promp
     function = agent.code.prompt
     if function is None:
         return []
-    about = TurnContext(
-        context.scope,
-        context.thread_id,
-        context.run.run_id,
-        agent.id,
-        time_zone=context.today.known_zone,
-        state=context.data.copy(),
-    )
+    about = context.make_context(TurnContext, agent, state=context.data.copy())
     async with asyncio.timeout(COMPUTING_SECONDS):
         text = await context.services.functions.call(function, about, {})
     if text is None or text == "":

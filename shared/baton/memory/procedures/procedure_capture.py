@@ -107,7 +107,8 @@ class ProcedureCapture:
                 case CaptureStep.DRAFT:
                     return await self._draft(scope, thread, capture)
                 case CaptureStep.COMPARE:
-                    return await self._compare(scope, thread, capture)
+                    floor = (await self._agent(scope, thread)).learning.duplicate_floor
+                    return await self.compare(scope, capture, floor=floor)
                 case CaptureStep.STORE:
                     return await self._store(scope, thread, capture)
                 case CaptureStep.ANNOUNCE:
@@ -140,16 +141,15 @@ class ProcedureCapture:
         light_model = self.light_model.of(ModelCaller.of(scope, thread.id))
         return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
-    async def _compare(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
+    async def compare(self, scope: Scope, capture: Capture, *, floor: float) -> Capture:
         """Return the capture with a draft of a new procedure, or of a version of the one that the draft is like.
 
         A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait with
-        it. Likeness begins at the agent's ``duplicate_floor``.
+        it. Likeness begins at ``floor``. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
         """
         draft = capture.draft
         if draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
-        floor = (await self._agent(scope, thread)).learning.duplicate_floor
         procedures = await self._all(scope, capture.ref.agent_id)
         for score, other in await most_alike(draft, procedures, self.embedder):
             if score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
@@ -175,16 +175,7 @@ class ProcedureCapture:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
         record = await self._record(scope, thread, capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
-        draft = Procedure(
-            capture.draft,
-            scope.tenant_id,
-            capture.ref.agent_id,
-            created_by=CAPTURED_BY,
-            created_at=self.clock.now(),
-            scope=capture.procedure_scope,
-            source=source,
-        )
-        stored = await self.procedures.put(scope, draft)  # a repetition returns the stored one
+        stored = await self.propose(scope, capture, capture.draft, source)
         try:
             await self.store.get_thread(scope, thread.id)
         except ThreadUnavailable:
@@ -195,6 +186,15 @@ class ProcedureCapture:
             stored_capture = replace(capture, procedure_id=stored.id)
             return _end(stored_capture, CaptureStatus.KNOWN, "there is the same procedure already")
         return replace(capture, status=CaptureStatus.STORED, procedure_id=stored.id, version=stored.version)
+
+    async def propose(
+        self, scope: Scope, capture: Capture, draft: ProcedureDraft, source: ProcedureSource
+    ) -> Procedure:
+        """Store the draft of a capture as pending. Storing it again returns the stored one."""
+        ref, now = capture.ref, self.clock.now()
+        of = capture.procedure_scope
+        pending = Procedure(draft, scope.tenant_id, ref.agent_id, CAPTURED_BY, now, scope=of, source=source)
+        return await self.procedures.put(scope, pending)
 
     async def _announce(self, scope: Scope, capture: Capture) -> Capture:
         ref = capture.ref

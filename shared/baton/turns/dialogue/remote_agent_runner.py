@@ -204,7 +204,7 @@ class RemoteAgentRunner:
             words = "\n".join(part.text for part in self._content if isinstance(part, TextPart))
         # The same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
-        follows = context.remote_tasks.take(message_id)
+        follows = context.remote_tasks.pop(message_id, None)
         # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
         about = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)

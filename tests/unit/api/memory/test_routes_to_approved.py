@@ -264,14 +264,14 @@ async def other_words_after_the_approver_has_read_it(on: Attempt) -> None:
 
 @route
 async def a_captured_task(on: Attempt) -> None:
-    proposals = on.harness.app.procedures.capture.proposals
+    capture = on.harness.app.procedures.capture
     for name in ("Refund Policy", "Waiting", "Mine"):
         thread_id = on.harness.clock.new_id()
         draft = draft_from(content(name))
-        proposal = await proposals.compare(on.mallory, "assistant", draft, floor=0.5)
-        assert proposal.procedure_id != "user.mine"
         made = Capture(CaptureRef(thread_id, "assistant", 0, 2), draft=draft, procedure_scope=ProcedureScope.AGENT)
-        stored = await proposals.store(on.mallory, made, ProcedureSource(thread_id, run_id="r-1"))
+        compared = await capture.compare(on.mallory, made, floor=0.5)
+        assert compared.procedure_id != "user.mine"
+        stored = await capture.propose(on.mallory, made, draft, ProcedureSource(thread_id, run_id="r-1"))
         assert stored.status.value == "pending"
 
 
