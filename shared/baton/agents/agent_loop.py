@@ -12,10 +12,9 @@ from baton.agents.agent_work import AgentWork
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.calls.tool_calls import ToolCalls, make_call_events
 from baton.agents.guardrails.screening import Screening
-from baton.agents.model_answer import AnswerEvents, ModelAnswer
+from baton.agents.model_answer import AnswerEvents, ModelAnswer, StructuredAnswer
 from baton.agents.prompts.call_metadata import make_call_metadata
 from baton.agents.prompts.turn_prompt import TurnPrompt, ask_shortened, estimate_usage
-from baton.agents.structured_answer import StructuredAnswer
 from baton.agents.tools.tool_set import CallIds
 from baton.domain.agents.sentences import sentence
 from baton.domain.documents.numbered_passages import join_consulted, name_cited

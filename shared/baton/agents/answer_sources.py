@@ -45,15 +45,9 @@ class GivenSources:
         """All sources."""
         return tuple(self._sources.values())
 
-    @property
-    def documents(self) -> tuple[Mapping[str, Any], ...]:
-        """The passages of documents."""
-        return tuple(source for source in self._sources.values() if source.get("kind") == DOCUMENT_SOURCE)
-
-    @property
-    def files(self) -> tuple[Mapping[str, Any], ...]:
-        """The files that came with answers of agents and tools."""
-        return tuple(source for source in self._sources.values() if source.get("kind") == FILE_SOURCE)
+    def of_kind(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the passages of documents, or the files that came with answers of agents and tools."""
+        return tuple(source for source in self._sources.values() if source.get("kind") == kind)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
         """Add sources. Those that are there already stay as they are, unless they were consulted only."""

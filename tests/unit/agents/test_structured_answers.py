@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton.agents.agent_loop import LAST_ANSWER
-from baton.agents.structured_answer import TOO_LONG
+from baton.agents.model_answer import TOO_LONG
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall

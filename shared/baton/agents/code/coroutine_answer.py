@@ -12,8 +12,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from baton.agents.agent_work import AgentWork
 from baton.agents.answer_sources import select_answer_sources
 from baton.agents.guardrails.hooks import HookRefusal
-from baton.agents.model_answer import AnswerEvents
-from baton.agents.structured_answer import NO_OBJECT, UNFIT
+from baton.agents.model_answer import NO_OBJECT, UNFIT, AnswerEvents
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.answer_schema import violations

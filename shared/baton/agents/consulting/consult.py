@@ -27,7 +27,7 @@ from baton.agents.prompts.prompt_notes import compute_prompt, make_today_note
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.documents.numbered_passages import PassageNumbers, split_consulted
+from baton.domain.documents.numbered_passages import DOCUMENT_SOURCE, FILE_SOURCE, PassageNumbers, split_consulted
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.run_step import MAX_DEPTH
@@ -179,7 +179,8 @@ class Consultations:
                 for message in transcript.messages
             ]
         work.is_limited = agent_work.result.is_limited
-        work.documents, work.files = agent_work.sources.documents, agent_work.sources.files
+        sources = agent_work.sources
+        work.documents, work.files = sources.of_kind(DOCUMENT_SOURCE), sources.of_kind(FILE_SOURCE)
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         if answers and agent_work.result.has_answered:
             messages = answers if is_coroutine else answers[-1:]

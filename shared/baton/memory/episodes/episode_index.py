@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.memory.episode import Episode, EpisodeMessage, EpisodeRef, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
@@ -64,12 +64,11 @@ async def embed_documents(
     texts = list(dict.fromkeys(view.embedded for document in documents for view in document.views.values()))
     embedded = await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
     vectors = dict(zip(texts, embedded, strict=True))
-    return [_add_vectors(document, vectors, embedder.name) for document in documents]
-
-
-def _add_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: str) -> IndexDocument:
-    views = {name: replace(view, vector=vectors[view.embedded]) for name, view in document.views.items()}
-    return replace(document, views=views, embedder=embedder)
+    with_vectors: list[IndexDocument] = []
+    for document in documents:
+        views = {name: replace(view, vector=vectors[view.embedded]) for name, view in document.views.items()}
+        with_vectors.append(replace(document, views=views, embedder=embedder.name))
+    return with_vectors
 
 
 def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -> IndexDocument:

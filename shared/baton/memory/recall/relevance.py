@@ -101,8 +101,8 @@ def same_text_key(text: str) -> tuple[str, ...]:
 
     Any other word makes a difference, however alike the texts are otherwise: a number, a name, "not", "from" and "to".
     """
-    words = tuple(word for word in _words(text) if word not in FILLERS)
-    return words or (text.strip(),)
+    words = split_words(normal_form("NFKC", _without_apostrophes(text)).casefold())
+    return tuple(word for word in words if word not in FILLERS) or (text.strip(),)
 
 
 def quoted_key(text: str) -> tuple[str, ...]:
@@ -135,10 +135,6 @@ def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add
     if not may_add or not NEGATIONS.isdisjoint(remaining):
         return not added
     return len(added) < len(text) - len(remaining)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(split_words(normal_form("NFKC", _without_apostrophes(text)).casefold()))
 
 
 def _without_apostrophes(text: str) -> str:
