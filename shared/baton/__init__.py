@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from baton.domain.agents.agent_settings import LearningSettings as Learning
     from baton.domain.agents.agent_settings import MemorySettings as Memory
     from baton.domain.agents.agent_settings import ModelChoice as Model
+    from baton.domain.agents.agent_settings import RemoteAgent as Remote
     from baton.domain.agents.agent_settings import Timeouts
     from baton.domain.agents.agent_settings import ToolLimits as Limits
     from baton.domain.agents.guardrail import Refuse, Replace
-    from baton.domain.agents.remote_agent import RemoteAgent as Remote
     from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
 __all__ = [
@@ -81,7 +81,7 @@ _EXPORTS = {
     "Learning": "domain.agents.agent_settings:LearningSettings",
     "Memory": "domain.agents.agent_settings:MemorySettings",
     "Model": "domain.agents.agent_settings:ModelChoice",
-    "Remote": "domain.agents.remote_agent:RemoteAgent",
+    "Remote": "domain.agents.agent_settings:RemoteAgent",
     "Timeouts": "domain.agents.agent_settings:Timeouts",
     "Limits": "domain.agents.agent_settings:ToolLimits",
     "Refuse": "domain.agents.guardrail:Refuse",

@@ -14,9 +14,15 @@ from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
 from baton.domain.agents.agent_checks import Problem, check_agent, validation_problems
-from baton.domain.agents.agent_settings import LearningSettings, MemorySettings, ModelChoice, Timeouts, ToolLimits
+from baton.domain.agents.agent_settings import (
+    LearningSettings,
+    MemorySettings,
+    ModelChoice,
+    RemoteAgent,
+    Timeouts,
+    ToolLimits,
+)
 from baton.domain.agents.guardrail import Guardrail as GuardrailDefinition
-from baton.domain.agents.remote_agent import RemoteAgent
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition

@@ -26,6 +26,13 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
     return None
 
 
+def load_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; None for one that is not JSON, or null."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return None
+
+
 def closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()) -> dict[str, Any]:
     """Return the schema of an object that has ``properties``, all of them but the ``optional`` ones, and no others."""
     required = [name for name in properties if name not in optional]

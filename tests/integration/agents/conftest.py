@@ -11,7 +11,7 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.remote_agent import RemoteAgent as RemoteDefinition
+from baton.domain.agents.agent_settings import RemoteAgent as RemoteDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import HeaderValue
 from tests.integration.agents.remote_agent import RemoteAgent

@@ -11,7 +11,7 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.remote_agent import CardSignature
+from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.tenants.secret import SecretReference
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.tracing import joining

@@ -27,7 +27,7 @@ from baton.adapters.tools.http_tools import HttpRequests, HttpTools
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import tenant_problems
-from baton.domain.agents.remote_agent import RemoteAgent as RemoteDefinition
+from baton.domain.agents.agent_settings import RemoteAgent as RemoteDefinition
 from baton.domain.agents.tool import HttpTool, McpServer
 from baton.domain.errors import InternalError, TokenExpired, Unauthorized
 from baton.domain.tenants.identity import OidcIssuer, Scope

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from baton.adapters.a2a.cards import CARD_SECONDS, AgentCards
 from baton.adapters.a2a.signatures import MIN_KEY_SECONDS, UntrustedCard, public_keys, verify_card
 from baton.adapters.tokens.signing_keys import JwkCardSigner
-from baton.domain.agents.remote_agent import CardSignature
+from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.errors import InternalError
 from tests.card_keys import Json, key_set, private_jwk, public_jwk
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
-from baton.adapters.models.prompt_layout import PromptLayout, lay_out, plain_text
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Role
+from baton.domain.threads.message import Role, text_of
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle, RecordDelivery
 from baton.domain.threads.thread_title import TitleSource
 from baton.domain.threads.turn_requests import ClientOffer, ContextItem, IncomingHandoff
@@ -272,7 +272,7 @@ PROFILES = [ModelProfile(), *(ModelProfile(system=place, alternates=True, user_f
 
 
 def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role, str]]:
-    pieces = [(plain_text(prompt.content),) for prompt in prompts]
+    pieces = [(text_of(prompt.content),) for prompt in prompts]
     return [(message.role, message.text) for message in lay_out(prompts, pieces, PromptLayout(profile, ""))]
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.remote_agent import RemoteAgent
+from baton.domain.agents.agent_settings import RemoteAgent
 from baton.domain.tenants.secret import SecretReference
 
 CARD = "https://weather.example/.well-known/agent-card.json"

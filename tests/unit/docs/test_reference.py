@@ -19,8 +19,8 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.api.application import create_app
 from baton.composition.metrics import NAMESPACE
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import CardSignature, RemoteAgent
 from baton.domain.agents.model_providers import Provider
-from baton.domain.agents.remote_agent import CardSignature, RemoteAgent
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoffs.handoff import HandoffDefinition

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.signatures import TrustedKeys
-from baton.domain.agents.remote_agent import CardSignature
+from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.json_values import count_values
 
 CARD_SECONDS = 600.0

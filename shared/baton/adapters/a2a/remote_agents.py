@@ -21,7 +21,7 @@ from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.models.answers.thinking_tags import Separated, ThinkingTags
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.remote_agent import RemoteAgent
+from baton.domain.agents.agent_settings import RemoteAgent
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope

@@ -26,7 +26,7 @@ from a2a.utils.signing import _canonicalize_agent_card
 from cachetools import LRUCache
 from jwt import api_jws
 
-from baton.domain.agents.remote_agent import CardSignature
+from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.tenants.identity import SIGNATURE_ALGORITHMS
 
 KEY_SECONDS = 600.0

@@ -8,14 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ag_ui.core import TextPart
-
 from baton.adapters.models.attachments.content import LaidMessage, Piece
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.text import encodable
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.message import Role, text_of
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"
@@ -68,19 +66,12 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     return laid if profile.user_after_tool else _with_answers_after_tools(laid)
 
 
-def plain_text(content: Content) -> str:
-    """Return the text of a content, without its attachments."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))
-
-
 def _laid(
     prompt: Prompt, pieces: tuple[Piece, ...], layout: PromptLayout, *, is_head: bool, is_current: bool
 ) -> LaidMessage:
     profile = layout.profile
     if prompt.role is Role.SYSTEM:
-        text = encodable(plain_text(prompt.content))
+        text = encodable(text_of(prompt.content))
         if is_head or profile.system is SystemPlace.ANYWHERE:
             return LaidMessage(Role.SYSTEM, (text,))
         return LaidMessage(Role.USER, (NOTE.format(text=text),))
@@ -90,7 +81,7 @@ def _laid(
         parts = None if is_changed else _own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
-            (encodable(plain_text(prompt.content)),),
+            (encodable(text_of(prompt.content)),),
             calls=tuple(replace(call, arguments=encodable(call.arguments)) for call in prompt.tool_calls),
             parts=parts,
         )

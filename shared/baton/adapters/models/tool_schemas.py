@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from baton.adapters.models.answers.parts import mapping_of
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import ModelRefused
 from baton.domain.text import encodable
@@ -155,10 +156,10 @@ class _Flattening:
             for branch in _list(schema.get(keyword)):
                 if isinstance(branch, Mapping) and self._may_follow():
                     own = self.flat(branch)
-                    properties |= _mapping(own.get("properties"))
+                    properties |= mapping_of(own.get("properties"))
                     required += _list(own.get("required")) if keyword == "allOf" else []
         if properties:
-            flat["properties"] = {**properties, **_mapping(schema.get("properties"))}
+            flat["properties"] = {**properties, **mapping_of(schema.get("properties"))}
         if required:
             flat["required"] = [*_list(schema.get("required")), *required]
         return flat
@@ -253,7 +254,7 @@ class _Walk:
     def _member(self, key: str, value: Any, depth: int) -> Any:
         if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
             # The keys are names of the author, which may be those of keywords.
-            members = _mapping(value)
+            members = mapping_of(value)
             return {name: self.schema(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):
             return list(value) if isinstance(value, tuple) else value
@@ -266,7 +267,7 @@ def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
         return None
     target: Any = root
     for step in ref[2:].split("/")[:MAX_DEPTH]:
-        target = _mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+        target = mapping_of(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
     return target if isinstance(target, Mapping) else None
 
 
@@ -280,7 +281,3 @@ def _number(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

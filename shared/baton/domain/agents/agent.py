@@ -8,10 +8,16 @@ from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, fiel
 from pydantic_core import PydanticCustomError
 
 from baton.domain.agents.agent_code import AgentCode
-from baton.domain.agents.agent_settings import LearningSettings, MemorySettings, ModelChoice, Timeouts, ToolLimits
+from baton.domain.agents.agent_settings import (
+    LearningSettings,
+    MemorySettings,
+    ModelChoice,
+    RemoteAgent,
+    Timeouts,
+    ToolLimits,
+)
 from baton.domain.agents.answer_schema import AnswerSchema
 from baton.domain.agents.guardrail import Guardrail
-from baton.domain.agents.remote_agent import RemoteAgent
 from baton.domain.agents.tool import ToolDefinition, Url
 from baton.domain.definition import AgentId, Definition, Locale, Text
 from baton.domain.handoffs.handoff import HandoffDefinition

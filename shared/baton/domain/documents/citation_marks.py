@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from baton.domain.json_values import load_json
 
 MAX_RANGE = 50
 """Numbers of one range, such as ``[1-3]``. A longer one is no citation."""
@@ -107,19 +108,11 @@ def _parse(numbers: str) -> tuple[int, ...]:
 
 def _find_barred(text: str) -> list[tuple[int, int]]:
     """Return the parts of a text in which no citation can stand."""
-    if _JSON.match(text) and _is_json(text):
+    if _JSON.match(text) and load_json(text) is not None:
         return _outside(text, _JSON_TEXT)
     if not any(sign in text for sign in ("`", "~~~", "<", "](")):
         return []
     return [match.span() for match in _BARRED.finditer(text)]
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _outside(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from baton.domain.json_values import count_values
+from baton.domain.json_values import count_values, load_json
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.text import encodable
 
@@ -127,8 +127,5 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
 
 
 def _parse(arguments: str) -> dict[str, Any] | None:
-    try:
-        parsed = json.loads(arguments) if count_values(arguments) <= MAX_VALUES else None
-    except (ValueError, RecursionError):
-        return None
+    parsed = load_json(arguments) if count_values(arguments) <= MAX_VALUES else None
     return parsed if isinstance(parsed, dict) else None

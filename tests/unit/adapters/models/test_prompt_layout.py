@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
-from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, PromptLayout, lay_out, plain_text
+from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, PromptLayout, lay_out
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Role
+from baton.domain.threads.message import Role, text_of
 from baton.ports.agents.chat_model import Prompt
 
 HERE, ELSEWHERE = "chat:here/m", "chat:elsewhere/m"
@@ -47,7 +47,7 @@ def result(text: str, call_id: str = "call_1") -> Prompt:
 
 
 def laid(prompts: Sequence[Prompt], profile: ModelProfile = PLAIN, *, sends_parts: bool = True) -> list[LaidMessage]:
-    pieces = [(plain_text(prompt.content),) for prompt in prompts]
+    pieces = [(text_of(prompt.content),) for prompt in prompts]
     return lay_out(prompts, pieces, PromptLayout(profile, HERE, sends_parts=sends_parts))
 
 

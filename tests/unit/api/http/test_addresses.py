@@ -13,9 +13,9 @@ from baton.adapters.a2a.parts import _address
 from baton.adapters.tools.openapi_document import operation
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import CardSignature, RemoteAgent
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import Provider
-from baton.domain.agents.remote_agent import CardSignature, RemoteAgent
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool
 from baton.domain.documents.source import SourceRules
 from baton.domain.tenants.egress_policy import EgressPolicy

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from baton.domain.errors import ModelUnavailable
+from baton.domain.json_values import load_json
 from baton.domain.runs.tool_call import ToolCall
 
 
@@ -27,10 +27,7 @@ def mapping_of(value: object) -> Mapping[str, Any]:
 
 def is_object(text: str) -> bool:
     """Return whether a text is a complete JSON object."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(load_json(text), dict)
 
 
 def make_call_id() -> str:

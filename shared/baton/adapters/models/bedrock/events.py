@@ -12,7 +12,7 @@ from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
 from baton.adapters.models.answers.parts import mapping_of
 from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
 from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, streamed_failure
-from baton.domain.json_values import ValueCount
+from baton.domain.json_values import ValueCount, load_json
 
 JSON_TYPE = "application/json"
 
@@ -88,10 +88,7 @@ class Events(AsyncIterator[StreamEvent]):
 
 def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
     """Return the answer that came in place of an event stream. Raises ``NoEventStream`` if it is none."""
-    try:
-        answer = json.loads(other.body)
-    except (ValueError, RecursionError):
-        raise other from None
+    answer = load_json(other.body)
     if not isinstance(answer, Mapping) or "output" not in answer:
         raise other
     return answer

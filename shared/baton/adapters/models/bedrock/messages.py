@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from baton.adapters.models.bedrock.media import Block, MessageMedia
 from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
 from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, arguments_of
 from baton.adapters.models.tool_schemas import ModelTools
+from baton.domain.json_values import load_json
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 
@@ -137,10 +137,7 @@ def _output(text: str, profile: ModelProfile) -> Block:
     """Return the output of a tool. Mistral's models read JSON better, others take it for something else."""
     if profile.further.get("results") != "json":
         return {"text": text}
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
+    value = load_json(text)
     return {"json": value if isinstance(value, dict) else {"result": text}}
 
 
