@@ -105,10 +105,7 @@ class ApiEmbedder(ABC):
         paces: EmbeddingPaces,
         secret: Callable[[], str] = str,
     ) -> None:
-        """``endpoint`` and ``model`` name the circuit. ``limits`` are those of the API.
-
-        What ``secret`` returns is left out of logs.
-        """
+        """``endpoint`` and ``model`` name the circuit; ``limits`` are the API's. Logs leave the ``secret`` out."""
         self.name = name
         self.dimensions = dimensions
         self._model = model
@@ -218,10 +215,7 @@ class ApiEmbedder(ABC):
     async def _attempts(
         self, texts: list[str], purpose: EmbeddingPurpose, deadline: float | None, pace: EmbeddingPace | None = None
     ) -> list[Vector]:
-        """Return the vectors of one request's texts. With a ``pace``, return none if they were too many to be in time.
-
-        ``deadline`` is the caller's.
-        """
+        """Return vectors by the caller's ``deadline``; with a ``pace``, none if the texts are too many for the time."""
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + PATIENCE_SECONDS
         last_try_at = min(loop.time() + self._timeout_seconds, deadline or math.inf)

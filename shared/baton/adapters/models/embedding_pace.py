@@ -21,10 +21,7 @@ MAX_PAUSE_SECONDS = 60.0
 
 
 class EmbeddingPace:
-    """A limit on background requests, which begin in the order in which they come.
-
-    All calls come from one event loop.
-    """
+    """A limit on background requests of one event loop, which begin in the order in which they come."""
 
     def __init__(self, most_requests: int, most_texts: int) -> None:
         """``most_requests`` at once, and ``most_texts`` in each, are the limits of the API."""
@@ -68,10 +65,7 @@ class EmbeddingPace:
             self.texts = min(self._most_texts, self.texts * 2)
 
     def timed_out(self, texts: int, began: float) -> None:
-        """Note that a request was not answered in time.
-
-        The endpoint may still compute it, so no request is sent for as long as this one took.
-        """
+        """Note that no answer came in time. As it may still be computed, nothing is sent for as long as this took."""
         now = asyncio.get_running_loop().time()
         self._slow_down(texts, began)
         self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))

@@ -95,10 +95,7 @@ class ApiChatModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """See ``ChatModel``.
-
-        Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
-        """
+        """See ``ChatModel``. Close the iterator (``contextlib.aclosing``) to end the stream before the answer ends."""
         question = ModelQuestion(settings, prompts, tools, Attachments(thread_files, self._reader))
         attempt = _Attempt(question, self._profiles.of(settings.model, settings.caller))
         try:
@@ -209,10 +206,7 @@ class _Attempt:
 
 
 class _Reading:
-    """A reader of one answer within its deadlines.
-
-    It learns how the form of the answer differs from the model's profile.
-    """
+    """A reader of one answer within its deadlines, which learns how its form differs from the model's profile."""
 
     def __init__(self, profiles: Profiles, attempt: _Attempt, answer: AnswerSoFar) -> None:
         self._profiles = profiles

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from baton.adapters.models.answers.parts import mapping_of
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import ModelRefused
 from baton.domain.text import encodable
@@ -156,10 +155,10 @@ class _Flattening:
             for branch in _list(schema.get(keyword)):
                 if isinstance(branch, Mapping) and self._may_follow():
                     own = self.flat(branch)
-                    properties |= mapping_of(own.get("properties"))
+                    properties |= _mapping(own.get("properties"))
                     required += _list(own.get("required")) if keyword == "allOf" else []
         if properties:
-            flat["properties"] = {**properties, **mapping_of(schema.get("properties"))}
+            flat["properties"] = {**properties, **_mapping(schema.get("properties"))}
         if required:
             flat["required"] = [*_list(schema.get("required")), *required]
         return flat
@@ -254,7 +253,7 @@ class _Walk:
     def _member(self, key: str, value: Any, depth: int) -> Any:
         if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
             # The keys are names of the author, which may be those of keywords.
-            members = mapping_of(value)
+            members = _mapping(value)
             return {name: self.schema(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):
             return list(value) if isinstance(value, tuple) else value
@@ -267,7 +266,7 @@ def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
         return None
     target: Any = root
     for step in ref[2:].split("/")[:MAX_DEPTH]:
-        target = mapping_of(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+        target = _mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
     return target if isinstance(target, Mapping) else None
 
 
@@ -281,3 +280,7 @@ def _number(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -8,5 +8,4 @@ from baton.domain.errors.agents import *
 from baton.domain.errors.base import *
 from baton.domain.errors.conversations import *
 from baton.domain.errors.dependencies import *
-from baton.domain.errors.documents import *
 from baton.domain.errors.requests import *

@@ -40,10 +40,7 @@ def tool_name(prefix: str, agent_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model asks for.
-
-    It is unchecked: the tool may not exist, and the arguments may not fit it.
-    """
+    """A call that a model asks for. It is unchecked: the tool may not exist, and the arguments may not fit it."""
 
     id: str
     name: str

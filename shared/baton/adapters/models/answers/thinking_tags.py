@@ -185,10 +185,7 @@ class ThinkingTags:
         return True
 
     def _begin(self) -> bool:
-        """Read the text before the first word: blanks, and a mark that begins a thought or the answer.
-
-        Returns False if more text is needed.
-        """
+        """Read up to the first word: blanks, and a mark of a thought or the answer. False if more text is needed."""
         stripped = self._held.lstrip()
         if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer looks at all that is held
             self._say(len(self._held) - len(stripped))

@@ -92,10 +92,7 @@ class OpenAIEmbedder(ApiEmbedder):
 
 
 def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
-    """Return the vectors of an answer's ``data``, with length 1.
-
-    Raises ``NoEmbeddings`` and ``WrongEmbeddings``.
-    """
+    """Return the vectors of an answer's ``data``, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(data, list) or len(data) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     entries = [entry if isinstance(entry, dict) else {} for entry in data]
