@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 
 from baton.adapters.models.openai.chat_completions import ends_of_prefixes
 from baton.adapters.models.openai.messages import wire_tools
-from baton.agents.prompts.prompt_notes import make_today_note
 from baton.agents.prompts.turn_prompt import fit
 from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
@@ -135,7 +134,7 @@ class Player:
         )
         notes = Notes(
             steady=make_handoff_notes(handoff),
-            today=make_today_note(Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna")),
+            today=Prompt(Role.SYSTEM, Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna").sentence),
         )
         retrieved = tuple(Prompt(Role.CONTEXT, text) for text in turn.recalled)
         recalled = Recalled(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=retrieved))

@@ -110,7 +110,9 @@ def select_answer_sources(
     if cited:
         selected = (cited.get(source_key(source)) if _may_be_cited(source) else source for source in sources)
         return tuple(source for source in selected if source is not None)
-    return tuple(_as_consulted(source) if is_wrong and _may_be_cited(source) else _brief(source) for source in sources)
+    # Without excerpts, which are of use beside a citation only.
+    brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
+    return tuple(_as_consulted(source) if is_wrong and _may_be_cited(source) else source for source in brief)
 
 
 def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str | None = None) -> tuple[Source, ...]:
@@ -196,11 +198,6 @@ def _may_be_cited(source: Source) -> bool:
 
 def _as_consulted(source: Source) -> Source:
     return {**drop_citation(source), CONSULTED: True}
-
-
-def _brief(source: Source) -> Source:
-    """Return a source without its excerpt, which is of use beside a citation only."""
-    return {name: value for name, value in source.items() if name != "excerpt"}
 
 
 def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[Any]) -> list[Source]:

@@ -23,7 +23,7 @@ from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.consulting.consulted_work import ConsultedWork
 from baton.agents.guardrails.judged_texts import judge_context
-from baton.agents.prompts.prompt_notes import compute_prompt, make_today_note
+from baton.agents.prompts.prompt_notes import compute_prompt
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
@@ -41,7 +41,7 @@ from baton.failures.reports import in_background
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents import agent_client
-from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Prompt, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import AnswerLimit
 
 logger = Logger(child=True)
@@ -125,11 +125,8 @@ class Consultations:
         try:
             with trace_agent(agent, task.id) as span:
                 async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
-                    await (
-                        self._ask_remote(question, task, work)
-                        if agent.remote
-                        else self._ask_local(question, task, work)
-                    )
+                    ask = self._ask_remote if agent.remote else self._ask_local
+                    await ask(question, task, work)
                 note_answer(span, agent, task.message, work.answer)
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
@@ -198,10 +195,11 @@ class Consultations:
     ) -> AssembledContext:
         """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
         context, services = self._context, self._context.services
+        today = Prompt(Role.SYSTEM, context.today.sentence)
         assembled = await services.memory.prompt_for(
             context.fit(agent),
             MemorySearch(context.scope, message, with_episodes=False),
-            notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
+            notes=Notes(changing=await compute_prompt(agent, context), today=today),
             reserved=tools.tokens(services.counter),
             zone=context.today.zone,
             numbers=numbers,

@@ -14,7 +14,6 @@ from baton.domain.agents.guardrail import Origin
 from baton.domain.threads.message import Role
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.turn_requests import ClientOffer, ContextItem, IncomingHandoff
-from baton.domain.times import Today
 from baton.memory.prompt.quoting import quote
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 from baton.ports.agents.tools import TurnContext
@@ -22,11 +21,6 @@ from baton.ports.agents.tools import TurnContext
 REASONS_HEAD = "Why some of your tools cannot be used at the moment, as their servers may have said it, quoted:"
 CONTINUING = "I would like to continue {workflow}."
 """The prompt in place of a user's message when a button continues a workflow. It is not stored."""
-
-
-def make_today_note(today: Today) -> Prompt:
-    """Return the note with today's date. A new day does not invalidate the cached prompt before it."""
-    return Prompt(Role.SYSTEM, today.sentence)
 
 
 def make_changing_notes(conversation: RunningConversation, tools: ToolSet) -> list[Prompt]:

@@ -101,17 +101,13 @@ class TurnPrompt:
         self.budget = budget
         await self.fit()
         after = await self.tokens()
-        if after > budget and any(id(prompt) in self._retrieved for prompt in self.prompts):
-            self._leave_out(self._retrieved)
-            return True
-        return after < before
-
-    def _leave_out(self, dropped: Collection[int]) -> None:
-        """Take prompts out, by their identities."""
-        head = sum(id(prompt) in dropped for prompt in self.prompts[: self._head])
-        before = sum(id(prompt) in dropped for prompt in self.prompts[: self._current_from])
-        self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in dropped]
-        self._head, self._current_from = self._head - head, self._current_from - before
+        is_retrieved = [id(prompt) in self._retrieved for prompt in self.prompts]
+        if after <= budget or not any(is_retrieved):
+            return after < before
+        self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in self._retrieved]
+        self._head -= sum(is_retrieved[: self._head])
+        self._current_from -= sum(is_retrieved[: self._current_from])
+        return True
 
 
 def count_characters(prompt: Prompt) -> int:

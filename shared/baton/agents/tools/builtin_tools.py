@@ -138,7 +138,13 @@ class BuiltinTools:
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         self.tracker.current = conversation.with_workflow(moved)
-        self._show(workflow, moved, conversation.shown, emit)
+        moves = workflow.state != moved.state
+        for event in (
+            *(self.tracker.step_ends() if moves else ()),
+            *self.tracker.changes_since(conversation.shown),
+            *(self.tracker.step_begins() if moves else ()),
+        ):
+            emit(event)
         notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
         return CallOutcome("\n".join(part for part in (*about, *notes) if part))
 
@@ -148,15 +154,6 @@ class BuiltinTools:
         described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
         triggered = find_triggered(conversation.main, [target for target in described if target is not None], text)
         return triggered[0].name if triggered is not None else None
-
-    def _show(self, old: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:
-        moves = old.state != entered.state
-        for event in (
-            *(self.tracker.step_ends() if moves else ()),
-            *self.tracker.changes_since(before),
-            *(self.tracker.step_begins() if moves else ()),
-        ):
-            emit(event)
 
 
 def _transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from baton.domain.documents.search import IndexName, SearchFilter
@@ -16,7 +16,7 @@ OPERATOR = "operator"
 """The user of scopes that are about a whole tenant."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """An episode and its owner."""
 
@@ -111,20 +111,16 @@ class IndexCheck:
             users = sorted({position.user_id for position in stored})
             sources = [source for user in users for source in await self._list(tenant, user)]
         indexed = {Place(source.user_id, source.source_id): source for source in sources}
+        missing = [position for position, episode in stored.items() if _is_due(episode) and position not in indexed]
+        plain = [position for position, source in indexed.items() if source.without_vectors and position in stored]
         return TenantCheck(
             tenant_id=tenant,
             episodes=len(stored),
             indexed=len(stored.keys() & indexed.keys()),
             documents=sum(source.documents for source in sources),
-            missing=_ordered(
-                position for position, episode in stored.items() if _is_due(episode) and position not in indexed
-            ),
-            without_vectors=_ordered(
-                position
-                for position, source in indexed.items()
-                if self.embeds and source.without_vectors and position in stored
-            ),
-            orphaned=_ordered(indexed.keys() - stored.keys()),
+            missing=tuple(sorted(missing)),
+            without_vectors=tuple(sorted(plain)) if self.embeds else (),
+            orphaned=tuple(sorted(indexed.keys() - stored.keys())),
         )
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
@@ -138,7 +134,3 @@ class IndexCheck:
 def _is_due(episode: Episode) -> bool:
     """Return whether its closing has indexed the episode. Without messages there is nothing to index."""
     return episode.status is EpisodeStatus.COMPLETE and episode.message_count > 0
-
-
-def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places, key=lambda position: (position.user_id, position.episode_id)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, product, takewhile
 from typing import Any
 
 from baton.domain.threads.message import Role, StoredMessage
@@ -26,8 +26,10 @@ MISSING = "messages and prompts that are no longer stored"
 
 Json = dict[str, Any]
 
-_FORMS: tuple[Json, ...] = ({}, {"parts": True}, {"later": True}, {"parts": True, "later": True})
-"""The forms in which a stored message is sent: with its provider's parts, and as in later turns."""
+_FORMS: tuple[Json, ...] = ({}, {"parts": True})
+"""The forms in which a stored message is sent: without and with its provider's parts."""
+_LATER_FORMS: tuple[Json, ...] = ({"later": True}, {"parts": True, "later": True})
+"""The same in later turns."""
 
 
 def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:
@@ -116,15 +118,10 @@ class _Compaction:
         content = sent["content"]
         candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
         follower = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None
-        for message in candidates if follower is None else (follower, *candidates):
-            for further in _FORMS:
-                if "later" not in further and _as_sent(message, further) == sent:
-                    return message, further
-        for message in self._by_later_text.get(content, []) if isinstance(content, str) else ():
-            for further in _FORMS:
-                if "later" in further and _as_sent(message, further) == sent:
-                    return message, further
-        return None
+        plain = candidates if follower is None else (follower, *candidates)
+        later = self._by_later_text.get(content, []) if isinstance(content, str) else []
+        pairs = chain(product(plain, _FORMS), product(later, _LATER_FORMS))
+        return next((pair for pair in pairs if _as_sent(*pair) == sent), None)
 
     def _text(self, text: Any) -> Any:
         if not isinstance(text, str) or len(text) < MIN_REFERRED:
@@ -226,7 +223,7 @@ def _key(reference: Json) -> tuple[int, str, bool]:
 
 
 def _as_sent(message: StoredMessage, form: Json) -> Json:
-    """Return a stored message as its agent's model is sent it, whole, in one of ``_FORMS``."""
+    """Return a stored message as its agent's model is sent it, whole, in one of the forms."""
     content = message.text_elsewhere if form.get("later") else message.content
     if message.role is Role.TOOL:
         text = content if isinstance(content, str) else message.text

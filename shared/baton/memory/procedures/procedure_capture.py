@@ -157,8 +157,8 @@ class ProcedureCapture:
             refusal = _refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
             if refusal is not None:
                 return _end(replace(capture, procedure_id=other.id), CaptureStatus.KNOWN, refusal)
-            named = replace(draft, name=other.draft.name)
-            return replace(capture, procedure_id=other.id, procedure_scope=other.scope, draft=named)
+            draft = replace(draft, name=other.draft.name)
+            return replace(capture, procedure_id=other.id, procedure_scope=other.scope, draft=draft)
         return replace(capture, procedure_id=None, procedure_scope=ProcedureScope.AGENT)
 
     async def _all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:

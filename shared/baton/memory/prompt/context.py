@@ -82,7 +82,7 @@ class Notes:
     page: Sequence[Prompt] = ()
     """The context that the user's application gives with the message."""
     today: Prompt | None = None
-    """The day. It stands right before the message."""
+    """The day. It stands right before the message: a new day does not invalidate the cached prompt before it."""
 
     @property
     def tail(self) -> Sequence[Prompt]:
@@ -193,15 +193,14 @@ class Assembly:
             summary = _summary(summary_among(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
         is_forked = history.handoff is not None and history.handoff.context_mode is ContextMode.FORKED
+        messages = [message for exchange in windowed.included for message in exchange.messages]
         prompts = to_prompts(
             [message for exchange in windowed.included for message in exchange.shown],
             agent.id,
             shows_calls=shows_calls,
             masked_below=windowed.window.masked_below,
             later=history.current,
-            unjudged=find_unjudged(
-                [message for exchange in windowed.included for message in exchange.messages], agent.id
-            ),
+            unjudged=find_unjudged(messages, agent.id),
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
         head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]

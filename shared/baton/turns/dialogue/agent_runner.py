@@ -17,13 +17,7 @@ from baton.agents.code.coroutine_models import AssemblePrompt
 from baton.agents.consulting.consult import Consultations
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.guardrails.judged_texts import judge_context, judge_tools
-from baton.agents.prompts.prompt_notes import (
-    CONTINUING,
-    compute_prompt,
-    make_changing_notes,
-    make_context_notes,
-    make_today_note,
-)
+from baton.agents.prompts.prompt_notes import CONTINUING, compute_prompt, make_changing_notes, make_context_notes
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.tool_set import ToolSet, find_tools
 from baton.agents.transcript import Transcript
@@ -155,7 +149,7 @@ class AgentRunner:
             *make_changing_notes(self._tracker.current, tools),
         ]
         context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
-        today = make_today_note(self._attempt.today)
+        today = Prompt(Role.SYSTEM, self._attempt.today.sentence)
         notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
@@ -190,7 +184,7 @@ class AgentRunner:
             agent, message, tools = self._tracker.current.agent, self._asked, ToolSet({})
             if computed is None:
                 computed = await compute_prompt(agent, context)
-            today = make_today_note(context.today)
+            today = Prompt(Role.SYSTEM, context.today.sentence)
             if alone is not None:
                 search = MemorySearch(context.scope, alone, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
