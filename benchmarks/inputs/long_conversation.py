@@ -22,8 +22,7 @@ from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_b
 from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
-from baton.memory.prompt.message_prompts import to_prompts
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
+from baton.memory.prompt.message_prompts import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens, to_prompts
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.agents.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.instruments.cache_rules import Call, Piece

@@ -11,8 +11,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_window import Exchange, split_exchanges
-from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
+from baton.memory.prompt.message_prompts import REPLY_TOKENS, SHORTENED_CHARS, SHORTENED_NOTE, to_prompts, total_tokens
 from baton.ports.agents.chat_model import Prompt
 from benchmarks.inputs.long_conversation import TOOL_NAMES, Player, Turn
 

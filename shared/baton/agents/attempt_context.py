@@ -32,7 +32,7 @@ from baton.domain.times import Today
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.history_reading import ReadHistory
-from baton.memory.prompt.token_estimates import message_tokens
+from baton.memory.prompt.message_prompts import message_tokens
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.agent_client import AgentClient
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter

@@ -13,8 +13,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.tenants.identity import derive_message_id
 from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.thread import Run
-from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE
-from baton.memory.prompt.token_estimates import answer_tokens, message_tokens
+from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE, answer_tokens, message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 

@@ -11,7 +11,7 @@ from baton.domain.times import UNKNOWN
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt import context
 from baton.memory.prompt.history_window import WindowedHistory
-from baton.memory.prompt.token_estimates import prompt_tokens, total_tokens
+from baton.memory.prompt.message_prompts import prompt_tokens, total_tokens
 from baton.memory.recall.recall import Recall
 from baton.memory.recall.selecting import SentHistory, number_knowledge, select
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, Recalled

@@ -197,15 +197,10 @@ class EarlyRecall:
         """Show its spans in the run that uses it."""
         self._steps.join(current_span())
 
-    @property
-    def tasks(self) -> list[asyncio.Future[Any]]:
-        """The work in progress, to cancel."""
-        steps = [step.task for step in (self.episodes, self._knowledge) if step is not None]
-        return [*steps, *self.embedding.tasks]
-
     async def stop(self) -> None:
         """Cancel it if it is still in progress."""
-        await cancel_all(self.tasks)
+        steps = [step.task for step in (self.episodes, self._knowledge) if step is not None]
+        await cancel_all([*steps, *self.embedding.tasks])
 
 
 def _begin(embedding: MessageEmbedding, find: FindItems | None) -> RetrievalStep[FoundItem] | None:

@@ -19,8 +19,7 @@ from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.memory.prompt.history_reading import ReadHistory, messages_between
-from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.memory.prompt.token_estimates import message_tokens
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT, message_tokens
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.run_records import RunRecords

@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.runs.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
 from baton.domain.threads.message import Role
-from baton.memory.prompt.token_estimates import prompt_tokens
+from baton.memory.prompt.message_prompts import prompt_tokens
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel

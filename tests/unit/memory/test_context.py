@@ -18,11 +18,12 @@ from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, slide, split_exchanges
-from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
-from baton.memory.prompt.token_estimates import (
+from baton.memory.prompt.message_prompts import (
     IMAGE_TOKENS,
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,
+    SHORTENED_CHARS,
+    SHORTENED_NOTE,
     message_tokens,
     prompt_tokens,
 )

@@ -21,7 +21,7 @@ from baton.domain.errors import (
 )
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import MessageStatus, Role
-from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
+from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
 from baton_testing.fakes.threads.connections import events_in
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once

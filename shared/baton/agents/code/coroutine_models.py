@@ -20,7 +20,7 @@ from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.token_estimates import prompt_tokens
+from baton.memory.prompt.message_prompts import prompt_tokens
 from baton.ports.agents.chat_model import Prompt
 
 AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]

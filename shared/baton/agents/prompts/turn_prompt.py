@@ -16,10 +16,11 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.history_window import KEPT_SHARE, WindowedHistory
-from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
-from baton.memory.prompt.token_estimates import (
+from baton.memory.prompt.message_prompts import (
     MESSAGE_FRAME_TOKENS,
     REPLY_TOKENS,
+    SHORTENED_CHARS,
+    SHORTENED_NOTE,
     answer_tokens,
     prompt_tokens,
     total_tokens,

@@ -17,8 +17,7 @@ from baton.domain.threads.message import Content, Role, StoredMessage, part_as_j
 from baton.domain.times import iso
 from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext
-from baton.memory.prompt.message_prompts import is_masked
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
+from baton.memory.prompt.message_prompts import REPLY_TOKENS, is_masked, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, RecalledBlock
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec

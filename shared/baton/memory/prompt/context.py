@@ -13,9 +13,8 @@ from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt import history_window
 from baton.memory.prompt.history_reading import find_session_start, summary_among
-from baton.memory.prompt.message_prompts import find_unjudged, to_prompts
+from baton.memory.prompt.message_prompts import REPLY_TOKENS, find_unjudged, message_tokens, to_prompts, total_tokens
 from baton.memory.prompt.quoting import quote
-from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 

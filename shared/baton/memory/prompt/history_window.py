@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.prompt.message_prompts import is_masked
-from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
+from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, is_masked
 
 KEPT_SHARE = 0.6
 """The share of the room that the history takes after a stride."""

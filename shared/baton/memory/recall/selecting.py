@@ -16,7 +16,7 @@ from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import UNKNOWN
 from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt import quoting
-from baton.memory.prompt.token_estimates import CONTEXT_FRAME_TOKENS, prompt_tokens
+from baton.memory.prompt.message_prompts import CONTEXT_FRAME_TOKENS, prompt_tokens
 from baton.memory.recall import relevance
 from baton.memory.recalled import BlockKind, Found, ProcedureMatch, Recalled, RecalledBlock, Retrieval
 from baton.ports.agents.chat_model import Prompt, TokenCounter

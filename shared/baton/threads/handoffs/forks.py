@@ -21,7 +21,7 @@ from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import Run, Thread
 from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history, select_spoken
-from baton.memory.prompt.token_estimates import message_tokens
+from baton.memory.prompt.message_prompts import message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog

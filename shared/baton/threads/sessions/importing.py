@@ -16,7 +16,7 @@ from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.imported_session import IMPORT_TURN, ImportedSession
 from baton.domain.threads.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import EndReason
-from baton.memory.prompt.token_estimates import message_tokens
+from baton.memory.prompt.message_prompts import message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import TimeZones
 from baton.ports.tenants.audit import AuditLog, Once
