@@ -58,14 +58,11 @@ class SourceRules:
         match = _S3.fullmatch(prefix)
         if match is None or not prefix.isprintable() or len(match[2].encode()) > _MAX_KEY_BYTES:
             raise InvalidRequest("prefix must be s3://bucket/prefix.")
-        if not any(f"{match[1]}/{match[2]}".startswith(allowed) for allowed in self.allowed_prefixes(tenant_id)):
+        allowed = self.allowed_prefixes(tenant_id)
+        if not f"{match[1]}/{match[2]}".startswith(tuple(allowed)):
+            names = " and ".join(f"s3://{beginning}" for beginning in allowed) or "none"
             raise SourceRefused(
-                "This deployment does not allow this prefix. It allows "
-                + (
-                    " and ".join(f"s3://{allowed_prefix}" for allowed_prefix in self.allowed_prefixes(tenant_id))
-                    or "none"
-                )
-                + " (BATON_SOURCE_PREFIXES)."
+                f"This deployment does not allow this prefix. It allows {names} (BATON_SOURCE_PREFIXES)."
             )
         return match[1], match[2]
 

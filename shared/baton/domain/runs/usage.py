@@ -120,14 +120,8 @@ class Prices:
         """Return the price of a model; None if it has none."""
         if model in self.models:
             return self.models[model]
-        return next(
-            (
-                self.models[name]
-                for name in sorted(self.models, key=len, reverse=True)
-                if model.startswith(name) and _VERSION.fullmatch(model[len(name) :])
-            ),
-            None,
-        )
+        names = [name for name in self.models if model.startswith(name) and _VERSION.fullmatch(model[len(name) :])]
+        return self.models[max(names, key=len)] if names else None
 
     def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
         """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.
@@ -140,11 +134,10 @@ class Prices:
         total = 0.0
         for model_usage in spent:
             price = self.of(model_usage.model)
-            if price is None:
-                if model_usage.usage.total_tokens:
-                    return None
-                continue
-            total += price.cost(model_usage.usage)
+            if price is not None:
+                total += price.cost(model_usage.usage)
+            elif model_usage.usage.total_tokens:
+                return None
         return round(total, 9)
 
 

@@ -19,7 +19,7 @@ from baton.adapters.models.attachments.laid_out_attachments import MAX_HELD_BYTE
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import DocumentUnreadable, StoreUnavailable
 from baton.domain.threads.content import parse_content
-from baton.domain.threads.message import Part
+from baton.domain.threads.message import Content, Part
 from baton_documents.formats import DocumentFormat
 from baton_documents.results import DocumentText
 from tests import documents
@@ -60,8 +60,13 @@ class CountingFiles(MemoryThreadFiles):
         return await super().read(file_id)
 
 
+async def pieces_of(attachments: Attachments, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
+    [pieces] = await attachments.pieces_of_all([content], profile)
+    return pieces
+
+
 async def piece_of(part: Part, profile: ModelProfile = EVERYTHING, reader: CountingReader | None = None) -> Piece:
-    [piece] = await Attachments(MemoryThreadFiles(), reader).pieces((part,), profile)
+    [piece] = await pieces_of(Attachments(MemoryThreadFiles(), reader), (part,), profile)
     return piece
 
 
@@ -82,13 +87,13 @@ def archive(**entries: str) -> bytes:
 
 async def test_text_keeps_its_order_and_blank_text_is_left_out() -> None:
     parts = (TextPart(text="One."), image(PNG), TextPart(text=" "), TextPart(text="Two."))
-    pieces = await Attachments(MemoryThreadFiles(), None).pieces(parts, EVERYTHING)
+    pieces = await pieces_of(Attachments(MemoryThreadFiles(), None), parts, EVERYTHING)
     assert [piece if isinstance(piece, str) else piece.kind for piece in pieces] == ["One.", MediaKind.IMAGE, "Two."]
 
 
 @pytest.mark.parametrize(("content", "pieces"), [("Hello.", ("Hello.",)), ("", ()), (" \n", ())])
 async def test_a_string_is_one_piece_unless_it_is_blank(content: str, pieces: tuple[str, ...]) -> None:
-    assert await Attachments(MemoryThreadFiles(), None).pieces(content, EVERYTHING) == pieces
+    assert await pieces_of(Attachments(MemoryThreadFiles(), None), content, EVERYTHING) == pieces
 
 
 async def test_a_csv_file_that_windows_calls_a_workbook_is_text() -> None:
@@ -96,7 +101,7 @@ async def test_a_csv_file_that_windows_calls_a_workbook_is_text() -> None:
         '[{"type": "text", "text": "What is in the file?"}, {"type": "document", "source": {"type": "data",'
         ' "value": "YTtiCjE7Mgo=", "mimeType": "application/vnd.ms-excel"}, "metadata": {"name": "data.csv"}}]'
     )
-    pieces = await Attachments(MemoryThreadFiles(), None).pieces(parse_content(message), TEXT_ONLY)
+    pieces = await pieces_of(Attachments(MemoryThreadFiles(), None), parse_content(message), TEXT_ONLY)
     framed = '<document name="data.csv" type="text/csv" bytes="8">\na;b\n1;2\n\n</document>'
     assert pieces == ("What is in the file?", framed)
 
@@ -179,7 +184,7 @@ async def test_a_name_cannot_break_out_of_its_frame() -> None:
 
 async def test_two_files_of_one_name_are_both_given() -> None:
     parts = (document(b"one", "text/plain", "a.txt"), document(b"two", "text/plain", "a.txt"))
-    pieces = await Attachments(MemoryThreadFiles(), None).pieces(parts, EVERYTHING)
+    pieces = await pieces_of(Attachments(MemoryThreadFiles(), None), parts, EVERYTHING)
     assert ["one" in str(pieces[0]), "two" in str(pieces[1])] == [True, True]
 
 
@@ -247,7 +252,7 @@ async def test_an_image_at_an_address_that_a_model_does_not_take_is_named(profil
 async def test_images_beyond_a_models_limits_are_named() -> None:
     parts = (image(PNG, name="a.png"), image(PNG * 9, name="b.png"), image(PNG, name="c.png"), image(PNG, name="d.png"))
     profile = ModelProfile(max_images=2, max_image_bytes=100)
-    pieces = await Attachments(MemoryThreadFiles(), None).pieces(parts, profile)
+    pieces = await pieces_of(Attachments(MemoryThreadFiles(), None), parts, profile)
     assert [piece if isinstance(piece, str) else piece.name for piece in pieces] == [
         "a.png",
         "[The image b.png was not given to the model, because it reads images of at most 100 bytes.]",
@@ -303,8 +308,8 @@ async def test_an_office_file_stays_one_for_models_that_read_it() -> None:
 
 async def test_documents_beyond_a_models_limits_are_given_as_text() -> None:
     parts = (document(PDF, name="a.pdf"), document(PDF * 9, name="b.pdf"), document(PDF, name="c.pdf"))
-    pieces = await Attachments(MemoryThreadFiles(), CountingReader()).pieces(
-        parts, ModelProfile(max_documents=1, max_document_bytes=100)
+    pieces = await pieces_of(
+        Attachments(MemoryThreadFiles(), CountingReader()), parts, ModelProfile(max_documents=1, max_document_bytes=100)
     )
     assert [piece[:22] if isinstance(piece, str) else piece.name for piece in pieces] == [
         "a.pdf",
@@ -331,7 +336,7 @@ async def test_a_document_that_cannot_be_read_is_named_with_the_reason() -> None
 async def test_a_workbook_reaches_a_model_of_text_sheet_by_sheet() -> None:
     content = documents.workbook(Prices=[["Item", "Price"], ["Tea", 3]], Stock=[["Tea", 7]])
     part = document(content, "application/vnd.ms-excel", "tea.xlsx")
-    [framed] = await Attachments(MemoryThreadFiles(), ChildProcessReader()).pieces((part,), TEXT_ONLY)
+    [framed] = await pieces_of(Attachments(MemoryThreadFiles(), ChildProcessReader()), (part,), TEXT_ONLY)
     assert framed == (
         f'<document name="tea.xlsx" type="{documents.XLSX}" bytes="{len(content)}" pages="2">\n'
         "[sheet 1]\n\n# Prices\n\nItem | Price\nTea | 3\n\n[sheet 2]\n\n# Stock\n\nTea | 7\n</document>"
@@ -419,7 +424,9 @@ async def test_an_upload_that_never_came_is_named(part: Part, sentence: str) -> 
 
 
 async def test_an_empty_upload_is_named() -> None:
-    [sentence] = await Attachments(MemoryThreadFiles({FILE_ID: b""}), None).pieces((upload(name="a.txt"),), EVERYTHING)
+    [sentence] = await pieces_of(
+        Attachments(MemoryThreadFiles({FILE_ID: b""}), None), (upload(name="a.txt"),), EVERYTHING
+    )
     assert sentence == "[The document a.txt was not given to the model, because it is empty.]"
 
 
@@ -429,18 +436,18 @@ async def test_an_outage_of_the_files_is_not_hidden() -> None:
             raise StoreUnavailable
 
     with pytest.raises(StoreUnavailable):
-        await Attachments(Down(), None).pieces((upload(),), EVERYTHING)
+        await pieces_of(Attachments(Down(), None), (upload(),), EVERYTHING)
 
 
 async def test_a_request_that_is_repeated_for_another_profile_reads_nothing_twice() -> None:
     files, reader = CountingFiles({FILE_ID: PDF}), CountingReader()
     attachments = Attachments(files, reader)
     parts = (upload(name="a.pdf"),)
-    first = await attachments.pieces(parts, EVERYTHING)
-    second = await attachments.pieces(parts, TEXT_ONLY)
+    first = await pieces_of(attachments, parts, EVERYTHING)
+    second = await pieces_of(attachments, parts, TEXT_ONLY)
     assert isinstance(first[0], Media)
     assert isinstance(second[0], str)
-    assert await attachments.pieces(parts, TEXT_ONLY) == second
+    assert await pieces_of(attachments, parts, TEXT_ONLY) == second
     assert (files.reads, len(reader.asked)) == (1, 1)
 
 
@@ -448,11 +455,11 @@ async def test_all_documents_of_a_request_share_the_time_to_read_them() -> None:
     now = 0.0
     reader = CountingReader()
     attachments = Attachments(MemoryThreadFiles(), reader, monotonic=lambda: now)
-    await attachments.pieces((document(PDF, name="a.pdf"),), TEXT_ONLY)
+    await pieces_of(attachments, (document(PDF, name="a.pdf"),), TEXT_ONLY)
     now = 25.0
-    await attachments.pieces((document(PDF, name="b.pdf"),), TEXT_ONLY)
+    await pieces_of(attachments, (document(PDF, name="b.pdf"),), TEXT_ONLY)
     now = 99.0
-    await attachments.pieces((document(PDF, name="c.pdf"),), TEXT_ONLY)
+    await pieces_of(attachments, (document(PDF, name="c.pdf"),), TEXT_ONLY)
     assert [seconds for _, _, seconds in reader.asked] == [MAX_READING_SECONDS, 5.0, 0.0]
 
 
@@ -507,5 +514,5 @@ async def test_no_bytes_name_or_type_make_it_fail(
     )
     attachments = Attachments(MemoryThreadFiles({FILE_ID: content}), CountingReader() if reads else None)
     for profile in (EVERYTHING, TEXT_ONLY):
-        [piece] = await attachments.pieces((part,), profile)
+        [piece] = await pieces_of(attachments, (part,), profile)
         assert piece.data == content if isinstance(piece, Media) else piece.strip()

@@ -143,11 +143,6 @@ class Attachments:
         """The media types of the attachments that were read, by their content."""
         return frozenset(file.type.mime_type for file in self._read.values() if isinstance(file, AttachedFile))
 
-    async def pieces(self, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
-        """Return what the model of ``profile`` gets of one message's content. See ``pieces_of_all``."""
-        [pieces] = await self.pieces_of_all([content], profile)
-        return pieces
-
     async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
         """Return what the model of ``profile`` gets of each content, in its order. Blank text is left out.
 
