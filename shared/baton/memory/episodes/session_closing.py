@@ -114,11 +114,23 @@ class SessionClosing:
     async def carry_out(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> ClosingSession | None:
         """Carry out one step, and return the session as it is then; None if its thread was deleted.
 
-        Raises as the step's model, search engine and store do.
+        Every invocation looks at the thread, and a step that follows a model's or an engine's answer looks again:
+        nothing outlives a deletion. Raises as the step's model, search engine and store do.
         """
+        episode: Episode | None = session.episode
         try:
-            episode = await self._episode_after(step, scope, session)
+            match step:
+                case ClosingStep.SUMMARIZE:
+                    episode = await self._summarise(scope, session)
+                case ClosingStep.COMPARE:
+                    episode = await self._compare(scope, session)
+                case ClosingStep.INDEX:
+                    episode = await self._index(scope, session)
+                case ClosingStep.COMPLETE:
+                    episode = await self._complete(scope, session.episode)
         except ThreadUnavailable:
+            episode = None
+        if episode is None:
             _note_deleted(session.thread.id, session.episode.ref.number)
             return None
         return replace(session, episode=episode)
@@ -171,26 +183,6 @@ class SessionClosing:
         is_whole = len(held) == number
         return await self.episodes.store(scope, episode), HeldMessages(held, redactions) if is_whole else None
 
-    async def _episode_after(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> Episode:
-        """Return the episode after a step. Raises ``ThreadUnavailable`` if it or its thread was deleted since.
-
-        Every invocation looks at the thread, and a step that follows a model's or an engine's answer looks again:
-        nothing outlives a deletion.
-        """
-        episode: Episode | None = session.episode
-        match step:
-            case ClosingStep.SUMMARIZE:
-                episode = await self._summarise(scope, session)
-            case ClosingStep.COMPARE:
-                episode = await self._compare(scope, session)
-            case ClosingStep.INDEX:
-                episode = await self._index(scope, session)
-            case ClosingStep.COMPLETE:
-                episode = await self._complete(scope, session.episode)
-        if episode is None:
-            raise ThreadUnavailable
-        return episode
-
     async def _summarise(self, scope: Scope, session: ClosingSession) -> Episode | None:
         episode, ref = session.episode, session.episode.ref
         if EpisodePart.SUMMARY in episode.parts:
@@ -221,7 +213,7 @@ class SessionClosing:
             )
         if now is None:  # even if the tenant's retention has removed the episode in the meantime
             await self.index.remove(scope, episode.ref)
-            raise ThreadUnavailable
+            return None
         if (now.summary, now.facts) == (episode.summary, episode.facts):
             return await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
         return now
