@@ -260,7 +260,7 @@ class ActivityContract:
             async def threads(self, scope: Scope, thread_ids: object) -> object:
                 return stale
 
-        tenant.limits._counts = Behind()  # type: ignore[assignment]
+        tenant.limits = replace(tenant.limits, counts=Behind())
         assert not await tenant.may_begin("bob")
 
 

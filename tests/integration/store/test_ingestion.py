@@ -140,7 +140,7 @@ async def test_a_lost_index_is_rebuilt_from_the_table_and_the_bucket(new_world: 
     assert stored[tenant] == [AGENT]
     check = KnowledgeIndexCheck(world.documents, world.ingestions, world.real_index, None)
     assert [place.document_id for place in (await check.verify(tenant, [AGENT])).missing] == [ref.document_id]
-    assert [document.is_started async for document in check.rebuild(tenant, [AGENT])] == [True]
+    assert [is_started async for is_started, _ in check.rebuild(tenant, [AGENT])] == [True]
     [rebuild] = world.ingestions.rebuilds
     await world.run(rebuild)
     assert (await check.verify(tenant, [AGENT])).is_sound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import threading
 import time
@@ -195,7 +196,8 @@ async def test_each_call_has_a_process_of_its_own(extractor_of: Extractors) -> N
 async def test_documents_are_read_in_the_order_of_their_arrival_and_so_many_at_once(
     extractor_of: Extractors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(document_reader, "_at_once", lambda: at_once)
+    monkeypatch.setattr(document_reader, "MAX_AT_ONCE", at_once)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
     log = tmp_path / "log"
     program = (
         f"import sys, time\nbody = sys.stdin.buffer.read().split(b'\\n')[1].decode()\nlog = open({str(log)!r}, 'a')\n"
