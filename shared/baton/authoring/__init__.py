@@ -1,1 +1,1 @@
-"""Agents and tools that are written in Python. Their classes and decorators are attributes of ``baton``."""
+"""Agents and tools in Python: classes and decorators for developers, attributes of ``baton``, and their resources."""

@@ -1,1 +1,1 @@
-"""Tenants: their agents, limits, rates, privacy and evaluations."""
+"""Tenants at work: their agents, rates and the permits of runs, privacy and evaluations."""

@@ -1,1 +1,1 @@
-"""Agents as their files declare them, and the rules of these declarations."""
+"""Agents as files and code declare them: definitions, tools with their functions, models, and the rules of these."""

@@ -1,1 +1,1 @@
-"""Values of memory: episodes, procedures, items of prompts and of the Context Inspector."""
+"""Values of memory: episodes, procedures, items that were found for a prompt, items of the Context Inspector."""

@@ -1,1 +1,1 @@
-"""Records of a run: calls, sub-tasks, steps, and token usage."""
+"""Values of a run: calls of tools, sub-tasks, steps, tokens and prices, parts that only a provider reads."""

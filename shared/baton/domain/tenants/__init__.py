@@ -1,1 +1,1 @@
-"""Tenants: identities, limits, secrets, and counts of activity."""
+"""Values of tenants: identities and permissions, limits and the rates that follow, secrets, counts of activity."""

@@ -1,1 +1,1 @@
-"""Values of threads: messages, events, interrupts, titles, and the records of the queue."""
+"""Values of threads: messages, events, interrupts, branches, titles, requests, and the records of the queue."""

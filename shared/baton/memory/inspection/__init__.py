@@ -1,1 +1,1 @@
-"""Recording of what a run's prompt held, for the Context Inspector."""
+"""Records of what the prompt of a run held and what was left out, for the Context Inspector."""

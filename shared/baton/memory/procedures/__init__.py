@@ -1,1 +1,1 @@
-"""Procedures and skills: capture from tasks, removal of names and other specifics, drafting, decisions."""
+"""Procedures and skills: captured from tasks, compared with others, freed of names, drafted, decided on."""

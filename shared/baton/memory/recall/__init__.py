@@ -1,1 +1,1 @@
-"""Recall for a message: retrieves memories, chooses among them, and words them for the prompt."""
+"""Recall for a message: asks the stores, ranks and chooses what fits, and words it for the prompt."""

@@ -1,1 +1,1 @@
-"""Lessons of refusals: the form in which an endpoint takes a request that it has refused in another form."""
+"""Lessons of refusals: what an endpoint refused, and the form in which it takes the request instead."""

@@ -1,4 +1,4 @@
-"""Models over the OpenAI HTTP API, at any base URL."""
+"""Models over the OpenAI HTTP APIs, at any base URL: requests, event streams, errors, vectors."""
 
 import sys
 
