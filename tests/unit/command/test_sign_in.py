@@ -50,6 +50,30 @@ def test_signing_in_waits_for_the_user_and_keeps_the_token(issuer: ScriptedServe
     assert issuer.run("threads", "list").exit_code == 3
 
 
+def test_signing_out_says_where_commands_still_go_and_forgets_the_address_if_asked(issuer: ScriptedServer) -> None:
+    issuer.answer("POST /token", httpx.Response(200, json=TOKENS))
+    assert issuer.run(*LOGIN).exit_code == 0
+    left = issuer.run("logout")
+    assert "`baton logout --forget`" in left.stderr
+    forgotten = issuer.run("logout", "--forget")
+    assert (forgotten.exit_code, forgotten.stderr) == (0, "")
+    assert "[profiles" not in (issuer.folder / "config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("url", "command"),
+    [("http://127.0.0.1:8080", "`baton login --local`"), ("https://baton.test", "`baton login`")],
+    ids=["local cloud", "deployment"],
+)
+def test_who_is_not_signed_in_is_told_the_command_for_the_server(
+    issuer: ScriptedServer, url: str, command: str
+) -> None:
+    issuer.folder.mkdir(exist_ok=True)
+    (issuer.folder / "config.toml").write_text(f'[profiles.default]\nurl = "{url}"\ntoken_file = true\n')
+    del issuer.variables["BATON_URL"]
+    assert command in issuer.run("threads", "list").stderr
+
+
 def test_a_refused_sign_in_is_reported(issuer: ScriptedServer) -> None:
     issuer.answer("POST /token", httpx.Response(400, json={"error": "access_denied"}))
     assert issuer.run(*LOGIN).exit_code == 3

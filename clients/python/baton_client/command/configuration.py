@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -33,6 +34,11 @@ class Profile:
     scopes: str = DEFAULT_SCOPES
     token_file: bool = False
     """Whether tokens are in a file, because there is no keyring."""
+
+    @property
+    def sign_in_command(self) -> str:
+        """The command that signs in at this server. One of this machine is a local cloud."""
+        return "baton login --local" if urlsplit(self.url).hostname in LOOPBACK else "baton login"
 
 
 def configuration_folder() -> Path:
@@ -71,7 +77,17 @@ def read_profiles(folder: Path) -> dict[str, Profile]:
 
 def write_profile(folder: Path, profile: Profile) -> None:
     """Store a profile in ``config.toml``, beside the others."""
-    profiles = {**read_profiles(folder), profile.name: profile}
+    _write_profiles(folder, {**read_profiles(folder), profile.name: profile})
+
+
+def remove_profile(folder: Path, name: str) -> None:
+    """Remove a profile from ``config.toml``, if it is there."""
+    profiles = read_profiles(folder)
+    if profiles.pop(name, None):
+        _write_profiles(folder, profiles)
+
+
+def _write_profiles(folder: Path, profiles: Mapping[str, Profile]) -> None:
     lines = []
     for other in profiles.values():
         lines.append(f"[profiles.{json.dumps(other.name)}]")

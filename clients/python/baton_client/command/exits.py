@@ -67,7 +67,8 @@ def advice(problem: Exception) -> str:
     text = str(problem)
     match problem:
         case AuthenticationError():
-            return f"{text} Run `baton login`, or set BATON_TOKEN to a token that is still valid."
+            sign_in = "Run `baton login` (`baton login --local` for a local cloud)"
+            return f"{text} {sign_in}, or set BATON_TOKEN to a token that is still valid."
         case PermissionDeniedError():
             return f"{text} `baton doctor` shows what your token permits."
         case APIConnectionError():

@@ -77,7 +77,7 @@ class SignIn:
 
     def __init__(self, environment: Environment, profile: Profile, http: httpx.AsyncClient) -> None:
         self._token = environment.variables.get("BATON_TOKEN")
-        self._url = profile.url
+        self._profile = profile
         self._store = TokenStore(profile, environment.folder)
         self._http = http
         self._given: str | None = None
@@ -93,12 +93,15 @@ class SignIn:
             return self._token
         stored = self._store.read()
         if stored is None:
-            raise CommandError("You are not signed in. Run `baton login`, or set BATON_TOKEN.", ExitCode.FORBIDDEN)
+            command = self._profile.sign_in_command
+            raise CommandError(f"You are not signed in. Run `{command}`, or set BATON_TOKEN.", ExitCode.FORBIDDEN)
         is_local = stored.local is not None
         # Another project's local cloud may be at the address by now. It would refuse the token, and log that.
         is_unknown = is_local and self._given is None
         if is_unknown or self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
-            stored = await (renewed_local(self._http, self._url, stored) if is_local else renewed(self._http, stored))
+            stored = await (
+                renewed_local(self._http, self._profile.url, stored) if is_local else renewed(self._http, stored)
+            )
             self._store.write(stored)
         self._given = stored.access_token
         return stored.access_token

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from baton_client.command.configuration import write_profile
+from baton_client.command.configuration import read_profiles, remove_profile, write_profile
 from baton_client.command.device_flow import endpoints, issuer_of, sign_in
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.local_sign_in import local_tokens
@@ -66,13 +66,22 @@ def login(
     run(context, command, as_json=as_json)
 
 
-def logout(context: typer.Context, as_json: AsJson = False) -> None:
+def logout(
+    context: typer.Context,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove the profile's address and issuer, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Remove the stored tokens of the profile."""
 
     async def command(session: Session) -> None:
-        had = TokenStore(session.profile, session.environment.folder).delete()
-        answer = {"profile": session.profile.name, "url": session.profile.url, "signedIn": False}
+        folder, profile = session.environment.folder, session.profile
+        had = TokenStore(profile, folder).delete()
+        answer = {"profile": profile.name, "url": profile.url, "signedIn": False}
         session.output.value(answer, ["Signed out." if had else "You were not signed in."])
+        if forget:
+            remove_profile(folder, profile.name)
+        elif stored := read_profiles(folder).get(profile.name):
+            session.output.note(f"Commands still go to {stored.url}. `baton logout --forget` ends that.")
         if session.sign_in.is_variable:
             session.output.note("BATON_TOKEN is still set.")
 

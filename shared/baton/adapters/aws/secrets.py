@@ -87,7 +87,7 @@ class SecretsManager(CachedSecrets):
     _service = "secretsmanager"
     _noun = "secret"
     _missing = ("ResourceNotFoundException",)  # also for a secret without a value
-    _missing_detail = "has no value"
+    _missing_detail = "has no value; a local cloud reads it from secrets.local.yaml"
 
     def _ask(self, client: Any, name: str) -> str | None:
         value: str | None = client.get_secret_value(SecretId=name).get("SecretString")
@@ -100,7 +100,7 @@ class ParameterStore(CachedSecrets):
     _service = "ssm"
     _noun = "parameter"
     _missing = ("ParameterNotFound", "ParameterVersionNotFound")
-    _missing_detail = "does not exist"
+    _missing_detail = "does not exist; a local cloud reads it from secrets.local.yaml"
 
     def _ask(self, client: Any, name: str) -> str | None:
         return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
