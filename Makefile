@@ -46,7 +46,7 @@ run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPE
 check: setup ## Lint, types and unit tests: the daily loop, three and a half minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== unit tests"; \
-	$(BIN)/pytest tests/unit tests/extraction -n 4 $(TESTS) || failed+=("unit tests"); \
+	$(BIN)/pytest --instafail tests/unit tests/extraction -n 4 $(TESTS) || failed+=("unit tests"); \
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
@@ -54,11 +54,11 @@ test: setup ## Check a commit: lint, types, all tests but those that `make all` 
 	@failed=(); $(begin-checks); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
-		$(BIN)/pytest $(TESTS) || failed+=(tests); \
+		$(BIN)/pytest --instafail $(TESTS) || failed+=(tests); \
 		echo "Calls are not judged by the roles: that takes a run without TESTS."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
-		$(BIN)/pytest -n 4 --ignore tests/grants/test_grants.py || $(repeat-failed) || failed+=(tests); \
+		$(BIN)/pytest --instafail -n 4 --ignore tests/grants/test_grants.py || $(repeat-failed) || failed+=(tests); \
 		$(MAKE) --no-print-directory grants RECORDINGS=$$BATON_LOCAL_RECORDINGS || failed+=(grants); \
 		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \
