@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,17 @@ wheels: web ## Build the three distributions, server, client and reader of docum
 	@$(UV) build --quiet --wheel --out-dir dist clients/python
 	@$(UV) build --quiet --wheel --out-dir dist extraction
 	@echo "The wheels are in dist/. For other projects: export UV_FIND_LINKS=$(CURDIR)/dist PIP_FIND_LINKS=$(CURDIR)/dist"
+
+new: wheels ## Make a project of your own with this clone: make new PROJECT=../my-assistant (ARGS=--python: agents in Python)
+	@test -n "$(PROJECT)" || { echo "Name the new folder: make new PROJECT=../my-assistant" >&2; exit 1; }
+	@$(BIN)/baton new "$(PROJECT)" --wheels dist $(ARGS) >/dev/null
+	@$(UV) sync --quiet --project "$(PROJECT)"
+	@printf '%s\n' "Next:" "" "  cd $(PROJECT) && source .venv/bin/activate" "  baton dev"
+
+distributions: web ## Build what a release publishes: wheels and sources of the three distributions, into dist/
+	@rm -rf dist
+	@for folder in . clients/python extraction; do $(UV) build --quiet --out-dir dist $$folder || exit 1; done
+	@ls -1 dist
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)
 	@$(if $(BUILT),BATON_LOCAL_BUILT=.aws-sam/build )exec $(BIN)/python -m baton_local

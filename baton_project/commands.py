@@ -42,12 +42,15 @@ def _problems_printed() -> Iterator[None]:
 def new(
     name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")],
     in_python: Annotated[bool, typer.Option("--python", help="Write the agents in Python and not in YAML.")] = False,
+    wheels: Annotated[
+        Path | None, typer.Option(help="Install Baton from this folder of wheels, which `make wheels` builds.")
+    ] = None,
 ) -> None:
     """Make a project: agents, a tool, and what editors and deployments need."""
     with _problems_printed():
         from baton_project.new import make
 
-        version = make(Path(name), in_python=in_python)
+        version = make(Path(name), in_python=in_python, wheels=wheels)
         typer.echo(f"{name} is a project of Baton {version}. Next:\n\n  cd {name}")
         typer.echo("  uv sync && source .venv/bin/activate   (unless pip has installed Baton)\n  baton dev")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -25,10 +26,11 @@ MAX_NAME = 40
 """Characters. It begins the names of stacks and buckets, which AWS limits."""
 
 
-def make(folder: Path, *, in_python: bool = False) -> str:
+def make(folder: Path, *, in_python: bool = False, wheels: Path | None = None) -> str:
     """Fill ``folder``, which must be new or empty, whole or not at all. Return Baton's version.
 
-    ``in_python``: with agents in Python and not in YAML. Raises ``ProjectProblem``.
+    ``in_python``: with agents in Python and not in YAML. ``wheels``: the folder from which uv installs Baton, for
+    versions that no index has. Raises ``ProjectProblem``.
     """
     folder = folder.resolve()
     if not NAME.fullmatch(folder.name) or len(folder.name) > MAX_NAME:
@@ -40,6 +42,8 @@ def make(folder: Path, *, in_python: bool = False) -> str:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise ProjectProblem(f"{folder} is not empty: name a folder that is not there yet, or an empty one.")
         _write(unfinished, folder.name, in_python=in_python)
+        if wheels is not None:
+            _add_wheels(unfinished / "pyproject.toml", wheels.resolve())
         unfinished.rename(folder)
     except OSError as problem:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from problem
@@ -61,6 +65,17 @@ def _write(folder: Path, name: str, *, in_python: bool) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_filled(source, name, code="agents" if in_python else "tools"), encoding="utf-8")
     write_schema(folder)
+
+
+def _add_wheels(file: Path, wheels: Path) -> None:
+    """Let uv look for Baton in the folder. Raises ``ProjectProblem`` if there are no wheels."""
+    if not any(wheels.glob("baton_conversations-*.whl")):
+        raise ProjectProblem(
+            f"{wheels} has no wheel of Baton: `make wheels` in a clone builds it, into its folder dist."
+        )
+    # A list of JSON is one of TOML, too.
+    table = f"[tool.uv]\nfind-links = {json.dumps([str(wheels)])}  # until a release is published\n"
+    file.write_text(file.read_text(encoding="utf-8").replace("[tool.uv]\n", table), encoding="utf-8")
 
 
 def write_schema(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -54,7 +55,9 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
 
 
 def test_the_first_commands_of_the_readme_make_a_project_and_test_it(machine: Machine, tmp_path: Path) -> None:
-    said = machine.run(block(ROOT / "README.md", "project").replace("baton dev ", "baton check "), tmp_path)
+    subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "baton"], check=True)
+    commands = block(ROOT / "README.md", "project").replace("baton dev ", "baton check ")
+    said = machine.run(commands, tmp_path / "baton")
     assert said.returncode == 0, said.stderr
     assert "2 agents, no problems." in said.stdout
 

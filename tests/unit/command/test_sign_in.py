@@ -65,7 +65,7 @@ def test_signing_out_says_where_commands_still_go_and_forgets_the_address_if_ask
     [("http://127.0.0.1:8080", "`baton login --local`"), ("https://baton.test", "`baton login`")],
     ids=["local cloud", "deployment"],
 )
-def test_who_is_not_signed_in_is_told_the_command_for_the_server(
+def test_a_command_without_a_sign_in_names_the_one_for_the_server(
     issuer: ScriptedServer, url: str, command: str
 ) -> None:
     issuer.folder.mkdir(exist_ok=True)

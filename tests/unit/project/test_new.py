@@ -24,6 +24,18 @@ def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None
     assert about["project"]["dependencies"] == [f"baton-conversations[local]=={__version__}"]
 
 
+def test_a_project_of_a_clone_finds_its_wheels(tmp_path: Path) -> None:
+    wheels = tmp_path / 'built by "me"'
+    with pytest.raises(ProjectProblem, match="make wheels"):
+        make(tmp_path / "my-shop", wheels=wheels)
+    assert not (tmp_path / "my-shop").exists()
+    wheels.mkdir()
+    (wheels / "baton_conversations-0.1.0-py3-none-any.whl").touch()
+    make(tmp_path / "my-shop", wheels=wheels)
+    tools = tomllib.loads((tmp_path / "my-shop" / "pyproject.toml").read_text())["tool"]
+    assert tools["uv"] == {"find-links": [str(wheels)], "package": False}
+
+
 def test_installing_the_project_by_pip_looks_for_no_packages_in_its_folders(project: Project) -> None:
     about = tomllib.loads((project.folder / "pyproject.toml").read_text())
     assert about["tool"]["setuptools"]["packages"] == []
