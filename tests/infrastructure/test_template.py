@@ -392,7 +392,7 @@ def test_the_outputs_show_where_everything_is(stack: Stack) -> None:
     assert outputs["WebSocketUrl"]["Value"]["Fn::Sub"].startswith("wss://")
 
 
-@pytest.mark.parametrize("stage", ["dev", "prod"])
+@pytest.mark.parametrize("stage", ["dev", "nightly", "prod"])
 def test_samconfig_names_only_parameters_that_exist(source: Stack, stage: str) -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())[stage]
     overrides = dict(item.split("=", 1) for item in config["deploy"]["parameters"]["parameter_overrides"])
