@@ -116,6 +116,8 @@ def target_of(params: Mapping[str, Any]) -> str:
         return f"index {params['IndexName']}"
     values = params.get("ExpressionAttributeValues", {})
     key = params.get("Key") or params.get("Item")
+    if key is not None and "PK" not in key:
+        return "other"  # a table that is not Baton's
     if key is not None:
         partition, sort = key["PK"]["S"], key["SK"]["S"]
     elif ":partition" in values:

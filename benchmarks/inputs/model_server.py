@@ -24,19 +24,19 @@ async def chat_completions(request: Request) -> StreamingResponse:
 
 
 async def _stream() -> AsyncIterator[str]:
-    yield _chunk([_choice({"role": "assistant", "content": ""})])
+    yield chunk([choice({"role": "assistant", "content": ""})])
     for token in TOKENS:
-        yield _chunk([_choice({"content": token})])
-    yield _chunk([_choice({}, "stop")])
-    yield _chunk([], usage=USAGE)
+        yield chunk([choice({"content": token})])
+    yield chunk([choice({}, "stop")])
+    yield chunk([], usage=USAGE)
     yield "data: [DONE]\n\n"
 
 
-def _choice(delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
+def choice(delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
 
-def _chunk(choices: list[dict[str, Any]], **fields: Any) -> str:
+def chunk(choices: list[dict[str, Any]], **fields: Any) -> str:
     head = {"id": "chatcmpl-benchmark", "object": "chat.completion.chunk", "created": 0, "model": "benchmark"}
     return f"data: {json.dumps({**head, 'choices': choices, **fields}, separators=(',', ':'))}\n\n"
 

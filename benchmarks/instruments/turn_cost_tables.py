@@ -54,7 +54,7 @@ class TurnCost:
     @property
     def storage_usd(self) -> float:
         """The list price of ``PRICED_TURNS`` such turns in DynamoDB and S3, in USD."""
-        return PRICED_TURNS * _usd(self.write_units, self.read_units, self.s3_requests)
+        return PRICED_TURNS * usd(self.write_units, self.read_units, self.s3_requests)
 
     @property
     def beginning_units(self) -> float:
@@ -90,7 +90,7 @@ class ConversationCost:
     def thousand_usd(self) -> float:
         """The list price of a thousand such conversations in DynamoDB and S3, in USD."""
         write_units = sum(request.write_units for request in self.requests)
-        return 1_000 * _usd(write_units, sum(request.read_units for request in self.requests), self.s3_requests)
+        return 1_000 * usd(write_units, sum(request.read_units for request in self.requests), self.s3_requests)
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "thousand_usd": self.thousand_usd}
@@ -103,8 +103,8 @@ def whole_table(cost: ConversationCost) -> str:
     for operation, target in kinds:
         those = [r for r in cost.requests if (r.operation, r.target) == (operation, target)]
         units = sum(r.write_units for r in those), sum(r.read_units for r in those)
-        rows.append((f"{operation} {target}", len(those), *units, f"{1_000 * _usd(*units):.4f}"))
-    rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * _usd(0, 0, cost.s3_requests):.4f}"))
+        rows.append((f"{operation} {target}", len(those), *units, f"{1_000 * usd(*units):.4f}"))
+    rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * usd(0, 0, cost.s3_requests):.4f}"))
     totals = (sum(row[column] for row in rows) for column in (1, 2, 3))  # type: ignore[misc]
     rows.append(("together", *totals, f"{cost.thousand_usd:.4f}"))
     return table(["", "requests", "write units", "read units", "USD for 1,000 conversations"], rows)
@@ -174,10 +174,11 @@ def _prices() -> dict[str, float]:
     return prices
 
 
-def _usd(write_units: float, read_units: float, s3_requests: int = 0) -> float:
+def usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
+    """Return the list price; ``s3_requests`` write or list, ``s3_reads`` get."""
     prices = _prices()
     units = write_units * prices["write_unit"] + read_units * prices["read_unit"]
-    return units + s3_requests * prices["s3_request"]
+    return units + s3_requests * prices["s3_request"] + s3_reads * prices["s3_read"]
 
 
 def _begins(request: Request) -> bool:

@@ -1,0 +1,65 @@
+"""The model of all peers: OpenAI's chat API with one answer, at the pace that ``POST /pace`` sets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from benchmarks.inputs.model_server import TOKENS, USAGE, choice, chunk
+from benchmarks.workload import ANSWER
+
+SELECTED = {"userinput": "", "selected_agent": "assistant", "confidence": 1}
+"""The arguments of a tool that a request demands: the classification of a message for the only agent."""
+
+
+class Model:
+    """The state of the model: ``seconds`` for a whole answer, and streamed answers so far."""
+
+    seconds = 0.0
+    answers = 0
+
+    async def pace(self, request: Request) -> Response:
+        """Set the seconds of the following answers. Return how many answers were streamed so far."""
+        self.seconds = (await request.json())["seconds"]
+        return JSONResponse({"answers": self.answers})
+
+    async def complete(self, request: Request) -> Response:
+        """Answer a chat completion: streamed, whole, or as the call of a tool that the request demands."""
+        body = await request.json()
+        if body.get("stream"):
+            self.answers += 1
+            with_usage = (body.get("stream_options") or {}).get("include_usage", False)
+            return StreamingResponse(self._stream(with_usage), media_type="text/event-stream")
+        message: dict[str, object] = {"role": "assistant", "content": ANSWER}
+        if isinstance(demanded := body.get("tool_choice"), dict):
+            function = {"name": demanded["function"]["name"], "arguments": json.dumps(SELECTED)}
+            message |= {"content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": function}]}
+        end = {"index": 0, "message": message, "finish_reason": "stop"}
+        whole = {"id": "chatcmpl-benchmark", "object": "chat.completion", "created": 0, "model": "benchmark"}
+        return JSONResponse({**whole, "choices": [end], "usage": USAGE})
+
+    async def _stream(self, with_usage: bool) -> AsyncIterator[str]:
+        yield chunk([choice({"role": "assistant", "content": ""})])
+        for token in TOKENS:
+            yield chunk([choice({"content": token})])
+            if self.seconds:
+                await asyncio.sleep(self.seconds / len(TOKENS))
+        yield chunk([choice({}, "stop")])
+        if with_usage:
+            yield chunk([], usage=USAGE)
+        yield "data: [DONE]\n\n"
+
+
+model = Model()
+app = Starlette(
+    routes=[
+        Route("/v1/chat/completions", model.complete, methods=["POST"]),
+        Route("/pace", model.pace, methods=["POST"]),
+    ]
+)

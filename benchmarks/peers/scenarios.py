@@ -1,0 +1,180 @@
+"""The measured scenarios: a conversation, two writers, a kill in mid-answer, and a message that is sent twice."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.peers.setting import PeerInSetting
+from benchmarks.peers.storage_proxy import Usage
+from benchmarks.workload import ANSWER, QUESTION
+
+DELAY = 0.005
+"""Seconds added to each storage request in every other measured turn."""
+WINDOW = 10
+"""Turns in which times are measured, half of them with the delay."""
+OVERLAP_SECONDS = 1.0
+KILLED_SECONDS = 4.0
+"""The length of an answer that is killed."""
+AFTER_KILL_SECONDS = 120.0
+"""The longest wait for an answer that a restarted peer may complete by itself."""
+USER_ROLES = frozenset({"user", "human"})
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Medians of some turns, in seconds from the question."""
+
+    first: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The cost and the times of one conversation."""
+
+    turns: int
+    usage: Usage
+    at_ten: tuple[Times, Times]
+    """Around turn 10, without and with the delay."""
+    at_end: tuple[Times, Times]
+    """In the last turns, without and with the delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """Two messages to one conversation at the same time, several times."""
+
+    rounds: int
+    questions: int
+    answers: int
+    """Stored questions and answers of the two writers; none is lost if both are twice the rounds."""
+    errors: int
+    """Writers that got an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """SIGKILL when the first word of an answer has come."""
+
+    question: bool
+    """Whether the question is stored after the restart."""
+    answer: str
+    """``"whole"``, ``"part"`` or ``"none"``, without another message."""
+    next_turn: str
+    """The fate of the next message: ``"answered"`` or the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A message with the same id, sent again after its answer."""
+
+    questions: int
+    answers: int
+    """Stored ones; one each if the repeat was recognised."""
+    model_answers: int
+
+
+def new_id() -> str:
+    """Return an id of a session or a message."""
+    return str(uuid.uuid4())
+
+
+def hold_conversation(running: PeerInSetting, turns: int) -> Conversation:
+    """Hold a conversation. Raises ``RuntimeError`` if an answer fails or does not arrive whole."""
+    storage, session = running.setting.storage, new_id()
+    running.setting.pace(0)
+    measured: dict[int, Times] = {}
+    with running.driver() as driver:
+        _answer(driver.ask(new_id(), new_id(), QUESTION))  # loads what a process loads once
+        storage.take_when_quiet()
+        windows = [*range(6, 6 + WINDOW), *range(turns - WINDOW + 1, turns + 1)]
+        for turn in range(1, turns + 1):
+            storage.delay = DELAY if turn in windows and turn % 2 else 0.0
+            measured[turn] = _answer(driver.ask(session, new_id(), QUESTION))
+        storage.delay = 0.0
+        usage = storage.take_when_quiet()
+    return Conversation(turns, usage, _medians(measured, windows[:WINDOW]), _medians(measured, windows[WINDOW:]))
+
+
+def write_at_once(running: PeerInSetting, rounds: int) -> Writers:
+    """Let two processes write to one conversation at the same time."""
+    running.setting.pace(OVERLAP_SECONDS)
+    questions = answers = errors = 0
+    with running.driver() as one, running.driver() as other:
+        for _ in range(rounds):
+            session = new_id()
+            _answer(one.ask(session, new_id(), "The question before"))
+            one.send("ask", session, new_id(), "The first writer's question")
+            other.send("ask", session, new_id(), "The second writer's question")
+            errors += sum("error" in driver.read() for driver in (one, other))
+            with running.driver() as reader:
+                messages = reader.history(session)
+            questions += sum("writer" in text for role, text in messages if role in USER_ROLES)
+            answers += sum(role not in USER_ROLES for role, _ in messages) - 1
+    return Writers(rounds, questions, answers, errors)
+
+
+def kill_in_mid_answer(running: PeerInSetting) -> Kill:
+    """Kill the peer in the second answer of a conversation, start it again, and look what is left."""
+    session = new_id()
+    running.setting.pace(0)
+    driver = running.driver().__enter__()
+    _answer(driver.ask(session, new_id(), "The question before"))
+    running.setting.pace(KILLED_SECONDS)
+    driver.send("ask", session, new_id(), "The question in which it is killed")
+    driver.read("first")
+    time.sleep(KILLED_SECONDS / 4)
+    running.kill(driver)
+    running.setting.pace(0)
+    with running.driver() as reader:
+        works_alone = not running.peer.requirements  # libraries do nothing without a call
+        deadline = time.monotonic() + (AFTER_KILL_SECONDS if works_alone else 0)
+        messages = reader.history(session)
+        while len(_answers_of(messages)) < 2 and time.monotonic() < deadline:
+            time.sleep(1)
+            messages = reader.history(session)
+        after = _answers_of(messages)[1:]
+        report = reader.ask(session, new_id(), "The question after")
+    return Kill(
+        any("is killed" in text for role, text in messages if role in USER_ROLES),
+        ("whole" if after[0] == ANSWER else "part") if after else "none",
+        "answered" if report.get("text") == ANSWER else report.get("error", "no answer"),
+    )
+
+
+def send_twice(running: PeerInSetting) -> Repeat:
+    """Send a message, wait for its answer, and send it again."""
+    session, message = new_id(), new_id()
+    running.setting.pace(0)
+    with running.driver() as driver:
+        _answer(driver.ask(session, new_id(), "The question before"))
+        running.setting.storage.take_when_quiet()  # until a title, if there is one, is made
+        before = running.setting.pace(0)
+        for _ in range(2):
+            _answer(driver.ask(session, message, QUESTION))
+        messages = driver.history(session)[2:]
+    questions = sum(role in USER_ROLES for role, _ in messages)
+    return Repeat(questions, len(messages) - questions, running.setting.pace(0) - before)
+
+
+def _answers_of(messages: Sequence[tuple[str, str]]) -> list[str]:
+    return [text for role, text in messages if role not in USER_ROLES]
+
+
+def _answer(report: dict[str, object]) -> Times:
+    if report.get("text") != ANSWER:
+        raise RuntimeError(f"an answer did not arrive whole: {report.get('error') or report.get('text')}")
+    return Times(float(str(report["first"])), float(str(report["whole"])))
+
+
+def _medians(measured: dict[int, Times], turns: Sequence[int]) -> tuple[Times, Times]:
+    plain, delayed = ([measured[turn] for turn in turns if turn % 2 == odd] for odd in (0, 1))
+    return _median(plain), _median(delayed)
+
+
+def _median(times: Sequence[Times]) -> Times:
+    return Times(statistics.median(t.first for t in times), statistics.median(t.whole for t in times))

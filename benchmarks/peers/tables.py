@@ -1,0 +1,83 @@
+"""The tables of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmarks.instruments.report import table
+from benchmarks.peers.catalogue import Peer
+from benchmarks.peers.scenarios import DELAY, Conversation, Kill, Repeat, Writers
+
+CONVERSATIONS = 1_000
+
+
+@dataclass
+class Result:
+    """The results of one peer. None stands for a scenario that was not reached, for the reason in ``problem``."""
+
+    peer: Peer
+    conversation: Conversation | None = None
+    writers: Writers | None = None
+    kill: Kill | None = None
+    repeat: Repeat | None = None
+    problem: str = ""
+
+
+def cost_table(results: Iterable[Result]) -> str:
+    """Return the storage of a conversation, and its price for ``CONVERSATIONS`` of them."""
+    rows: list[tuple[object, ...]] = []
+    for result in results:
+        if (conversation := result.conversation) is None:
+            rows.append((result.peer.name, "-", "-", "-", "-", "-"))
+        elif not result.peer.has_metered_store:
+            rows.append((result.peer.name, "none", "none", "none", "none", "none"))
+        else:
+            usage = conversation.usage
+            s3 = f"{usage.s3_writes:,} / {usage.s3_reads:,}"
+            usd = f"{CONVERSATIONS * usage.usd:,.2f}"
+            rows.append((result.peer.name, usage.count, usage.write_units, usage.read_units, s3, usd))
+    head = ["", "requests", "write units", "read units", "S3 put and list / get", f"USD, {CONVERSATIONS:,} such"]
+    return table(head, rows)
+
+
+def time_table(results: Iterable[Result]) -> str:
+    """Return the medians of first token and whole turn in ms, without / with the delay."""
+    rows = []
+    for result in results:
+        cells = ["-"] * 4
+        if result.conversation is not None:
+            cells = []
+            for plain, delayed in (result.conversation.at_ten, result.conversation.at_end):
+                cells.append(f"{plain.first * 1000:.0f} / {delayed.first * 1000:.0f}")
+                cells.append(f"{plain.whole * 1000:.0f} / {delayed.whole * 1000:.0f}")
+        rows.append((result.peer.name, *cells))
+    last = next((result.conversation.turns for result in results if result.conversation), 0)
+    what = f"ms, 0 / {DELAY * 1000:.0f} ms a storage request"
+    return table([what, "first, turn 10", "whole, turn 10", f"first, turn {last}", f"whole, turn {last}"], rows)
+
+
+def fault_table(results: Iterable[Result]) -> str:
+    """Return what two writers, a kill and a repeated message leave."""
+    rows = []
+    for result in results:
+        writers, kill, repeat = result.writers, result.kill, result.repeat
+        if writers is None or kill is None or repeat is None:
+            rows.append((result.peer.name, *["-"] * 5))
+            continue
+        lost = (
+            4 * writers.rounds - min(writers.questions, 2 * writers.rounds) - min(writers.answers, 2 * writers.rounds)
+        )
+        errors = f" ({writers.errors} got an error)" if writers.errors else ""
+        rows.append(
+            (
+                result.peer.name,
+                f"{lost} of {4 * writers.rounds}{errors}",
+                "yes" if kill.question else "no",
+                kill.answer,
+                kill.next_turn,
+                f"{repeat.questions} + {repeat.answers}, {repeat.model_answers} by the model",
+            )
+        )
+    head = ["", "two writers: messages lost", "killed: question stored", "answer", "next message"]
+    return table([*head, "sent twice: stored questions + answers"], rows)
