@@ -39,7 +39,7 @@ def said(page: Page) -> Locator:
 
 async def at_step(page: Page, step: int, label: str) -> None:
     """The page shows how far the workflow is, and the way out."""
-    await expect(page.locator("[part=step]")).to_have_text(f"Step {step} of 5: {label}")
+    await expect(page.locator("[part=step]")).to_have_text(f"Step {step} of 4: {label}")
     await expect(page.get_by_role("progressbar")).to_have_js_property("value", step)
     await expect(page.get_by_role("button", name="Exit")).to_be_visible()
     await expect(page.locator(".header .name")).to_have_text("Skill Creation Assistant")
@@ -86,14 +86,14 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await expect(said(page).nth(3)).to_have_text("Let me know if you'd like to continue creating that skill later.")
     await expect(page.locator(".header .name")).to_have_text("Assistant")
     offer = page.locator(".offers button")
-    await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
+    await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 4: Defining Triggers")
     await expect(page.locator(".offers p")).to_have_text("You can continue at any time.")
 
     await page.get_by_role("button", name="End conversation").click()
     await expect(page.locator("footer .closed")).to_be_visible()
     await page.get_by_role("button", name="New conversation").click()
     await expect(said(page)).to_have_count(0)
-    await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 5: Defining Triggers")
+    await expect(offer).to_have_text("Continue: your Slack Alert skillStep 2 of 4: Defining Triggers")
     await expect(page.locator(".offers p")).to_have_text("Welcome back. Continue where you left off?")
     await say(page, "Hello", 2)
     welcome = "Welcome back! Would you like to continue creating your Slack Alert skill?"

@@ -20,7 +20,7 @@ def check_place(heard: Heard, step: int, label: str) -> None:
     assert heard.state["activeAgent"]["name"] == SPECIALIST
     assert heard.state["activeAgent"]["isMain"] is False
     workflow = heard.state["workflow"]
-    assert (workflow["step"], workflow["steps"], workflow["label"]) == (step, 5, label)
+    assert (workflow["step"], workflow["steps"], workflow["label"]) == (step, 4, label)
     assert workflow["name"] == "your Slack Alert skill"
     assert workflow["canExit"] is True
     assert {name for name, _ in heard.said} == {SPECIALIST}

@@ -73,7 +73,7 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
     at = progress(steps, workflow)
     assert (workflow.name, f"{at}: {at.label if at else ''}") == (
         "the return of order 123456",
-        "Step 2 of 5: What Is Wrong",
+        "Step 2 of 4: What Is Wrong",
     )
     kept = advance(steps, workflow, "REASON", {"reason": "unwanted"}, NOW)
     assert open_ways(steps, kept) == ("AGREEING", "ORDER")

@@ -58,8 +58,9 @@ class Progress:
     """The progress of a workflow."""
 
     step: int
-    """From 1."""
+    """From 1. The end comes after the last step."""
     steps: int
+    """The states that are not final."""
     label: str
 
     def __str__(self) -> str:
@@ -71,7 +72,8 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
     state = definition.state(workflow.state)
     if state is None:
         return None
-    return Progress(definition.place(state.name) + 1, len(definition.states), state.label)
+    steps = [state for state in definition.states if not state.final]
+    return Progress(len(steps) if state.final else steps.index(state) + 1, len(steps), state.label)
 
 
 def title(definition: WorkflowDefinition, data: Data) -> str | None:

@@ -138,7 +138,7 @@ async def test_a_workflow_is_continued_where_it_was_left() -> None:
         "state": "BUILD",
         "label": "Building",
         "step": 2,
-        "steps": 3,
+        "steps": 2,
         "canExit": True,
     }
     assert body["state"]["resumable"] == []
@@ -239,7 +239,7 @@ async def test_the_state_shows_the_specialist_and_its_workflow_wherever_it_is_re
     assert (answered["workflow"]["label"], answered["workflow"]["step"], answered["workflow"]["steps"]) == (
         "Asking",
         1,
-        3,
+        2,
     )
     assert (await served.get(thread(served))).json()["state"] == answered
     assert [each["state"] for each in (await served.items("/threads"))[0]] == [answered]
@@ -289,7 +289,7 @@ async def test_workflows_are_listed_for_their_user_wherever_they_are() -> None:
         "state": "BUILD",
         "label": "Building",
         "step": 2,
-        "steps": 3,
+        "steps": 2,
         "threadId": served.harness.thread_id,
         "updatedAt": "",
         "expiresAt": "",

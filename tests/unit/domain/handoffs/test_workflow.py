@@ -235,8 +235,13 @@ def test_what_only_an_earlier_definition_collected_is_in_nobodys_way() -> None:
 def test_progress_is_shown_in_every_state() -> None:
     at = progress(definition(), moved(("BUILD", NAMED)))
     assert at is not None
-    assert (str(at), at.label) == ("Step 2 of 4", "Building")
+    assert (str(at), at.label) == ("Step 2 of 3", "Building")
     assert progress(definition(), replace(begun(), state="GONE")) is None
+
+
+def test_the_end_is_no_step() -> None:
+    steps = [progress(definition(), replace(begun(), state=state["name"])) for state in STATES]
+    assert [str(at) for at in steps] == ["Step 1 of 3", "Step 2 of 3", "Step 3 of 3", "Step 3 of 3"]
 
 
 def test_a_workflow_is_shown_as_the_protocol_says() -> None:
@@ -251,7 +256,7 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "state": "BUILD",
         "label": "Building",
         "step": 2,
-        "steps": 4,
+        "steps": 3,
         "threadId": "t1",
         "updatedAt": "2026-03-14T10:26:00.000Z",
         "expiresAt": "2026-04-13T10:26:00.000Z",
@@ -262,7 +267,7 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "state": "BUILD",
         "label": "Building",
         "step": 2,
-        "steps": 4,
+        "steps": 3,
         "canExit": True,
     }
     assert not workflow_in_progress(definition(), advance(definition(), here, "TEST", {}, LATER)).can_exit

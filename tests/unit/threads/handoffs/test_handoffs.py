@@ -57,7 +57,7 @@ async def test_a_handoff_shows_the_notice_and_the_specialist_speaks_in_the_same_
     }
     assert [change["path"] for change in badge["delta"] + step["delta"]] == ["/activeAgent", "/workflow"]
     assert badge["delta"][0]["value"]["name"] == "Maker"
-    assert (step["delta"][0]["value"]["step"], step["delta"][0]["value"]["steps"]) == (1, 3)
+    assert (step["delta"][0]["value"]["step"], step["delta"][0]["value"]["steps"]) == (1, 2)
     assert texts(turn) == [("Maker", "What shall it be called?")]
 
 
