@@ -295,6 +295,7 @@ export class Chat extends Emitter<ChatEvents> {
     this.#outgoing.again();
     if (this.#history.isProbing) this.#connection.send({ action: "resume", threadId: this.threadId, after: NEVER });
     if (this.#history.isLoaded && this.#history.isKnown) this.#resume();
+    if (this.#history.isStuck) void this.#history.load();
     this.#changed();
   }
 

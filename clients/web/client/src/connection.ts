@@ -1,5 +1,5 @@
 import { seconds } from "./clock.ts";
-import { TokenError } from "./errors.ts";
+import type { TokenError } from "./errors.ts";
 import type { TokenSource } from "./token.ts";
 import type { BatonEvent, ClientFrame, PartFrame } from "./wire.ts";
 
@@ -14,13 +14,15 @@ export type ConnectionState =
       readonly retryAt: number;
       readonly reason: "network" | "token";
     }
+  /** The page says that nobody is signed in. It is tried again when the page is looked at again, and by `retryNow`. */
+  | { readonly status: "signed-out" }
   | { readonly status: "closed" };
 
 export interface ConnectionListener {
   opened(): void;
   received(frame: BatonEvent | PartFrame): void;
   changed(state: ConnectionState): void;
-  /** The token could not be fetched; it is tried again. */
+  /** The token could not be fetched; unless nobody is signed in, it is tried again. */
   tokenFailed(error: TokenError): void;
   /** Everything that was sent before the last ping has reached the server. */
   arrived(): void;
@@ -111,7 +113,7 @@ export class Connection {
 
   /** Tries again now instead of waiting longer. */
   retryNow(): void {
-    if (this.#state.status === "waiting") void this.#connect();
+    if (this.#state.status === "waiting" || this.#state.status === "signed-out") void this.#connect();
   }
 
   close(): void {
@@ -140,8 +142,13 @@ export class Connection {
       token = await this.#tokens.get({ renew: beside || this.#failures > 0 });
     } catch (error) {
       if (attempt.isOver) return;
-      this.#on.tokenFailed(error instanceof TokenError ? error : new TokenError("The token callback failed.", error));
-      this.#failed(attempt, "token");
+      const failure = error as TokenError;
+      this.#on.tokenFailed(failure);
+      if (failure.code === "signed_out" && !this.isOpen) {
+        this.#drop();
+        this.#failures ||= 1;
+        this.#tell({ status: "signed-out" });
+      } else this.#failed(attempt, failure.code === "network_failed" ? "network" : "token");
       return;
     }
     if (attempt.isOver) return;

@@ -22,15 +22,6 @@ export class BatonError extends Error {
   }
 }
 
-/** The token callback has failed, took too long, or gave something that is no token. */
-export class TokenError extends BatonError {
-  override readonly name = "TokenError";
-
-  constructor(message: string, cause?: unknown) {
-    super(message, { code: "token_failed", retryable: true, cause });
-  }
-}
-
 /** There was no answer: the network, or the server, is away. */
 export class NetworkError extends BatonError {
   override readonly name = "NetworkError";
@@ -39,6 +30,26 @@ export class NetworkError extends BatonError {
     super(message, { code: "network_failed", retryable: true, cause });
   }
 }
+
+/**
+ * The token callback gave no token. `code` is `signed_out` if it threw something whose `status` is 401 or 403, such as a
+ * `Response`: it is not tried again. It is `network_failed` without an answer, and `token_failed` otherwise.
+ */
+export class TokenError extends BatonError {
+  override readonly name = "TokenError";
+
+  constructor(message: string, cause?: unknown) {
+    const { status } = Object(cause) as { status?: number };
+    const isOut = status === 401 || status === 403;
+    const code = isOut ? "signed_out" : isOfNetwork(cause) ? "network_failed" : "token_failed";
+    super(message, { code, retryable: !isOut, cause, ...(status && { status }) });
+  }
+}
+
+/** What `fetch` rejects with has no class of its own: these are the words of browsers. */
+const isOfNetwork = (cause: unknown): boolean =>
+  cause instanceof NetworkError ||
+  (cause instanceof TypeError && /^(Failed to fetch|NetworkError|Load failed|fetch failed)/.test(cause.message));
 
 /** The error of an answer that is no success. `problem` is its body, and `fallback` the text where it has none. */
 export function errorOf({ status, statusText, headers }: Response, problem: unknown, fallback?: string): BatonError {

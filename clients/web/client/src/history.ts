@@ -44,6 +44,8 @@ export class History {
   isLoadingOlder = false;
   /** It is being found out over the connection whether the server has this conversation. */
   isProbing = false;
+  /** Nobody is signed in: it is loaded when somebody is. */
+  isStuck = false;
   /** Events came before the messages that they follow. */
   missedEvents = false;
   /** Events up to this one are told again: nobody is told what they say. */
@@ -97,6 +99,7 @@ export class History {
   async load(): Promise<void> {
     const { ended: signal } = this.#host;
     if (signal.aborted) return;
+    this.isStuck = false;
     try {
       const [thread, page] = await Promise.all([
         this.#host.api.thread(this.#host.threadId),
@@ -123,7 +126,8 @@ export class History {
       if (!(error instanceof BatonError) || error.status !== 404) {
         const isRefused =
           error instanceof BatonError && error.status !== undefined && !error.retryable && error.status !== 401;
-        if (isRefused) this.#host.failed(error);
+        if ((error as BatonError).code === "signed_out") this.isStuck = true;
+        else if (isRefused) this.#host.failed(error);
         else setTimeout(() => void this.load(), LOAD_AGAIN_MS);
         return;
       }

@@ -1,5 +1,5 @@
 import { seconds } from "./clock.ts";
-import { TokenError } from "./errors.ts";
+import { NetworkError, TokenError } from "./errors.ts";
 
 /** Promises a token of the signed-in user; `signal` is aborted when nobody waits for it any more. */
 export type TokenCallback = (signal: AbortSignal) => Promise<string> | string;
@@ -49,10 +49,10 @@ export class TokenSource {
     const asking = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new TokenError(`The token callback took over ${PATIENCE_SECONDS} seconds.`)),
-        PATIENCE_SECONDS * 1000,
-      );
+      timer = setTimeout(() => {
+        const message = `The token callback took over ${PATIENCE_SECONDS} seconds.`;
+        reject(new TokenError(message, new NetworkError(message)));
+      }, PATIENCE_SECONDS * 1000);
     });
     try {
       const token = await Promise.race([Promise.resolve(this.#callback(asking.signal)), tooLong]);

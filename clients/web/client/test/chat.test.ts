@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { textOf } from "../src/index.ts";
+import { type Chat, textOf } from "../src/index.ts";
 import { FakeChannel, FakeSocket, settled, tokenFor } from "./fakes.ts";
 import { begin, connected, page, pass, runOf, said, sleep, stamp, THREAD } from "./page.ts";
 
@@ -186,10 +186,49 @@ test("a token callback that fails is called again, and told of", async () => {
 test("a token callback that hangs is given up", async () => {
   const chat = begin({ token: () => new Promise<string>(() => {}) });
   const told: string[] = [];
-  chat.on("tokenerror", ({ message }) => told.push(message));
+  chat.on("tokenerror", ({ message, code }) => told.push(`${code}: ${message}`));
   await pass(12);
-  assert.match(told[0] ?? "", /over 10 seconds/);
+  assert.match(told[0] ?? "", /^network_failed: .* over 10 seconds/);
 });
+
+const reasonOf = ({ snapshot: { connection } }: Chat) => (connection.status === "waiting" ? connection.reason : null);
+
+test("a token callback without a network is a lost connection, another failure is one of the token", async () => {
+  const lost = begin({ token: () => Promise.reject(new TypeError("Failed to fetch")) });
+  const broken = begin({ token: () => Promise.reject(new TypeError("x is undefined")) });
+  await pass(5);
+  mock.timers.tick(1);
+  const told: string[] = [];
+  for (const chat of [lost, broken]) chat.on("tokenerror", ({ code }) => told.push(code));
+  await pass(20);
+  assert.deepEqual(new Set(told), new Set(["network_failed", "token_failed"]));
+  assert.deepEqual([reasonOf(lost), reasonOf(broken)], ["network", "token"]);
+});
+
+for (const status of [401, 403])
+  test(`a visitor who is not signed in (${status}) is asked once, until they may have signed in`, async () => {
+    let isOut = true;
+    let calls = 0;
+    page.storage.setItem("baton:known", JSON.stringify([THREAD])); // of earlier: its messages are to be loaded
+    const token = () => {
+      calls += 1;
+      if (isOut) throw new Response(null, { status });
+      return tokenFor();
+    };
+    const chat = begin({ token });
+    await pass(120);
+    assert.equal(chat.snapshot.connection.status, "signed-out");
+    assert.ok(calls <= 2, `${calls} calls`);
+    assert.equal(chat.snapshot.isLoaded, false);
+    isOut = false;
+    chat.retryNow();
+    await settled();
+    FakeSocket.last.open();
+    await settled();
+    await pass(1);
+    assert.equal(chat.snapshot.connection.status, "open");
+    assert.equal(chat.snapshot.isLoaded, true);
+  });
 
 test("a connection is replaced before its token ends, without a gap", async () => {
   const seconds = Math.floor(Date.now() / 1000);

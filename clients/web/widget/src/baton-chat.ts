@@ -6,6 +6,7 @@ import {
   type ChatEvents,
   type ChatSnapshot,
   type ClientTool,
+  type ConnectionState,
   type ContextSource,
   type TokenCallback,
   textOf,
@@ -30,6 +31,7 @@ import "./components/transcript.ts";
 
 /** Fields whose change needs another client, and so another connection. */
 const CLIENT_FIELDS = ["endpoint", "socket", "token", "tokenUrl"] as const;
+const TOKEN_AGAIN_MS = 3000;
 const CHAT_FIELDS = ["sessionId", "agent"] as const;
 
 /** What `<baton-chat>` dispatches, by the event's name; the value is its `detail`. */
@@ -67,6 +69,7 @@ export class BatonChat extends LitElement {
     isListing: { state: true },
     snapshot: { state: true },
     ui: { state: true },
+    trouble: { state: true },
     announced: { state: true },
     problem: { state: true },
     isDropping: { state: true },
@@ -90,12 +93,15 @@ export class BatonChat extends LitElement {
   protected declare isListing: boolean;
   protected declare snapshot: ChatSnapshot | null;
   protected declare ui: Ui;
+  /** Why there is no conversation yet: no token. */
+  protected declare trouble: ConnectionState | null;
   protected declare announced: string;
   protected declare problem: string;
   protected declare isDropping: boolean;
   #client: BatonClient | null = null;
   #chat: Chat | null = null;
   #starts = 0;
+  #startAgain: (() => void) | null = null;
   #seenId: string | null = null;
   /** A workflow was under way before the reader's eyes: one that is offered now was left a moment ago. */
   #hasLeft = false;
@@ -115,6 +121,7 @@ export class BatonChat extends LitElement {
     this.isListing = false;
     this.snapshot = null;
     this.ui = { locale: new Locale(), chat: null, now: () => performance.now() };
+    this.trouble = null;
     this.announced = "";
     this.problem = "";
     this.isDropping = false;
@@ -135,6 +142,12 @@ export class BatonChat extends LitElement {
     this.open = true;
     await this.updateComplete;
     (await this.#started())?.send(text);
+  }
+
+  /** Connects now instead of waiting: somebody has signed in, perhaps. */
+  retry(): void {
+    this.#chat?.retryNow();
+    this.#startAgain?.();
   }
 
   /** Stops the answer in progress. */
@@ -208,7 +221,7 @@ export class BatonChat extends LitElement {
       this.#client = null;
     } else if (CHAT_FIELDS.some((name) => changed.has(name))) this.#end();
     if (this.#client && (changed.has("tools") || changed.has("context"))) this.#offer(this.#client);
-    if (this.#isWanted) void this.#started();
+    if (this.#isWanted && !this.trouble) void this.#started();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -245,7 +258,7 @@ export class BatonChat extends LitElement {
       <section class="panel ${this.isDropping ? "dropping" : ""}" part="panel" role=${isInline ? "region" : "dialog"} aria-label=${this.heading || ui.locale.say("conversation")}
         @click=${submitByClick} @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
         @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
-        @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-said=${() => this.#transcript?.toEnd()}>
+        @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-retry=${this.retry} @baton-said=${() => this.#transcript?.toEnd()}>
         <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?listing=${this.isListing}></baton-chat-header>
         ${this.isListing ? html`<baton-chat-threads .ui=${ui} .client=${this.#client} .currentId=${snapshot?.canonicalId ?? snapshot?.threadId ?? null} .title=${snapshot?.title ?? ""}></baton-chat-threads>` : nothing}
         <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
@@ -254,7 +267,7 @@ export class BatonChat extends LitElement {
           ${snapshot?.offers.length ? this.#offers(snapshot) : nothing}
           ${snapshot?.isClosed ? html`<p class="closed" role="status">${ui.locale.say("closed")}</p>` : nothing}
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-          <baton-chat-status .ui=${ui} .connection=${snapshot?.connection ?? { status: "idle" }}></baton-chat-status>
+          <baton-chat-status .ui=${ui} .connection=${snapshot?.connection ?? this.trouble ?? { status: "idle" }}></baton-chat-status>
           <baton-chat-composer .ui=${ui} ?running=${snapshot?.run != null} ?stopping=${snapshot?.isStopping ?? false}></baton-chat-composer>
         </footer>
         ${this.isDropping ? html`<div class="drop" aria-hidden="true">${ui.locale.say("drop")}</div>` : nothing}
@@ -303,13 +316,28 @@ export class BatonChat extends LitElement {
         threadId = await client.session();
       } catch (error) {
         if (start !== this.#starts || client !== this.#client) return null;
-        this.#tell("baton-token-error", error as ChatEvents["tokenerror"]);
-        await new Promise((resolve) => setTimeout(resolve, 3000));
+        await this.#waitForToken(error as ChatEvents["tokenerror"]);
       }
       if (start !== this.#starts || client !== this.#client || !this.isConnected) return this.#chat;
     }
     this.#use(client.chat({ threadId, ...(this.agent && { agentId: this.agent }) }));
     return this.#chat;
+  }
+
+  /** Where nobody is signed in, waits until the page is looked at again, or is told to try. */
+  async #waitForToken(error: ChatEvents["tokenerror"]): Promise<void> {
+    this.#tell("baton-token-error", error);
+    const isOut = error.code === "signed_out";
+    const reason = error.code === "network_failed" ? "network" : "token";
+    this.trouble = isOut
+      ? { status: "signed-out" }
+      : { status: "waiting", attempt: 1, retryAt: performance.now() + TOKEN_AGAIN_MS, reason };
+    await new Promise<void>((resolve) => {
+      this.#startAgain = resolve;
+      if (!isOut) setTimeout(resolve, TOKEN_AGAIN_MS);
+      document.addEventListener("visibilitychange", () => resolve(), { once: true });
+    });
+    this.trouble = null;
   }
 
   #connected(): BatonClient | null {
@@ -409,6 +437,7 @@ export class BatonChat extends LitElement {
     this.problem = "";
     this.announced = "";
     this.snapshot = null;
+    this.trouble = null;
     this.#hasLeft = false;
     this.#showUnread(0);
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };

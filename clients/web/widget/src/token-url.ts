@@ -4,8 +4,9 @@ import type { TokenCallback } from "#client";
 export function fetchToken(address: string): TokenCallback {
   return async (signal) => {
     const answer = await fetch(address, { signal, cache: "no-store", credentials: "same-origin" });
-    if (!answer.ok) throw new Error(`${address} answered ${answer.status}.`);
     const text = (await answer.text()).trim();
+    const status = answer.ok && text.startsWith("<") ? 401 : answer.status; // a page to sign in with
+    if (status > 299) throw Object.assign(new Error(`${address} answered ${answer.status}.`), { status });
     if (!text.startsWith("{")) return text;
     const { token } = JSON.parse(text) as { token?: unknown };
     return typeof token === "string" ? token : "";

@@ -44,34 +44,39 @@ export class BatonStatus extends Piece {
   }
 
   protected override render(): TemplateResult {
-    const isShown = this.isWorthTelling;
     const { connection } = this;
+    const isOut = connection.status === "signed-out";
+    const isShown = this.isWorthTelling || isOut;
     const seconds =
       connection.status === "waiting" ? Math.max(0, Math.ceil((connection.retryAt - this.ui.now()) / 1000)) : 0;
-    const button = html`<button type="button" class="link" part="button try-now-button" @click=${this.#tryNow}>${this.say("tryNow")}</button>`;
+    const button = html`<button type="button" class="link" part="button try-now-button" @click=${this.#tryNow}>${this.say(isOut ? "retry" : "tryNow")}</button>`;
     return html`
       <div class="connection ${isShown ? "" : "unseen"}" part="status" data-status=${connection.status}>
         <span role="status">${isShown ? this.#announced : connection.status === "open" ? this.say("connected") : ""}</span>
         ${isShown ? html`<span aria-hidden="true">${this.#words(seconds)}</span>` : nothing}
-        ${isShown && seconds > 1 ? button : nothing}
+        ${isOut ? html`<slot name="sign-in">${button}</slot>` : isShown && seconds > 1 ? button : nothing}
       </div>
     `;
   }
 
   /** Said once: a countdown that is read out every second is a nuisance. */
   get #announced(): string {
-    return this.connection.status === "waiting" ? this.say("waitingNow") : this.say("connecting");
+    const { connection } = this;
+    if (connection.status === "signed-out") return this.say("signedOut");
+    // While the network is away, an attempt is no news.
+    const isFirst = connection.status === "connecting" && connection.attempt === 1;
+    return this.say(isFirst ? "connecting" : "waitingNow");
   }
 
   #words(seconds: number): string {
     const { connection } = this;
-    if (connection.status !== "waiting") return this.say("connecting");
+    if (connection.status !== "waiting") return this.#announced;
     if (connection.reason === "token") return this.say("tokenProblem", { seconds });
-    return seconds > 0 ? this.say("waiting", { seconds }) : this.say("waitingNow");
+    return seconds > 0 ? this.say("waiting", { seconds }) : this.#announced;
   }
 
   #tryNow(): void {
-    this.ui.chat?.retryNow();
+    this.dispatchEvent(new CustomEvent("baton-retry", { bubbles: true }));
   }
 }
 

@@ -22,6 +22,7 @@ export const ar: Catalogue = {
   waiting: "لا يوجد اتصال. إعادة المحاولة بعد {seconds} ث.",
   waitingNow: "لا يوجد اتصال. جارٍ إعادة المحاولة…",
   tokenProblem: "فشل تسجيل الدخول. إعادة المحاولة بعد {seconds} ث.",
+  signedOut: "سجّل الدخول لبدء المحادثة.",
   tryNow: "حاول الآن",
   queued: "ستُرسل عند عودة الاتصال",
   earlier: "عرض الرسائل السابقة",

@@ -22,6 +22,7 @@ export const de: Catalogue = {
   waiting: "Keine Verbindung. Neuer Versuch in {seconds} s.",
   waitingNow: "Keine Verbindung. Neuer Versuch…",
   tokenProblem: "Anmeldung fehlgeschlagen. Neuer Versuch in {seconds} s.",
+  signedOut: "Bitte melden Sie sich an, um zu chatten.",
   tryNow: "Jetzt versuchen",
   queued: "Wird gesendet, sobald eine Verbindung besteht",
   earlier: "Frühere Nachrichten anzeigen",

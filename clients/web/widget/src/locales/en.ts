@@ -21,6 +21,7 @@ export const en = {
   waiting: "No connection. Trying again in {seconds} s.",
   waitingNow: "No connection. Trying again…",
   tokenProblem: "Signing in failed. Trying again in {seconds} s.",
+  signedOut: "Please sign in to chat.",
   tryNow: "Try now",
   queued: "Will be sent when there is a connection",
   earlier: "Show earlier messages",

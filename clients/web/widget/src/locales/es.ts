@@ -22,6 +22,7 @@ export const es: Catalogue = {
   waiting: "Sin conexión. Nuevo intento en {seconds} s.",
   waitingNow: "Sin conexión. Intentando de nuevo…",
   tokenProblem: "No se pudo iniciar sesión. Nuevo intento en {seconds} s.",
+  signedOut: "Inicie sesión para chatear.",
   tryNow: "Intentar ahora",
   queued: "Se enviará cuando haya conexión",
   earlier: "Mostrar mensajes anteriores",

@@ -22,6 +22,7 @@ export const zh: Catalogue = {
   waiting: "无法连接，{seconds} 秒后重试。",
   waitingNow: "无法连接，正在重试…",
   tokenProblem: "登录失败，{seconds} 秒后重试。",
+  signedOut: "请登录后开始对话。",
   tryNow: "立即重试",
   queued: "连接恢复后发送",
   earlier: "显示更早的消息",
