@@ -24,13 +24,30 @@ const smallStyles = {
     }),
 };
 
+/** A package in CommonJS, bundled beforehand: what its bundling needs would else be a chunk that every page loads. */
+const commonJs = {
+  name: "common-js",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /highlight\.js[\\/]lib[\\/]common\.js$/ }, async ({ path }) => {
+      const { outputFiles } = await build({
+        entryPoints: [path],
+        bundle: true,
+        format: "esm",
+        target: TARGETS,
+        legalComments: "inline",
+        write: false,
+      });
+      return { contents: outputFiles[0].text };
+    }),
+};
+
 const shared = {
   bundle: true,
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   format: "esm",
   target: TARGETS,
-  plugins: [smallStyles],
+  plugins: [smallStyles, commonJs],
   minify: true,
   sourcemap: true,
   legalComments: "linked",

@@ -3,6 +3,7 @@ import type { MessageItem } from "#client";
 import { isComposing } from "../keys.ts";
 import { feedback } from "../styles/feedback.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 const LONGEST = 2000;
 

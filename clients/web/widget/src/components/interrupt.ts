@@ -4,6 +4,7 @@ import type { Sentence } from "../locales/index.ts";
 import { interrupt } from "../styles/interrupt.ts";
 import { define, Piece } from "../ui.ts";
 import { indented } from "./tool.ts";
+import "../locales/later.ts";
 
 const ANSWERS: Readonly<Record<NonNullable<InterruptItem["answer"]>, Sentence>> = {
   resolved: "approved",

@@ -5,6 +5,7 @@ import { isComposing } from "../keys.ts";
 import { addressOf, placeOf } from "../sources.ts";
 import { passage } from "../styles/passage.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 const GAP = 10;
 const EDGE = 12;

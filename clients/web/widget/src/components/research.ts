@@ -4,6 +4,7 @@ import { icon } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
 import { research } from "../styles/research.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 const lens = icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="M16 16l4.5 4.5"/>`);
 

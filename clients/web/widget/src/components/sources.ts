@@ -4,6 +4,7 @@ import { listed } from "../source-list.ts";
 import { addressOf } from "../sources.ts";
 import { sources } from "../styles/sources.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 /** The documents that an answer rests on, and those that were only consulted: two lists that open. */
 export class BatonSources extends Piece {

@@ -4,6 +4,7 @@ import { icon, icons } from "../icons.ts";
 import { thinking } from "../styles/thinking.ts";
 import { define, Piece } from "../ui.ts";
 import "./markdown.ts";
+import "../locales/later.ts";
 
 const bulb = icon(svg`<path d="M9 18h6M10 21h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1.2-1 2v.5h-5v-.5c0-.8-.4-1.5-1-2z"/>`);
 

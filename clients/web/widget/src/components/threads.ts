@@ -4,6 +4,7 @@ import { icon, icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
 import { threads } from "../styles/threads.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 const bin = icon(svg`<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13"/>`);
 

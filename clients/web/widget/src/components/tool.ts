@@ -4,6 +4,7 @@ import { icon } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
 import { tool } from "../styles/tool.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 const wrench = icon(svg`<path d="M14.5 6.5a4 4 0 0 0-5.2 5.2L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.2L15 12l-3-3z"/>`);
 

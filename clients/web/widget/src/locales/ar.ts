@@ -1,4 +1,4 @@
-import type { Catalogue } from "./en.ts";
+import type { Catalogue } from "./index.ts";
 
 export const ar: Catalogue = {
   open: "فتح المحادثة",
@@ -53,10 +53,11 @@ export const ar: Catalogue = {
   exitTitle: "العودة إلى المساعد الرئيسي",
   end: "إنهاء المحادثة",
   newConversation: "محادثة جديدة",
-  menu: "القائمة",
   welcomeBack: "مرحبًا بعودتك. هل تريد المتابعة من حيث توقفت؟",
   unfinished: "يمكنك المتابعة في أي وقت.",
+  leftAt: "تُرك في {time}",
   continue: "متابعة: {name}",
+  handedOver: "تم توصيلك بـ {name}.",
   closed: "هذه المحادثة مغلقة. اكتب رسالة لإعادة فتحها.",
   closedByUser: "لقد أنهيت المحادثة.",
   closedByAgent: "أنهى المساعد المحادثة.",
@@ -110,5 +111,4 @@ export const ar: Catalogue = {
   runningHere: "{name} قيد التشغيل في هذه النافذة…",
   runningElsewhere: "في انتظار إجراء في نافذة أخرى: {name}",
   runHere: "التنفيذ هنا",
-  required: "{name} مطلوب.",
 };

@@ -1,4 +1,4 @@
-import type { Catalogue } from "./en.ts";
+import type { Catalogue } from "./index.ts";
 
 export const de: Catalogue = {
   open: "Chat öffnen",
@@ -53,10 +53,11 @@ export const de: Catalogue = {
   exitTitle: "Zurück zum Hauptassistenten",
   end: "Unterhaltung beenden",
   newConversation: "Neue Unterhaltung",
-  menu: "Menü",
   welcomeBack: "Willkommen zurück. Möchten Sie weitermachen?",
   unfinished: "Sie können jederzeit weitermachen.",
+  leftAt: "verlassen {time}",
   continue: "Weiter: {name}",
+  handedOver: "Sie wurden mit {name} verbunden.",
   closed: "Diese Unterhaltung ist beendet. Eine Nachricht setzt sie fort.",
   closedByUser: "Sie haben die Unterhaltung beendet.",
   closedByAgent: "Der Assistent hat die Unterhaltung beendet.",
@@ -110,5 +111,4 @@ export const de: Catalogue = {
   runningHere: "{name} läuft in diesem Fenster …",
   runningElsewhere: "Wartet auf eine Aktion in einem anderen Fenster: {name}",
   runHere: "Hier ausführen",
-  required: "{name} ist erforderlich.",
 };

@@ -1,4 +1,4 @@
-import type { Catalogue } from "./en.ts";
+import type { Catalogue } from "./index.ts";
 
 export const es: Catalogue = {
   open: "Abrir el chat",
@@ -53,10 +53,11 @@ export const es: Catalogue = {
   exitTitle: "Volver al asistente principal",
   end: "Terminar la conversación",
   newConversation: "Nueva conversación",
-  menu: "Menú",
   welcomeBack: "Bienvenido de nuevo. ¿Quiere continuar donde lo dejó?",
   unfinished: "Puede continuar cuando quiera.",
+  leftAt: "interrumpido: {time}",
   continue: "Continuar: {name}",
+  handedOver: "Se le ha conectado con {name}.",
   closed: "Esta conversación está cerrada. Escriba un mensaje para reabrirla.",
   closedByUser: "Usted terminó la conversación.",
   closedByAgent: "El asistente terminó la conversación.",
@@ -110,5 +111,4 @@ export const es: Catalogue = {
   runningHere: "{name} se está ejecutando en esta ventana…",
   runningElsewhere: "Esperando una acción en otra ventana: {name}",
   runHere: "Hacerlo aquí",
-  required: "{name} es obligatorio.",
 };

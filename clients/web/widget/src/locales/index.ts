@@ -1,6 +1,8 @@
-import { type Catalogue, en, type Sentence } from "./en.ts";
+import { en } from "./en.ts";
+import type { later } from "./later.ts";
 
-export type { Catalogue, Sentence } from "./en.ts";
+export type Sentence = keyof typeof en | keyof typeof later;
+export type Catalogue = Readonly<Record<Sentence, string>>;
 
 /** What is not English is loaded when it is wanted. */
 const LOADERS: Readonly<Record<string, () => Promise<Catalogue>>> = {
@@ -19,7 +21,7 @@ export class Locale {
   readonly tag: string;
   readonly #catalogue: Catalogue;
 
-  constructor(tag = "en", catalogue: Catalogue = en) {
+  constructor(tag = "en", catalogue = en as object as Catalogue) {
     this.tag = tag;
     this.#catalogue = catalogue;
   }

@@ -1,4 +1,4 @@
-import type { Catalogue } from "./en.ts";
+import type { Catalogue } from "./index.ts";
 
 export const zh: Catalogue = {
   open: "打开聊天",
@@ -53,10 +53,11 @@ export const zh: Catalogue = {
   exitTitle: "返回主助手",
   end: "结束对话",
   newConversation: "新对话",
-  menu: "菜单",
   welcomeBack: "欢迎回来。要继续上次的内容吗？",
   unfinished: "您可以随时继续。",
+  leftAt: "离开时间：{time}",
   continue: "继续：{name}",
+  handedOver: "已为您转接 {name}。",
   closed: "此对话已关闭。发送消息即可重新打开。",
   closedByUser: "您已结束对话。",
   closedByAgent: "助手已结束对话。",
@@ -110,5 +111,4 @@ export const zh: Catalogue = {
   runningHere: "{name} 正在此窗口中运行…",
   runningElsewhere: "正在等待另一个窗口中的操作：{name}",
   runHere: "在此执行",
-  required: "请填写{name}。",
 };
