@@ -313,21 +313,39 @@ async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, harness: H
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
 
-@pytest.mark.nightly
-async def test_unfinished_work_is_offered(page: Page, harness: Harness) -> None:
-    await harness.begin("Hello again", state(resumable=[SKILL]))
+async def leave(harness: Harness) -> None:
+    """Have a workflow begun and left."""
+    await harness.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL))
+    await harness.play(StateSnapshotEvent(snapshot=state(resumable=[SKILL])))
     await harness.end()
+
+
+@pytest.mark.nightly
+async def test_work_that_was_left_is_offered(page: Page, harness: Harness) -> None:
+    await leave(harness)
     offer = page.locator(".offers").get_by_role("button")
     await expect(offer).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
     await offer.click()
     assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
 
 
+async def test_unfinished_work_is_not_offered_while_something_else_is_talked_about(
+    page: Page, harness: Harness
+) -> None:
+    await leave(harness)
+    offer = page.locator(".offers").get_by_role("button")
+    await expect(offer).to_have_count(1)
+    await harness.begin("Book an e-bike", state(resumable=[SKILL]))
+    await expect(page.locator("article.user")).to_have_count(2)
+    await expect(offer).to_have_count(0)
+
+
 @pytest.mark.nightly
 async def test_nothing_else_is_offered_while_a_specialist_is_active(page: Page, harness: Harness) -> None:
-    await harness.begin("Hello again", state(resumable=[SKILL]))
+    await leave(harness)
     offers = page.locator(".offers").get_by_role("button")
     await expect(offers).to_have_count(1)
+    await harness.begin("Go on", state(resumable=[SKILL]))
     await harness.play(StateDeltaEvent(delta=[{"op": "replace", "path": "/activeAgent", "value": SPECIALIST}]))
     await expect(offers).to_have_count(0)
     await expect(page.get_by_role("button", name="Exit")).to_be_visible()

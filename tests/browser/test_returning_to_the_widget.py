@@ -15,7 +15,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser.harness import SESSION, SKILL, SPECIALIST, Harness, Json, answer, state
 
-UNFINISHED: Json = SKILL | {"agentId": "skills", "threadId": "t-1"}
+UNFINISHED: Json = SKILL | {"agentId": "skills", "threadId": "t-1", "updatedAt": "2026-11-28T14:05:00.000Z"}
 LONG_NAME = "x" * 64
 
 
@@ -37,7 +37,7 @@ async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page
     harness = Harness(page)
     harness.answers["/v1/workflows"] = {"items": [UNFINISHED], "nextCursor": None}
     await harness.open()
-    await expect(offers(page)).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
+    await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 5: Triggers · left Nov 28, 2026")
     await page.get_by_role("button", name="New conversation").click()
     await offers(page).click()
     frame = await harness.sent("continue")
@@ -55,7 +55,7 @@ async def test_a_continuation_that_is_refused_can_be_tried_again(page: Page) -> 
     harness = Harness(page)
     harness.answers["/v1/workflows"] = {"items": [UNFINISHED | {"step": None, "steps": None}], "nextCursor": None}
     await harness.open()
-    await expect(offers(page)).to_have_text("Continue: Create a skillTriggers")
+    await expect(offers(page)).to_contain_text("Continue: Create a skillTriggers · left")
     await offers(page).click()
     frame = await harness.sent("continue")
     metadata = {"threadId": frame["threadId"], "action": "continue"}

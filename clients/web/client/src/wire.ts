@@ -16,6 +16,8 @@ export interface Workflow {
   readonly step?: number | null;
   readonly steps?: number | null;
   readonly canExit?: boolean;
+  /** Of one that can be continued: when it was left. */
+  readonly updatedAt?: string;
 }
 
 /** Who answers and in which workflow: the `state` of a thread. */

@@ -103,8 +103,8 @@ export class BatonChat extends LitElement {
   #starts = 0;
   #startAgain: (() => void) | null = null;
   #seenId: string | null = null;
-  /** A workflow was under way before the reader's eyes: one that is offered now was left a moment ago. */
-  #hasLeft = false;
+  /** What the user said last while a workflow was under way: until they say more, it was left a moment ago. */
+  #leftAfter: string | null | undefined = null;
   /** A new answer tells of changes more often than a screen can show. */
   readonly #redrawing = new NextFrame(() => this.#redraw());
 
@@ -264,7 +264,7 @@ export class BatonChat extends LitElement {
         <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
         ${isEmpty && !this.isListing ? html`<div class="welcome" part="welcome"><slot name="welcome"><p>${ui.locale.say("welcome")}</p></slot></div>` : nothing}
         <footer part="footer" ?hidden=${this.isListing}>
-          ${snapshot?.offers.length ? this.#offers(snapshot) : nothing}
+          ${snapshot?.offers.length && (isEmpty || this.#leftAfter === lastSaid(snapshot)) ? this.#offers(snapshot, isEmpty) : nothing}
           ${snapshot?.isClosed ? html`<p class="closed" role="status">${ui.locale.say("closed")}</p>` : nothing}
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           <baton-chat-status .ui=${ui} .connection=${snapshot?.connection ?? this.trouble ?? { status: "idle" }}></baton-chat-status>
@@ -275,9 +275,9 @@ export class BatonChat extends LitElement {
     `;
   }
 
-  #offers({ offers }: ChatSnapshot): TemplateResult {
+  #offers({ offers }: ChatSnapshot, isEmpty: boolean): TemplateResult {
     void import("./components/offers.ts").catch(() => {});
-    return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers} ?returning=${!this.#hasLeft}></baton-chat-offers>`;
+    return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers} ?returning=${isEmpty}></baton-chat-offers>`;
   }
 
   #launcher(): TemplateResult {
@@ -391,7 +391,7 @@ export class BatonChat extends LitElement {
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
       this.#redrawing.ask();
-      this.#hasLeft ||= snapshot.workflow !== null;
+      if (snapshot.workflow) this.#leftAfter = lastSaid(snapshot);
       if (snapshot.run) this.problem = "";
       this.#tell("baton-change", snapshot);
     });
@@ -438,7 +438,7 @@ export class BatonChat extends LitElement {
     this.announced = "";
     this.snapshot = null;
     this.trouble = null;
-    this.#hasLeft = false;
+    this.#leftAfter = null;
     this.#showUnread(0);
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };
   }
@@ -499,6 +499,8 @@ export class BatonChat extends LitElement {
     this.#composer?.add([...(event.dataTransfer?.files ?? [])]);
   }
 }
+
+const lastSaid = ({ items }: ChatSnapshot) => items.findLast(({ role }) => role === "user")?.id;
 
 define("baton-chat", BatonChat);
 

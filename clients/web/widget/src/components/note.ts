@@ -6,8 +6,10 @@ const CLOSED = { UserClosed: "closedByUser", AgentClosed: "closedByAgent", Timeo
 
 /** A line between messages: a handoff, a return, an end. */
 export class BatonNote extends Piece {
-  static override properties = { ...Piece.properties, item: { attribute: false } };
+  static override properties = { ...Piece.properties, item: { attribute: false }, by: {} };
   declare item: NoteItem;
+  /** Who has answered after a handoff. */
+  declare by: string | undefined;
 
   protected override render(): TemplateResult | typeof nothing {
     const words = this.#words;
@@ -16,6 +18,7 @@ export class BatonNote extends Piece {
 
   get #words(): string {
     const { kind, label, reason } = this.item;
+    if (this.by) return this.say("handedOver", { name: this.by });
     if (label) return label;
     if (kind === "stopped") return this.say("stopped");
     if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed");

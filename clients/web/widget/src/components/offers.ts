@@ -2,6 +2,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Chat, Workflow } from "#client";
 import { offers } from "../styles/offers.ts";
 import { define, Piece } from "../ui.ts";
+import "../locales/later.ts";
 
 /** Unfinished work that can go on here. */
 export class BatonOffers extends Piece {
@@ -59,8 +60,10 @@ export class BatonOffers extends Piece {
     this.ui.chat?.continue(id);
   }
 
-  #where({ step, steps, label }: Workflow): string {
-    return [step && steps ? this.say("step", { step, steps }) : null, label].filter(Boolean).join(": ");
+  #where({ step, steps, label, updatedAt }: Workflow): string {
+    const where = [step && steps ? this.say("step", { step, steps }) : null, label].filter(Boolean).join(": ");
+    const when = updatedAt && this.say("leftAt", { time: this.ui.locale.time(new Date(updatedAt)) });
+    return [where, when].filter(Boolean).join(" · ");
   }
 }
 

@@ -120,7 +120,14 @@ export class BatonTranscript extends Piece {
   /** What a view shows: while an answer grows, one of a page is made anew. */
   #seenBy(items: readonly Item[], index: number): unknown[] {
     const neighbours = [items[index - 1], items[index + 1]?.role];
-    return [this.ui, items[index], ...neighbours, this.#isQueued(items[index]), this.snapshot?.branches];
+    return [
+      this.ui,
+      items[index],
+      answererOf(items, index),
+      ...neighbours,
+      this.#isQueued(items[index]),
+      this.snapshot?.branches,
+    ];
   }
 
   /** Whether it waits for a connection. */
@@ -131,7 +138,8 @@ export class BatonTranscript extends Piece {
   #view(item: Item, items: readonly Item[], index: number): TemplateResult {
     const { ui } = this;
     void LATER[item.role]?.().catch(() => {});
-    if (item.role === "note") return html`<baton-chat-note class="item" .ui=${ui} .item=${item}></baton-chat-note>`;
+    if (item.role === "note")
+      return html`<baton-chat-note class="item" .ui=${ui} .item=${item} .by=${answererOf(items, index)}></baton-chat-note>`;
     if (item.role === "thinking")
       return html`<baton-chat-thinking class="item" .ui=${ui} .item=${item}></baton-chat-thinking>`;
     if (item.role === "research")
@@ -187,6 +195,14 @@ export class BatonTranscript extends Piece {
     const node = page && [...page.querySelectorAll(".item")].find(isBelow);
     return node ? { node, top: node.getBoundingClientRect().top } : null;
   }
+}
+
+/** The specialist to whom a note hands over, once it has answered. */
+function answererOf(items: readonly Item[], index: number): string | undefined {
+  const note = items[index];
+  if (note?.role !== "note" || note.kind !== "handoff") return;
+  const isAnswer = (item: Item): item is MessageItem => item.role === "assistant" && item.agentId === note.to;
+  return items.slice(index).find(isAnswer)?.name;
 }
 
 /** The question that an answer completes: of several messages of one answer, only the last offers another. */
