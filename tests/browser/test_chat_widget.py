@@ -303,6 +303,44 @@ async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: HostApplicat
     assert sum(loaded.values()) <= 60 * 1024, loaded
 
 
+@pytest.mark.parametrize("session_id", [None, "order-1"])
+async def test_a_visitor_who_is_not_signed_in_is_told_so_and_asked_no_more(
+    page: Page, site: HostApplication, model: FaultModel, session_id: str | None
+) -> None:
+    is_out, asked = True, 0
+
+    async def answer(route: Route) -> None:
+        nonlocal asked
+        asked += 1
+        await (route.fulfill(status=403) if is_out else route.fallback())
+
+    await page.route("**/baton-token", answer)
+    await page.clock.install()
+    await page.goto(site.url)
+    await page.evaluate(
+        """(id) => {
+            const chat = document.querySelector("baton-chat");
+            if (id) chat.sessionId = id; else chat.removeAttribute("session-id");
+            const link = Object.assign(document.createElement("a"), { slot: "sign-in", href: "#login" });
+            chat.append(link);
+            link.append("Sign in");
+        }""",
+        session_id,
+    )
+    await page.get_by_role("button", name="Open chat").click()
+    widget = Widget(page, site.url)
+    await expect(widget.status).to_contain_text("Please sign in to chat.")
+    await expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+    before = asked
+    await page.clock.fast_forward("02:00")
+    assert asked == before
+    is_out = False
+    await page.evaluate("document.querySelector('baton-chat').retry()")
+    await widget.connected()
+    await widget.say("Hello")
+    await expect(widget.said("assistant")).to_have_text(["Hello"])
+
+
 @pytest.mark.nightly
 async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApplication, model: FaultModel) -> None:
     fails = True
