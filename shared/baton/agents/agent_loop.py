@@ -148,7 +148,7 @@ class AgentLoop:
             may_call=not is_last,
         )
         await answer.show_rest(self._structured, self._prefix)
-        await answer.record(work.transcript, work.sources, self._calls.judge)
+        await answer.record(work.transcript, work.sources, self._calls.judge, after_calls=bool(self._calls.outcomes))
         await self._count(answer)
         work.result.has_answered = answer.is_usable
         again = self._list_corrections(answer)

@@ -305,12 +305,14 @@ class ModelAnswer:
             self.failure = self.held.failure
             self._context.emit_all(self.events.show(self.held.text, is_structured=self.held.is_structured))
 
-    async def record(self, transcript: Transcript, sources: GivenSources, judge: JudgeCalls) -> None:
+    async def record(
+        self, transcript: Transcript, sources: GivenSources, judge: JudgeCalls, *, after_calls: bool
+    ) -> None:
         """End the message, and add the answer to the transcript and to the inspector's record.
 
         ``sources`` are all that the agent has received.
         """
-        cited = self._cite(sources)
+        cited = self._cite(sources, after_calls=after_calls)
         self._context.emit_all(self.events.end(cited, is_cut=self._is_cut))
         self.written_calls = self.calls
         self.calls = await judge(self.calls)
@@ -335,9 +337,10 @@ class ModelAnswer:
         if (end := self.finished) is not None:
             self._note.model, self._note.usage, self._note.dropped = end.model, end.usage, end.dropped
 
-    def _cite(self, sources: GivenSources) -> Sequence[Mapping[str, Any]]:
+    def _cite(self, sources: GivenSources, *, after_calls: bool) -> Sequence[Mapping[str, Any]]:
         """Return the sources of the text. If calls follow it, only those that it cites."""
         if self.refusal is not None:
             return ()
-        select = select_cited_sources if self.calls else select_answer_sources
-        return select(self.events.model_text, sources.all, self.events.text)
+        if self.calls:
+            return select_cited_sources(self.events.model_text, sources.all, self.events.text)
+        return select_answer_sources(self.events.model_text, sources.all, self.events.text, after_calls=after_calls)
