@@ -30,7 +30,7 @@ from baton_local.gateway.connections import Connections, ManagementApi
 from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
-from baton_local.log_lines import readable_lines
+from baton_local.log_lines import kept_tool_failures, readable_lines
 from baton_local.project.documentation import Documentation
 from baton_local.project.project_tools import importable, packages_in
 from baton_local.project.secrets_file import put_parameters, read_secrets
@@ -220,6 +220,9 @@ class LocalCloud:
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
         self.about["model"] = here["BATON_CHAT_MODEL"]
         self.about["hasOwnAgents"] = here["BATON_AGENTS_DIR"] != str(ROOT / "agents")
+        self.about["project"] = Path(here["BATON_AGENTS_DIR"]).parent.name if self.about["hasOwnAgents"] else None
+        self.about["agent"] = here.get("BATON_DEFAULT_AGENT")
+        self.about["toolFailures"] = self._running.enter_context(kept_tool_failures())
         load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Protocol
 
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
@@ -25,6 +26,9 @@ NOT_SHOWN = frozenset(
     }
 )
 """Keys that a readable line leaves out, or has at its beginning or end."""
+
+MOST_FAILURES = 5
+"""Failures of tools that are kept."""
 
 _keys: ContextVar[Keys | None] = ContextVar("keys of the log lines of an invocation", default=None)
 """The keys of the current invocation. Its tasks and threads inherit the context and so the keys."""
@@ -123,6 +127,33 @@ def of(invocation: Invocation) -> Iterator[None]:
         yield
     finally:
         _keys.reset(token)
+
+
+class ToolFailures(logging.Handler):
+    """The newest failures of tools in the log, for the page beside a conversation."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.failures: list[dict[str, str]] = []
+        """The newest first: the time ``at`` and the ``text``, which begins with the line of the tool's own code."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a failure. Other lines of the toolbox are about definitions."""
+        if str(record.msg).startswith("Tool %s"):
+            at = datetime.fromtimestamp(record.created, UTC).isoformat()
+            self.failures.insert(0, {"at": at, "text": record.getMessage()})
+            del self.failures[MOST_FAILURES:]
+
+
+@contextmanager
+def kept_tool_failures() -> Iterator[list[dict[str, str]]]:
+    """Keep the failures of tools during the block. The list changes with them."""
+    handler, log = ToolFailures(), logging.getLogger("baton.adapters.tools.toolbox")
+    log.addHandler(handler)
+    try:
+        yield handler.failures
+    finally:
+        log.removeHandler(handler)
 
 
 def _handlers() -> list[logging.Handler]:

@@ -4,9 +4,12 @@ const byId = (id) => document.getElementById(id);
 const chat = byId("chat");
 const WHO = { tenant: "demo", user: "ada", permissions: "skill:create" }; // until the reader says otherwise
 const MOST_EVENTS = 200;
+const MOST_SUGGESTIONS = 4;
 const READ_MS = 15_000; // what is read, and a token, comes at once or never
 
 let who = {};
+let agents = [];
+let facts = {}; // of this local cloud
 
 // Who
 
@@ -50,15 +53,39 @@ function storage() {
 
 async function listAgents() {
   const mine = { ...who };
-  const { items } = await read("/v1/agents", mine);
+  const { items } = await read("/v1/agents", { ...mine, permissions: `${mine.permissions} agent:write` });
   if (mine.user !== who.user || mine.tenant !== who.tenant) return;
+  agents = items;
+  showAgent();
   for (const { id, name, description, main } of items) {
     if (main) byId("agent").append(Object.assign(element("option", name), { value: id, title: description ?? "" }));
   }
 }
 
+/** The agent with which a conversation begins: its name stands over an empty one, with what can be said to it. */
+function showAgent() {
+  const mains = agents.filter(({ main }) => main);
+  const id = byId("agent").value || facts.agent;
+  const agent = mains.find((each) => each.id === id) ?? (mains.length === 1 ? mains[0] : undefined);
+  chat.heading = agent?.name ?? "";
+  const ids = (agent?.handoffs ?? []).map((handoff) => handoff.agent ?? handoff);
+  const phrases = agents.filter(({ id }) => ids.includes(id)).flatMap(({ triggers = [] }) => triggers.slice(0, 1));
+  const texts = ["What can you do?", ...phrases.filter((phrase) => typeof phrase === "string").map(asSentence)];
+  byId("suggestions").replaceChildren(...texts.slice(0, MOST_SUGGESTIONS).map(suggestion));
+  byId("suggestions").hidden = !facts.hasOwnAgents || !agent;
+}
+
+const asSentence = (phrase) => phrase[0].toUpperCase() + phrase.slice(1);
+
+function suggestion(text) {
+  const button = Object.assign(element("button", text), { type: "button" });
+  button.onclick = () => chat.send(text);
+  return button;
+}
+
 byId("agent").onchange = async () => {
   chat.agent = byId("agent").value || undefined;
+  showAgent();
   await chat.updateComplete;
   chat.newConversation();
 };
@@ -67,6 +94,7 @@ byId("agent").onchange = async () => {
 
 chat.addEventListener("baton-event", ({ detail }) => {
   const { type, metadata, ...rest } = detail;
+  if (type === "TOOL_CALL_RESULT" && metadata?.outcome === "failed") about();
   const line = element("li", element("code", type), ` ${JSON.stringify(rest).slice(0, 500)}`);
   line.title = JSON.stringify(metadata);
   byId("events").append(line);
@@ -131,7 +159,14 @@ for (const words of document.querySelectorAll("[data-try]")) words.onclick = () 
 function about() {
   fetch("/local/about")
     .then((answer) => answer.json())
-    .then(({ model, isDemoModel, hasOwnAgents, reload }) => {
+    .then((told) => {
+      facts = told;
+      const { model, isDemoModel, hasOwnAgents, project, reload, toolFailures = [] } = told;
+      if (project) byId("project").textContent = document.title = project;
+      showAgent();
+      byId("failures").hidden = toolFailures.length === 0;
+      const texts = toolFailures.map(({ at, text }) => `${new Date(at).toLocaleTimeString()} ${text}`);
+      byId("failure").textContent = texts.join("\n\n");
       byId("model").textContent = isDemoModel ? "the offline demo model" : model;
       byId("offline").hidden = !isDemoModel;
       byId("proposals").hidden = hasOwnAgents === true; // they are for the agents of `make run`

@@ -94,15 +94,15 @@ _QUOTES = frozenset("\"'“”„«»*_《》")
 
 
 def select_answer_sources(
-    model_text: str, sources: Sequence[Source], visible_text: str | None = None, *, after_calls: bool = False
+    model_text: str, sources: Sequence[Source], visible_text: str | None = None, *, caller: str | None = None
 ) -> tuple[Source, ...]:
     """Return those of ``sources`` that an answer rests on, in their order.
 
     An answer that says only that it found nothing rests on nothing but files that came with it. One that cites some of
     its documents rests on those; one that cites none may rest on all that were in its prompt, unless it cites numbers
-    that nothing has or comes ``after_calls`` of tools: then its documents count as consulted. Agents and what tools
-    have named are kept: they were asked for this answer. ``visible_text`` is the text that the user sees, if it differs
-    from the model's: the places of citations are offsets in it.
+    that nothing has: then its documents count as consulted. So do those of ``caller``, the agent if it has called
+    tools. Agents and what tools have named are kept: they were asked for this answer. ``visible_text`` is the text that
+    the user sees, if it differs from the model's: the places of citations are offsets in it.
     """
     if has_found_nothing(model_text, sources):
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
@@ -112,7 +112,12 @@ def select_answer_sources(
         return tuple(source for source in selected if source is not None)
     # Without excerpts, which are of use beside a citation only.
     brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
-    return tuple(_as_consulted(source) if (is_wrong or after_calls) and _may_be_cited(source) else source for source in brief)
+    return tuple(
+        _as_consulted(source)
+        if _may_be_cited(source) and (is_wrong or source.get("agentId") == (caller or ""))
+        else source
+        for source in brief
+    )
 
 
 def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str | None = None) -> tuple[Source, ...]:

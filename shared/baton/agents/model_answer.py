@@ -343,4 +343,5 @@ class ModelAnswer:
             return ()
         if self.calls:
             return select_cited_sources(self.events.model_text, sources.all, self.events.text)
-        return select_answer_sources(self.events.model_text, sources.all, self.events.text, after_calls=after_calls)
+        caller = self._agent.id if after_calls else None
+        return select_answer_sources(self.events.model_text, sources.all, self.events.text, caller=caller)

@@ -103,11 +103,11 @@ def test_an_answer_rests_on_the_passages_that_it_cites_or_may_rest_on_all_if_it_
 
 
 def test_an_answer_after_calls_that_cites_none_has_consulted_the_documents() -> None:
-    agent, *documents = select_answer_sources("An e-bike is free on 5 December.", GIVEN, after_calls=True)
-    assert agent == AGENT
-    assert [document["chunk"] for document in documents if document["isConsulted"]] == [s["chunk"] for s in GIVEN[1:]]
-    cited = select_answer_sources("It is free (Guide, Start).", GIVEN, after_calls=True)
-    assert cited == (AGENT, START)
+    own, found = {**HANDBOOK, "agentId": "rental"}, {**GUIDE, "agentId": "expert"}
+    given = (AGENT, own, found)
+    consulted = {**own, "isConsulted": True}
+    assert select_answer_sources("It is free on Monday.", given, caller="rental") == (AGENT, consulted, found)
+    assert select_answer_sources("It is free (Handbook).", given, caller="rental") == (AGENT, own)
 
 
 def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> None:

@@ -302,10 +302,12 @@ def _for_the_file(error: Exception) -> str:
 
 
 def _for_developers(error: Exception) -> str:
-    """Return the error for a developer's own machine: its message, and the traceback if a tool's code raised it."""
+    """Return the error for a developer's own machine: its message, and the place and traceback in a tool's code."""
     if isinstance(error, ToolFailed):
         return f"{type(error).__name__}: {error.message}"
-    return "".join(traceback.format_exception(error)).rstrip()
+    from baton.adapters.agents.agent_modules import describe_code_problem
+
+    return f"{describe_code_problem(error)}\n" + "".join(traceback.format_exception(error)).rstrip()
 
 
 def _for_operators(error: Exception) -> str:

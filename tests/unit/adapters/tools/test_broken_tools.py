@@ -244,4 +244,6 @@ async def test_the_message_and_traceback_of_a_tool_are_logged_on_a_developers_ma
     assert "A-9" not in raised.value.message
     assert ("KeyError: 'A-9'" in caplog.text) is logs_messages
     assert ("Traceback (most recent call last)" in caplog.text) is logs_messages
+    line = Raising.call.__code__.co_firstlineno + 3
+    assert (f"failed: {__file__}:{line}: KeyError: 'A-9'" in caplog.text) is logs_messages
     assert "KeyError" in caplog.text
