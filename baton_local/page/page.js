@@ -53,13 +53,20 @@ function storage() {
 
 async function listAgents() {
   const mine = { ...who };
-  const { items } = await read("/v1/agents", { ...mine, permissions: `${mine.permissions} agent:write` });
-  if (mine.user !== who.user || mine.tenant !== who.tenant) return;
+  const { items } = await read("/v1/agents", mine);
+  const isOther = () => mine.user !== who.user || mine.tenant !== who.tenant;
+  if (isOther()) return;
   agents = items;
   showAgent();
   for (const { id, name, description, main } of items) {
     if (main) byId("agent").append(Object.assign(element("option", name), { value: id, title: description ?? "" }));
   }
+  await told;
+  if (!facts.hasOwnAgents) return;
+  const whole = await read("/v1/agents", { ...mine, permissions: `${mine.permissions} agent:write` }); // definitions
+  if (isOther()) return;
+  agents = whole.items;
+  showAgent();
 }
 
 /** The agent with which a conversation begins: its name stands over an empty one, with what can be said to it. */
@@ -134,6 +141,8 @@ async function read(path, claims) {
 }
 
 function forgetWhatHappened() {
+  agents = [];
+  showAgent();
   for (const id of ["events", "records", "state"]) byId(id).replaceChildren();
   byId("audit").open = false;
   byId("agent").length = 1;
@@ -157,7 +166,7 @@ addEventListener("keydown", ({ key }) => key === "Escape" && menu(false));
 for (const words of document.querySelectorAll("[data-try]")) words.onclick = () => chat.send(words.textContent);
 
 function about() {
-  fetch("/local/about")
+  return fetch("/local/about")
     .then((answer) => answer.json())
     .then((told) => {
       facts = told;
@@ -177,6 +186,6 @@ function about() {
     .catch(() => {});
 }
 
-about();
+const told = about();
 addEventListener("focus", about); // whoever comes back from the editor sees what is wrong with an edit
 customElements.whenDefined("baton-chat").then(begin);

@@ -6,6 +6,7 @@ import asyncio
 import base64
 
 import pytest
+from ag_ui.core import ToolCallResultEvent, ToolCallStartEvent
 from playwright.async_api import FilePayload, Page, Route, expect
 
 from baton_local import web
@@ -156,6 +157,29 @@ async def test_sentences_are_proposed_only_to_the_agents_that_come_with_baton(pa
     await Harness(page, {"/local/about": about}).open()
     await expect(page.locator("#offline")).to_be_visible()
     await expect(page.get_by_role("button", name="What can you do?")).to_be_visible(visible=not has_own)
+
+
+async def test_the_page_of_a_project_shows_its_agent_what_to_say_and_a_tool_that_failed(page: Page) -> None:
+    guide: Json = OPERATOR | {"id": "guide", "name": "Rental", "handoffs": [{"agent": "damage"}]}
+    damage: Json = {"id": "damage", "name": "Damage", "description": "Takes reports.", "main": False}
+    about: Json = {"hasOwnAgents": True, "project": "velo", "agent": "guide"}
+    agents = [OPERATOR, guide, damage | {"triggers": ["report damage", "scratch"]}]
+    harness = await Harness(page, {"/local/about": about, "/v1/agents": {"items": agents}}).open()
+    await expect(page.get_by_role("heading", name="velo")).to_be_visible()
+    await expect(harness.agent).to_have_text("Rental")
+    suggestions = page.locator("#suggestions").get_by_role("button")
+    await expect(suggestions).to_have_text(["What can you do?", "Report damage"])
+    failure = page.locator("#failure")
+    await expect(failure).to_be_hidden()
+
+    await suggestions.last.click()
+    message = await harness.sent("message")
+    await harness.run(message["messageId"], "Report damage")
+    text = "Tool book failed: /velo/agents/rental.py:24: KeyError: 'terrace'"
+    harness.answers["/local/about"] = about | {"toolFailures": [{"at": "2026-11-29T00:06:14+00:00", "text": text}]}
+    result = ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content="Error", metadata={"outcome": "failed"})
+    await harness.play(ToolCallStartEvent(tool_call_id="c-1", tool_call_name="book"), result)
+    await expect(failure).to_contain_text(text)
 
 
 @pytest.mark.nightly

@@ -40,7 +40,7 @@ export const base = css`
   label { display: inline-flex; flex-direction: column; gap: 2px; color: var(--muted); font-size: 12.5px; }
   label > :is(input, select, textarea) { color: var(--text); font-size: 14px; }
   /* A shadow at an edge says that there is more: what scrolls with the table covers it at the table's own ends. */
-  .frame, .scroll { background: linear-gradient(90deg, var(--background) 14px, transparent 40px calc(100% - 40px), var(--background) calc(100% - 14px)) local, linear-gradient(90deg, color-mix(in srgb, var(--text) 35%, transparent), transparent 16px calc(100% - 16px), color-mix(in srgb, var(--text) 35%, transparent)); }
+  .frame, .scroll { background: linear-gradient(90deg, var(--background) 14px, transparent 40px calc(100% - 40px), var(--background) calc(100% - 14px)) local, linear-gradient(90deg, color-mix(in srgb, var(--text) 25%, transparent), transparent 16px calc(100% - 16px), color-mix(in srgb, var(--text) 25%, transparent)); }
   .muted { color: var(--muted); }
   .bad { color: var(--danger); }
   .good { color: var(--good); }

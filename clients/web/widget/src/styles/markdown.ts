@@ -30,7 +30,7 @@ export const markdown = css`
   .markdown a[data-image]::before { content: ""; display: inline-block; inline-size: 0.65em; block-size: 0.65em; margin-inline-end: 0.3em; background: currentColor; clip-path: polygon(25% 0, 100% 0, 100% 75%, 84% 75%, 84% 28%, 12% 100%, 0 88%, 72% 16%, 25% 16%); }
   .markdown img { max-inline-size: 100%; border-radius: 10px; }
   /* A shadow at an edge says that there is more: what scrolls with the table covers it at the table's own ends. */
-  .markdown .table { overflow-x: auto; border: 1px solid var(--_border); border-radius: 10px; background: linear-gradient(90deg, var(--_background) 14px, transparent 40px calc(100% - 40px), var(--_background) calc(100% - 14px)) local, linear-gradient(90deg, color-mix(in srgb, var(--_text) 35%, transparent), transparent 16px calc(100% - 16px), color-mix(in srgb, var(--_text) 35%, transparent)); }
+  .markdown .table { overflow-x: auto; border: 1px solid var(--_border); border-radius: 10px; background: linear-gradient(90deg, var(--_background) 14px, transparent 40px calc(100% - 40px), var(--_background) calc(100% - 14px)) local, linear-gradient(90deg, color-mix(in srgb, var(--_text) 25%, transparent), transparent 16px calc(100% - 16px), color-mix(in srgb, var(--_text) 25%, transparent)); }
   .markdown table { border-collapse: collapse; inline-size: 100%; font-size: 14px; }
   .markdown :is(th, td) { padding: 7px 12px; text-align: start; border-block-end: 1px solid var(--_border); overflow-wrap: normal; }
   .markdown th { background: var(--_surface); font-weight: 600; }
