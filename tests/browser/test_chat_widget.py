@@ -305,7 +305,7 @@ async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: HostApplicat
 
 
 @pytest.mark.parametrize("session_id", [None, "order-1"])
-async def test_a_visitor_who_is_not_signed_in_is_told_so_and_asked_no_more(
+async def test_a_visitor_who_is_not_signed_in_gets_a_button_and_no_more_requests(
     page: Page, site: HostApplication, model: FaultModel, session_id: str | None
 ) -> None:
     is_out, asked = True, 0
