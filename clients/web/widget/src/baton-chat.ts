@@ -310,7 +310,7 @@ export class BatonChat extends LitElement {
     const client = this.#connected();
     if (!client || !this.isConnected) return null;
     const start = ++this.#starts;
-    let threadId = this.sessionId;
+    let threadId = this.sessionId ?? undefined; // an attribute that was removed is null
     while (threadId === undefined) {
       try {
         threadId = await client.session();
