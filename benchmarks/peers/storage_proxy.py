@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -137,8 +137,11 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.dumps({**json.loads(body), "ReturnConsumedCapacity": "INDEXES"}).encode()
         time.sleep(self.proxy.delay)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_PASSED_ON}
-        self._engine.request(self.command, self.path, body or None, {**headers, "Content-Length": str(len(body))})
-        response = self._engine.getresponse()
+        try:
+            response = self._response(headers, body)
+        except ConnectionError:  # the engine had closed the idle connection
+            self._engine.close()
+            response = self._response(headers, body)
         answer = response.read()
         if counted:
             answered = json.loads(answer, object_hook=_decode)
@@ -149,6 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(response.getheaders(), answer)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass_on  # noqa: N815 - the names of http.server
+
+    def _response(self, headers: dict[str, str], body: bytes) -> HTTPResponse:
+        self._engine.request(self.command, self.path, body or None, {**headers, "Content-Length": str(len(body))})
+        return self._engine.getresponse()
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":

@@ -18,10 +18,15 @@ async def ask(session, message, text):
         connections.append(await connect(address, subprotocols=subprotocols, proxy=None))
     command = {"action": "message", "threadId": session, "messageId": message, "content": text}
     await connections[0].send(json.dumps(command))
+    answers = False  # whether the events are those of this message's run, not of another writer's
     while True:
         received = json.loads(await connections[0].recv())
         for event in received if isinstance(received, list) else [received]:
-            if event["type"] == "TEXT_MESSAGE_CONTENT":
+            if event["type"] == "RUN_STARTED":
+                answers = event["metadata"]["messageId"] == message
+            elif not answers:
+                continue
+            elif event["type"] == "TEXT_MESSAGE_CONTENT":
                 yield event["delta"]
             elif event["type"] == "RUN_ERROR":
                 raise RuntimeError(event["message"])
