@@ -34,7 +34,7 @@ from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
-from baton.memory.recalled import Found, Retrieval
+from baton.memory.recalled import Findings, Retrieval
 from baton.ports.documents.documents import DocumentStore
 from baton.ports.documents.search import Embedder, SearchIndex
 from baton_documents.chunks.division import divide_into_chunks
@@ -160,7 +160,7 @@ class Library:
         results = []
         for share in SHARES:
             chosen = select(
-                Found(question.text, knowledge=retrieval), MEMORY, self._counter, least_share=share
+                Findings(question.text, knowledge=retrieval), MEMORY, self._counter, least_share=share
             ).knowledge
             covered = set[int]()
             for item in chosen.included:

@@ -23,7 +23,7 @@ from baton.memory.prompt.history_reading import make_handoff_notes, select_grant
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
 from baton.memory.prompt.message_prompts import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens, to_prompts
-from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
+from baton.memory.recalled import BlockKind, RecalledBlock, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.instruments.cache_rules import Call, Piece
 from benchmarks.workload import ANSWER, QUESTION
@@ -136,7 +136,7 @@ class Player:
             today=Prompt(Role.SYSTEM, Today.at(BEGAN + timedelta(seconds=turn.at), "Europe/Vienna").sentence),
         )
         retrieved = tuple(Prompt(Role.CONTEXT, text) for text in turn.recalled)
-        recalled = Recalled(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=retrieved))
+        recalled = RecalledBlocks(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=retrieved))
         reserved = self._tools.tokens(self.counter)
         context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).prompt(recalled)
         assert context.history is not None  # noqa: S101 - an assembly always gives it

@@ -83,7 +83,7 @@ class CachedValue(Generic[T]):
             raise type(failure)(failure.detail)
 
 
-class Refreshed(Generic[T]):
+class RefreshedValue(Generic[T]):
     """The result of ``read``, cached for all threads of this process and read again in the background.
 
     A copy is used for ``seconds``. The first request after that starts a thread that reads, and uses the copy, as do
@@ -114,7 +114,7 @@ class Refreshed(Generic[T]):
         self._failure: BatonError | None = None
 
     def get(self) -> T:
-        """Return the value. Raises what the first read raises, until one has succeeded."""
+        """Return the value. Raises the error of the last read, without its detail, until a read has succeeded."""
         if self.must_read():
             with self._reading:
                 if self.must_read():  # no other thread has read meanwhile
@@ -124,6 +124,7 @@ class Refreshed(Generic[T]):
             raise type(self._failure)  # without the detail, which is for operators and in the log
         value, read_at = self._copy
         now = self._monotonic()
+        # If the copy is used for less than the pause after a failure, a shorter pause repeats failed reads as often.
         is_old = now - read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
         if is_old and self._reading.acquire(blocking=False):
             try:

@@ -36,7 +36,7 @@ class StepJournal:
         self._first_ordinal = first_ordinal
         self._known = dict(steps or {})
         self._bytes = sum(step.recorded_size for step in self._known.values())
-        self._taken = 0
+        self._count = 0
 
     @property
     def sources(self) -> list[Mapping[str, Any]]:
@@ -45,8 +45,8 @@ class StepJournal:
 
     def take(self) -> None:
         """Count a step before it is looked up or carried out. Raises ``RunLimitReached``."""
-        self._taken += 1
-        if self._taken > MAX_STEPS:
+        self._count += 1
+        if self._count > MAX_STEPS:
             raise RunLimitReached(f"The agent has taken {MAX_STEPS} steps, the most that one answer may take.")
 
     def find(self, step_id: str, kind: StepKind, digest: str, position: str) -> RunStep | None:

@@ -109,7 +109,7 @@ def environment_settings() -> CurrentSettings:
     return CurrentSettings(lambda: defaults, is_local=parts.DocumentSettings().is_local)
 
 
-def stored_document(bucket: str, seconds: float) -> parts.Refreshed[parts.SettingsDocument]:
+def stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
     """Return the document of a bucket, cached for ``seconds``."""
     stored = parts.S3Settings(
         partial(parts.hasty_client, "s3"),
@@ -118,4 +118,4 @@ def stored_document(bucket: str, seconds: float) -> parts.Refreshed[parts.Settin
         parts.SettingsDocument(),
         max_bytes=parts.MAX_SETTINGS_BYTES,
     )
-    return parts.Refreshed(stored.read, seconds=seconds)
+    return parts.RefreshedValue(stored.read, seconds=seconds)

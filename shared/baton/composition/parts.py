@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from baton.adapters.aws.session import CredentialSource, own_region, own_session
     from baton.adapters.aws.sqs import SqsPushQueue, SqsRecords, SqsTurnQueue
     from baton.adapters.aws.step_functions import StepFunctionsExecutions, StepFunctionsForgettings
-    from baton.adapters.cached_value import Refreshed
+    from baton.adapters.cached_value import RefreshedValue
     from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
     from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
     from baton.adapters.dynamodb.documents import DynamoDocuments, DynamoSources

@@ -206,13 +206,17 @@ class PageRefreshes:
     async def _fetch(
         self, source: Source, listed: ListedPage, page: SourcePage, *, is_known: bool
     ) -> PageContent | None:
+        """Return the page's content; None if it has not changed.
+
+        Raises ``PageUnavailable``, also after ``PAGE_SECONDS``.
+        """
         try:
             async with asyncio.timeout(PAGE_SECONDS):
-                return await self._content(source, listed, page, is_known=is_known)
+                return await self._read_content(source, listed, page, is_known=is_known)
         except TimeoutError:
             raise PageUnavailable(f"It could not be read within {PAGE_SECONDS} seconds.") from None
 
-    async def _content(
+    async def _read_content(
         self, source: Source, listed: ListedPage, page: SourcePage, *, is_known: bool
     ) -> PageContent | None:
         if source.kind is SourceKind.S3:

@@ -14,7 +14,7 @@ from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.message_prompts import prompt_tokens, total_tokens
 from baton.memory.recall.recall import Recall
 from baton.memory.recall.selecting import SentHistory, number_knowledge, select
-from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, Recalled
+from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, RecalledBlocks
 from baton.ports.agents.chat_model import TokenCounter
 
 
@@ -40,7 +40,9 @@ class AgentMemory:
         findings = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
         return replace(search, agent_id=agent.id, found=findings, early=None)
 
-    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
+    async def find(
+        self, agent: AgentDefinition, search: MemorySearch, *, earlier: Findings = NOTHING_FOUND
+    ) -> Findings:
         """Return the findings for a message. Raises as ``search`` does."""
         return await self.recall.find(agent, search, earlier=earlier)
 
@@ -72,7 +74,7 @@ class AgentMemory:
         tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)
         return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)
 
-    async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
+    async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Findings:
         """Return the findings. An agent that took over since the search has its own knowledge."""
         if search.agent_id is None:
             return await self.find(agent, search)
@@ -85,7 +87,7 @@ class AgentMemory:
         self,
         assembly: context.Assembly,
         agent: AgentDefinition,
-        findings: Found,
+        findings: Findings,
         history: context.AgentHistory,
         zone: str,
         numbers: PassageNumbers,
@@ -96,7 +98,7 @@ class AgentMemory:
         history, they are chosen again, against the history that fits next to the most tokens that they may take.
         """
 
-        def choose(windowed: WindowedHistory) -> Recalled:
+        def choose(windowed: WindowedHistory) -> RecalledBlocks:
             sent = [message for exchange in windowed.included for message in exchange.messages]
             return select(
                 findings,

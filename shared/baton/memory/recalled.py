@@ -60,7 +60,7 @@ class ProcedureMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Findings:
     """Everything that was found for one message, before any of it is chosen."""
 
     query: str = ""
@@ -70,7 +70,7 @@ class Found:
     episodes: Retrieval[FoundItem] = Retrieval()
 
 
-NOTHING_FOUND = Found()
+NOTHING_FOUND = Findings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class MemorySearch:
     """The search that ``AgentMemory.begin`` has begun for the message, if any."""
     agent_id: str | None = None
     """The agent for which it was done; None before."""
-    found: Found = NOTHING_FOUND
+    found: Findings = NOTHING_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class RecalledBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledBlocks:
     """The retrieved blocks of a prompt."""
 
     procedure: RecalledBlock = RecalledBlock(BlockKind.PROCEDURE)
@@ -148,4 +148,4 @@ class Recalled:
         return sum(block.tokens for block in self.blocks)
 
 
-NOTHING_RECALLED = Recalled()
+NOTHING_RECALLED = RecalledBlocks()

@@ -93,10 +93,10 @@ class BranchPoints:
         conversation = self.conversations.leave(running, HandoffOutcome.CLOSED).with_data(data)
         return BranchPoint(replace(there, conversation=conversation.to_store), after_id, conversation)
 
-    async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
+    async def thread_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
         """Return the thread as the message ``ordinal`` found it: its path, windows and conversation state.
 
-        If the messages do not show the active agent, it was the main agent.
+        The main agent counts as active if the messages do not show another one.
         """
         there = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
         there = replace(there, windows=on_path(thread.windows, there.path), pending=None)

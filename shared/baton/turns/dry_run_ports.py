@@ -20,7 +20,7 @@ from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.episodes.episode_index import SUMMARY
-from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
+from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch
 from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentTask
 from baton.ports.agents.chat_model import TextDelta
 from baton.ports.agents.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
@@ -141,7 +141,9 @@ class PastMemory(AgentMemory):
     thread_id: str
     asked_at: datetime
 
-    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
+    async def find(
+        self, agent: AgentDefinition, search: MemorySearch, *, earlier: Findings = NOTHING_FOUND
+    ) -> Findings:
         found_items = await AgentMemory.find(self, agent, search, earlier=earlier)
         matches = tuple(match for match in found_items.procedure.items if match.procedure.id not in self.without)
         knowledge = tuple(found_item for found_item in found_items.knowledge.items if found_item.id not in self.without)

@@ -61,7 +61,7 @@ class PastTurns:
                 "This turn began with no message: it went on after an approval or a tool of the user's application, or "
                 "carried out an action."
             )
-        then = await BranchPoints(self.store, self.conversations).state_before(scope, thread, question.ordinal)
+        then = await BranchPoints(self.store, self.conversations).thread_before(scope, thread, question.ordinal)
         record = await self.store.get_turn(scope, thread.id, question.id)
         return PastTurn(then, question, record)
 

@@ -18,7 +18,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.prompt.context import AgentHistory, AssembledContext
-from baton.memory.recalled import Found, MemorySearch, Retrieval
+from baton.memory.recalled import Findings, MemorySearch, Retrieval
 from baton_testing.fakes.agents import shipped_agents
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.documents.embedder import FakeEmbedder
@@ -49,7 +49,7 @@ def built(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
     return build(FakePorts.over(in_memory(), search=search, embedder=embedder)).memory.agent_memory
 
 
-async def prompt(agent: AgentDefinition, found: Found, tokens: Sequence[int]) -> AssembledContext:
+async def prompt(agent: AgentDefinition, found: Findings, tokens: Sequence[int]) -> AssembledContext:
     """Return the prompt of an agent that has a history of messages with these tokens."""
     history = [message(ordinal, token) for ordinal, token in enumerate(tokens)]
     current = StoredMessage(f"m{len(tokens)}", Role.USER, QUESTION, len(tokens), "now", NOON, 8)
@@ -69,7 +69,7 @@ async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
 ) -> None:
     memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
     items = tuple(map(said_here, sorted(found)))
-    made = await prompt(shipped_agents.agent(memory=memory), Found(QUESTION, episodes=Retrieval(items)), tokens)
+    made = await prompt(shipped_agents.agent(memory=memory), Findings(QUESTION, episodes=Retrieval(items)), tokens)
     shown = {f"m{len(tokens)}", *(message.id for exchange in made.included for message in exchange.messages)}
     for item in made.recalled.episodes.items:
         if item.included:
@@ -115,4 +115,4 @@ async def test_without_a_message_nothing_is_searched(text: str) -> None:
     search = FakeSearchIndex()
     search.failure = RuntimeError("nobody asks it")
     asked = await built(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
-    assert asked.found == Found()
+    assert asked.found == Findings()

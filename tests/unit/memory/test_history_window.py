@@ -25,7 +25,7 @@ from baton.memory.prompt.history_window import (
     split_exchanges,
 )
 from baton.memory.prompt.message_prompts import mask_note
-from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
+from baton.memory.recalled import BlockKind, RecalledBlock, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt
 from baton_testing.fakes.agents.shipped_agents import agent
 from baton_testing.fakes.clock import NOON
@@ -91,7 +91,7 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
         question, *rest = messages_of(turn, len(stored))
         read = read_from(stored, window, reading_budget(speaker, question.tokens, COUNTER))
         found = (Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}"),) if turn.retrieved else ()
-        recalled = Recalled(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
+        recalled = RecalledBlocks(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
         summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
         history = AgentHistory("thread", read, (question,), summary, window)
         context = Assembly(speaker, history, COUNTER).prompt(recalled)

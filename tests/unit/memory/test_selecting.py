@@ -16,7 +16,7 @@ from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.memory.prompt.quoting import excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
-from baton.memory.recalled import Found, ProcedureMatch, Recalled, Retrieval
+from baton.memory.recalled import Findings, ProcedureMatch, RecalledBlocks, Retrieval
 from baton_documents.chunks.division import MAX_CHUNK
 from baton_documents.chunks.table_headers import MAX_HEADER
 from baton_testing.fakes.clock import NOON
@@ -60,10 +60,10 @@ memories = st.builds(
     relevance_floor=st.floats(0, 1),
     retrieved_tokens=st.integers(0, 200),
 )
-everything_found = st.builds(Found, query=texts, knowledge=retrievals, episodes=retrievals)
+everything_found = st.builds(Findings, query=texts, knowledge=retrievals, episodes=retrievals)
 
 
-def chosen(found: Found, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> Recalled:
+def chosen(found: Findings, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> RecalledBlocks:
     return select(found, memory, COUNTER, sent=sent or SentHistory())
 
 
@@ -72,21 +72,23 @@ def episode(name: str, text: str, **fields: object) -> FoundItem:
     return replace(item, **fields)  # type: ignore[arg-type]
 
 
-def recalled(*found: FoundItem, query: str = "What is my cat called?", memory: MemorySettings = MEMORY) -> Recalled:
-    return chosen(Found(query, episodes=Retrieval(found, is_asked=True)), memory)
+def recalled(
+    *found: FoundItem, query: str = "What is my cat called?", memory: MemorySettings = MEMORY
+) -> RecalledBlocks:
+    return chosen(Findings(query, episodes=Retrieval(found, is_asked=True)), memory)
 
 
-def lines(found: Recalled) -> list[str]:
+def lines(found: RecalledBlocks) -> list[str]:
     [prompt] = found.episodes.prompts
     return str(prompt.content).split("\n")[1:]
 
 
-def reasons(found: Recalled) -> dict[str, str | None]:
+def reasons(found: RecalledBlocks) -> dict[str, str | None]:
     return {item.id: item.reason for item in found.episodes.items}
 
 
 @given(everything_found, memories)
-def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Found, memory: MemorySettings) -> None:
+def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Findings, memory: MemorySettings) -> None:
     made = chosen(found, memory)
     words = sum(len(str(prompt.content).split()) for prompt in (*made.knowledge.prompts, *made.episodes.prompts))
     assert words <= made.knowledge.tokens + made.episodes.tokens <= memory.retrieved_tokens
@@ -96,7 +98,7 @@ def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Foun
 
 @given(everything_found, memories)
 def test_every_found_item_is_recorded_once_with_a_reason_where_it_is_left_out(
-    found: Found, memory: MemorySettings
+    found: Findings, memory: MemorySettings
 ) -> None:
     made = chosen(found, memory)
     assert sorted(item.id for item in made.episodes.items) == sorted(item.id for item in found.episodes.items)
@@ -106,7 +108,9 @@ def test_every_found_item_is_recorded_once_with_a_reason_where_it_is_left_out(
 
 
 @given(everything_found, memories, st.sets(st.sampled_from(["m1", "m2", "m3"])))
-def test_nothing_is_recalled_that_stands_in_the_history(found: Found, memory: MemorySettings, sent: set[str]) -> None:
+def test_nothing_is_recalled_that_stands_in_the_history(
+    found: Findings, memory: MemorySettings, sent: set[str]
+) -> None:
     made = chosen(found, memory, sent=SentHistory(HERE, frozenset(sent)))
     known = {item.id: item for item in found.episodes.items}
     for item in made.episodes.included:
@@ -115,7 +119,7 @@ def test_nothing_is_recalled_that_stands_in_the_history(found: Found, memory: Me
 
 
 @given(everything_found, memories)
-def test_nothing_below_the_floor_is_recalled(found: Found, memory: MemorySettings) -> None:
+def test_nothing_below_the_floor_is_recalled(found: Findings, memory: MemorySettings) -> None:
     known = {item.id: item for item in found.episodes.items}
     for item in chosen(found, memory).episodes.included:
         cosine = known[item.id].cosine
@@ -123,7 +127,7 @@ def test_nothing_below_the_floor_is_recalled(found: Found, memory: MemorySetting
 
 
 @given(everything_found)
-def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Found) -> None:
+def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Findings) -> None:
     made = chosen(found)
     if made.episodes.prompts:
         reported = lines(made)
@@ -133,7 +137,7 @@ def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Found) 
 
 
 @given(everything_found)
-def test_no_text_is_recalled_twice(found: Found) -> None:
+def test_no_text_is_recalled_twice(found: Findings) -> None:
     reported = [item.text.casefold().strip(" .") for item in chosen(found).episodes.included]
     assert len(reported) == len(set(reported))
 
@@ -175,7 +179,7 @@ def test_a_snippet_has_the_users_day_of_then() -> None:
 
 @pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-14"), ("Europe/Vienna", "2026-03-14 (UTC)")])
 def test_a_snippet_of_an_unknown_zone_says_that_its_day_is_utcs_unless_all_days_are(zone: str, day: str) -> None:
-    found = Found("cat", episodes=Retrieval((episode("a", "My cat is Miso."),), is_asked=True))
+    found = Findings("cat", episodes=Retrieval((episode("a", "My cat is Miso."),), is_asked=True))
     [prompt] = select(found, MEMORY, COUNTER, zone=zone).episodes.prompts
     assert str(prompt.content).split("\n")[1:] == [f'- {day}: the user said: "My cat is Miso."']
 
@@ -298,8 +302,8 @@ def procedure(name: str) -> Procedure:
     return Procedure(draft, "acme", "assistant", "bob", NOON, 1, ProcedureStatus.APPROVED)
 
 
-def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> Recalled:
-    found = Found("do it", procedure=Retrieval(tuple(matches)))
+def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> RecalledBlocks:
+    found = Findings("do it", procedure=Retrieval(tuple(matches)))
     return select(found, memory, COUNTER, follows_procedures=follows)
 
 
@@ -395,14 +399,14 @@ def chunk(name: str, text: str, score: float, cosine: float = 0.6) -> FoundItem:
 def test_the_longest_chunk_is_shown_whole_below_the_longest_header_of_its_table() -> None:
     header, rows = "h" * MAX_HEADER, "pump " * (MAX_CHUNK // 5)
     found = chunk("a", f"{header}\n{rows.strip()}", 1.0)
-    recalled = chosen(Found("How is the pump started?", knowledge=Retrieval((found,), is_asked=True)))
+    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval((found,), is_asked=True)))
     [prompt] = recalled.knowledge.prompts
     assert json.dumps(found.text) in str(prompt.content)
     assert recalled.knowledge.tokens >= len(str(prompt.content).split())
 
 
 def known(*found: FoundItem) -> dict[str, str | None]:
-    recalled = chosen(Found("How is the pump started?", knowledge=Retrieval(found, is_asked=True)))
+    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval(found, is_asked=True)))
     return {item.id: item.reason for item in recalled.knowledge.items}
 
 
@@ -432,7 +436,7 @@ def test_snippets_far_below_the_best_are_kept() -> None:
 
 
 @given(everything_found)
-def test_what_is_left_out_as_far_below_the_best_has_less_than_half_of_the_best_score(found: Found) -> None:
+def test_what_is_left_out_as_far_below_the_best_has_less_than_half_of_the_best_score(found: Findings) -> None:
     items = chosen(found).knowledge.items
     best = max((item.score or 0.0 for item in items), default=0.0)
     for item in items:

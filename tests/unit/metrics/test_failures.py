@@ -19,7 +19,7 @@ from baton import Agent
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.aws.blocking_calls import ThreadedOperations
 from baton.adapters.aws.sqs import SqsRecords
-from baton.adapters.cached_value import Refreshed
+from baton.adapters.cached_value import RefreshedValue
 from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
@@ -180,7 +180,7 @@ async def a_secret_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @failure(Metric.SETTINGS_UNREADABLE)
 async def settings_that_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Refreshed(Broken(StoreUnavailable()).send)
+    settings = RefreshedValue(Broken(StoreUnavailable()).send)
     with pytest.raises(StoreUnavailable):
         settings.get()
 

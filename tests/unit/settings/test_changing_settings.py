@@ -15,7 +15,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY, S3Settings
-from baton.adapters.cached_value import Refreshed
+from baton.adapters.cached_value import RefreshedValue
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from baton.composition.app import build
@@ -44,7 +44,7 @@ class Deployment:
         self.time = Monotonic()
         self.waiting: list[Callable[[], None]] = []
         self.stored = S3Settings(lambda: s3, BUCKET, read_document, SettingsDocument(), max_bytes=MAX_SETTINGS_BYTES)
-        self.cached = Refreshed(self.stored.read, monotonic=self.time, start=self.waiting.append)
+        self.cached = RefreshedValue(self.stored.read, monotonic=self.time, start=self.waiting.append)
         self.current = CurrentSettings(self.cached.get, is_local=True)
 
     def put(self, **fields: Any) -> None:
@@ -253,7 +253,7 @@ async def test_requests_over_http_read_no_settings_on_the_event_loop(deployment:
     def idle() -> None:
         deployment.time.pass_(600)
 
-    cached = Refreshed(read, monotonic=deployment.time)
+    cached = RefreshedValue(read, monotonic=deployment.time)
     harness = Harness()
     harness.settings = CurrentSettings(cached.get, is_local=True, must_read=cached.must_read)
     app = create_app(lambda: harness.app, origins=harness.settings.known_origins)

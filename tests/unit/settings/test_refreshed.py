@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.cached_value import Refreshed
+from baton.adapters.cached_value import RefreshedValue
 from baton.domain.errors import InternalError, StoreUnavailable
 from tests.unit.identity.signing import Monotonic
 
@@ -21,7 +21,7 @@ class World:
         self.reads = 0
         self.error: Exception | None = None
         self.waiting: list[Callable[[], None]] = []
-        self.cached = Refreshed(self.read, monotonic=self.time, start=self.waiting.append)
+        self.cached = RefreshedValue(self.read, monotonic=self.time, start=self.waiting.append)
 
     def read(self) -> int:
         self.reads += 1
@@ -123,7 +123,7 @@ def test_requests_of_other_threads_get_the_copy_while_one_thread_reads() -> None
             assert may_end.wait(30)
         return number
 
-    cached = Refreshed(read, monotonic=time)
+    cached = RefreshedValue(read, monotonic=time)
     assert cached.get() == 1
     time.pass_(300)
     assert cached.get() == 1

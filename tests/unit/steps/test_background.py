@@ -124,7 +124,7 @@ async def test_a_turn_goes_on_when_its_reader_leaves() -> None:
         reader = asyncio.ensure_future(read())
         await asyncio.sleep(1)
         reader.cancel()
-    await turn.wait_begun()
+    await turn.wait_for_start()
     assert await turn.result() == "done"
 
 

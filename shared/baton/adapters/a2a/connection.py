@@ -202,7 +202,7 @@ def _has_its_form(name: str, member: Any) -> bool:
 HOLDERS = frozenset(
     {"task", "message", "statusUpdate", "artifactUpdate", "status", "artifact", "artifacts", "history", "parts", "file"}
 )
-"""Members in which others are looked for. Data and metadata are the agent's own."""
+"""Members whose own members are repaired too. Data and metadata are the agent's own."""
 FORMS: Mapping[str, type] = {
     "timestamp": str,
     "metadata": dict,

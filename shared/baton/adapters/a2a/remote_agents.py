@@ -19,7 +19,7 @@ from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.adapters.models.answers.thinking_tags import Separated, ThinkingTags
+from baton.adapters.models.answers.thinking_tags import SeparatedText, ThinkingTags
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import RemoteAgent
 from baton.domain.errors import BatonError, Unauthorized
@@ -237,12 +237,12 @@ async def without_thinking(
         if not isinstance(chunk, TextDelta):
             yield chunk
             continue
-        for piece in _shown(tags.take(chunk.text)):
+        for piece in _as_pieces(tags.take(chunk.text)):
             yield piece
-    for piece in _shown(tags.end()):
+    for piece in _as_pieces(tags.end()):
         yield piece
 
 
-def _shown(separated: Separated) -> list[TextDelta | TextTakenBack]:
+def _as_pieces(separated: SeparatedText) -> list[TextDelta | TextTakenBack]:
     taken_back: list[TextDelta | TextTakenBack] = [TextTakenBack()] if separated.takes_back else []
     return [*taken_back, TextDelta(separated.text)] if separated.text else taken_back

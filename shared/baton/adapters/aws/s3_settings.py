@@ -23,7 +23,8 @@ class S3Settings(Generic[T]):
     """The settings document of one bucket. One that has not changed is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
-    ``parse`` raises ``ValueError``; ``absent`` is the value while no document was ever put. One thread reads at a time.
+    ``parse`` raises ``ValueError``; ``absent`` is the value if there is no document and this process has never
+    read one. One thread reads at a time.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class S3Settings(Generic[T]):
             code = aws.error_code(error)
             if code in ("304", "NotModified") and self._latest is not None:
                 return self._latest[1]
+            # A document that disappears must not reset a running process to the defaults.
             if code == "NoSuchKey" and self._latest is None:
                 _log.info("There is no settings document; the defaults hold. `make settings` puts one.")
                 return self._absent

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from baton.adapters.dynamodb import key_forms as forms
@@ -22,6 +24,12 @@ _MAX_ENCODED_USER = 512
 def partition(scope: Scope, thread_id: str) -> str:
     """Return the partition of everything that belongs to one thread."""
     return f"{scope.tenant_id}#{thread_id}"
+
+
+def thread_id_of(scope: Scope, item: Mapping[str, Any]) -> str:
+    """Return the id of the thread to which an item belongs."""
+    thread_id: str = item["PK"].removeprefix(partition(scope, ""))
+    return thread_id
 
 
 def user_listing(scope: Scope) -> str:

@@ -317,6 +317,7 @@ class Table:
         return await calls.call(operation, request, seconds=self.seconds)
 
     async def _write(self, operation: str, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
+        """Send a write. Raises ``ConditionFailed`` with the existing item."""
         if condition is not None:
             request["ConditionExpression"] = condition
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"

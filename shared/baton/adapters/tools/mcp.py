@@ -19,7 +19,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.mcp_answers import LastAnswer, SessionLost, as_result, failure_of, is_unknown_tool, repaired
+from baton.adapters.tools.mcp_answers import (
+    LastAnswer,
+    SessionLost,
+    as_result,
+    failure_of,
+    is_unknown_tool,
+    repair_results,
+)
 from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool, ToolSource
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, McpServer
@@ -185,7 +192,7 @@ class McpTools(ToolSource[McpServer]):
         http.event_hooks = {"request": [_hurry_closing], "response": [answer.note]}
         transport = streamable_http_client(definition.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
         mode = self._modes.get(key, "auto")
-        async with http, Client(repaired(transport), mode=mode, cache=None, message_handler=note) as session:
+        async with http, Client(repair_results(transport), mode=mode, cache=None, message_handler=note) as session:
             is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
             self._modes[key] = session.protocol_version if is_modern else "legacy"
             session.session.validate_tool_result = _accept  # type: ignore[assignment, method-assign]

@@ -34,8 +34,9 @@ MAX_UNKNOWN = 300
 
 
 def as_result(answer: types.CallToolResult) -> ToolResult:
-    """Return the answer's texts, then its structured content unless the texts contain it. Links become sources.
+    """Return the answer's texts, then its structured content unless the texts contain it.
 
+    Links and embedded resources become sources.
     Raises ``ToolFailed`` with the server's message for an error.
     """
     texts: list[str] = []
@@ -212,26 +213,27 @@ BLOCKS: Mapping[Any, type[BaseModel]] = {
     "resource": types.EmbeddedResource,
     "resource_link": types.ResourceLink,
 }
-"""Each kind of content."""
+"""The model of each kind of content."""
 UNUSED = frozenset({"outputSchema", "icons"})
 """Members of tools that nothing here reads, and that clients check."""
 
 
 @asynccontextmanager
-async def repaired(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[Any, None]:
+async def repair_results(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[Any, None]:
     """Connect by ``transport``, and repair the results that it receives."""
     async with transport as (received, sent):
-        yield _Repaired(received), sent
+        yield _RepairedStream(received), sent
 
 
 def repair(result: dict[str, Any]) -> dict[str, Any]:
     """Return a list of tools, or the result of a tool, without optional members of the wrong form.
 
-    Tools that lack a name or a schema are left out; content of the wrong form is named.
+    Tools without a name or without an object schema are left out. Content of the wrong form is replaced by a text that
+    says so.
     """
     fields = dict(result)
     if isinstance(fields.get("tools"), list):
-        fields["tools"] = [tool for raw in fields["tools"] if (tool := _tool(raw)) is not None]
+        fields["tools"] = [tool for raw in fields["tools"] if (tool := _repair_tool(raw)) is not None]
     if isinstance(fields.get("content"), list):
         fields["content"] = [_block(raw) for raw in fields["content"]]
     if "structuredContent" in fields and not isinstance(fields["structuredContent"], dict):
@@ -241,14 +243,20 @@ def repair(result: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _tool(value: Any) -> dict[str, Any] | None:
+def _repair_tool(value: Any) -> dict[str, Any] | None:
+    """Return a tool without wrong optional members; None if it cannot be used.
+
+    Null members of its schema are dropped: servers write them for members without a value.
+    """
     used = {name: member for name, member in value.items() if name not in UNUSED} if isinstance(value, dict) else value
     fit = _fit(used, types.Tool)
     if fit is None:
         return None
     schema = {"type": "object", **{key: part for key, part in fit["inputSchema"].items() if part is not None}}
     forms = {"properties": dict, "required": list}
-    is_usable = schema["type"] == "object" and all(isinstance(schema.get(key, of()), of) for key, of in forms.items())
+    is_usable = schema["type"] == "object" and all(
+        isinstance(schema.get(key, form()), form) for key, form in forms.items()
+    )
     return {**fit, "inputSchema": schema} if is_usable else None
 
 
@@ -272,7 +280,7 @@ def _fit(value: Any, kind: type[BaseModel]) -> dict[str, Any] | None:
     return fit
 
 
-class _Repaired:
+class _RepairedStream:
     """A stream of received messages, whose results are repaired."""
 
     def __init__(self, received: Any) -> None:
@@ -283,25 +291,25 @@ class _Repaired:
         return getattr(self._received, "last_context", None)
 
     async def receive(self) -> Received:
-        return _repaired(await self._received.receive())
+        return _repair_message(await self._received.receive())
 
     async def aclose(self) -> None:
         await self._received.aclose()
 
-    def __aiter__(self) -> _Repaired:
+    def __aiter__(self) -> _RepairedStream:
         return self
 
     async def __anext__(self) -> Received:
-        return _repaired(await self._received.__anext__())
+        return _repair_message(await self._received.__anext__())
 
-    async def __aenter__(self) -> _Repaired:
+    async def __aenter__(self) -> _RepairedStream:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
-def _repaired(received: Received) -> Received:
+def _repair_message(received: Received) -> Received:
     message = received.message if isinstance(received, SessionMessage) else None
     if isinstance(message, types.JSONRPCResponse):
         message.result = repair(message.result)

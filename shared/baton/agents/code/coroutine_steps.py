@@ -173,12 +173,12 @@ class CoroutineSteps:
 
     async def keep_input(self, value: str) -> None:
         """Record the step before the first. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        await self._keep(replace(self._begun("0", StepKind.INPUT, None), value=value))
+        await self._keep(replace(self._new_step("0", StepKind.INPUT, None), value=value))
 
     async def _outside(
         self, position: StepPosition | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
     ) -> Any:
-        position = await self._numbered(position)
+        position = await self._require_position(position)
         try:
             arguments = encodable(json.dumps(to_jsonable_python(dict(fields)), ensure_ascii=False, sort_keys=True))
         except (PydanticSerializationError, ValueError) as problem:
@@ -208,8 +208,10 @@ class CoroutineSteps:
 
     async def _control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
-        await self._numbered(position)
-        problem = await self._guarded(self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False))))
+        await self._require_position(position)
+        problem = await self._end_on_error(
+            self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False)))
+        )
         raise ToolFailed(problem, is_refused=True)
 
     async def _begin_control(self, name: str, arguments: str) -> str:
@@ -227,7 +229,7 @@ class CoroutineSteps:
             for branch in branches:
                 if asyncio.iscoroutine(branch):
                     branch.close()
-            position = await self._numbered(position)
+            position = await self._require_position(position)
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
             await self.never()
         tasks = [
@@ -248,18 +250,20 @@ class CoroutineSteps:
         may_wait: bool = False,
     ) -> RunStep:
         """Return a step from its record, or carry it out and record it."""
-        position, task = await self._numbered(position), asyncio.current_task()
+        position, task = await self._require_position(position), asyncio.current_task()
         if _size(about) > MAX_STEP_BYTES:
             self.end(RunLimitReached(TOO_MUCH.format(place=position.path, most=MAX_STEP_BYTES)))
             await self.never()
         if task is not None:
             self._tasks.add(task)
-        step = await self._guarded(self._recorded(position.path, kind, about, work, at_once, may_wait=may_wait))
+        step = await self._end_on_error(
+            self._find_or_carry_out(position.path, kind, about, work, at_once, may_wait=may_wait)
+        )
         position.branch.note_end(step.ended_at)
         return step
 
-    async def _numbered(self, position: StepPosition | None) -> StepPosition:
-        """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
+    async def _require_position(self, position: StepPosition | None) -> StepPosition:
+        """Return ``position``. Raises ``RuntimeError`` if it is None, after other tasks had their turn."""
         if position is None:
             if self.ending.done():
                 await self.never()
@@ -267,7 +271,7 @@ class CoroutineSteps:
             raise RuntimeError(FOREIGN)
         return position
 
-    async def _guarded(self, work: Awaitable[T]) -> T:
+    async def _end_on_error(self, work: Awaitable[T]) -> T:
         """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
         try:
             return await work
@@ -275,7 +279,7 @@ class CoroutineSteps:
             self.end(error)
             await self.never()
 
-    async def _recorded(
+    async def _find_or_carry_out(
         self,
         path: str,
         kind: StepKind,
@@ -285,22 +289,27 @@ class CoroutineSteps:
         *,
         may_wait: bool,
     ) -> RunStep:
+        """Return the recorded step at ``path``; otherwise carry it out and record it.
+
+        A step that waits for an approval never returns.
+        """
         await self._may_go_on()
-        run_step = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
-        if run_step is not None and not run_step.waits:
-            self._repeat(run_step)
-            return run_step
+        record = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
+        if record is not None and not record.waits:
+            self._repeat(record)
+            return record
         if self._is_waiting and not may_wait:
             await self.never()
         takes_slot = kind in (StepKind.CALL, StepKind.MODEL)
         async with at_once or (self._journal.slots if takes_slot else nullcontext()):
+            # Another step may have begun to wait while this one waited for its slot.
             if self._is_waiting and not may_wait:
                 await self.never()
             if not await self._context.may_act():
                 await self.never()
             self._active += 1
             try:
-                step = _bounded(await work(self._begun(path, kind, about)))
+                step = _limit_size(await work(self._new_step(path, kind, about)))
                 if self._context.stop.is_set():
                     await self.never()
                 await self._keep(step)
@@ -324,7 +333,7 @@ class CoroutineSteps:
     async def _keep(self, step: RunStep) -> None:
         await self._journal.keep(self._context.services.records, self._context.lease(), step)
 
-    def _begun(self, path: str, kind: StepKind, about: object) -> RunStep:
+    def _new_step(self, path: str, kind: StepKind, about: object) -> RunStep:
         return RunStep(
             id=self._id(path),
             message_id=self._journal.message_id,
@@ -345,7 +354,7 @@ def _size(about: object) -> int:
     return sum(len(part) for part in parts if isinstance(part, str))
 
 
-def _bounded(step: RunStep) -> RunStep:
+def _limit_size(step: RunStep) -> RunStep:
     """Return the step, as a failed one if its result is too large to be recorded."""
     if step.size <= MAX_STEP_BYTES:
         return step

@@ -11,7 +11,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.memory.episodes.episode_index import MESSAGE
-from baton.memory.recalled import NOTHING_RECALLED, Recalled
+from baton.memory.recalled import NOTHING_RECALLED, RecalledBlocks
 
 MAX_RECALLED = 5
 """Recalled items that a request names, the best ones. Endpoints limit the number of values to 16."""
@@ -24,7 +24,7 @@ MAX_RECALLED_CHARS = 480
 
 
 def make_call_metadata(
-    agent: AgentDefinition, conversation: RunningConversation | None, recalled: Recalled = NOTHING_RECALLED
+    agent: AgentDefinition, conversation: RunningConversation | None, recalled: RecalledBlocks = NOTHING_RECALLED
 ) -> dict[str, Any]:
     """Return flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
     metadata: dict[str, Any] = {"agent": agent.id}
@@ -45,7 +45,7 @@ def make_call_metadata(
     return metadata
 
 
-def _list_recalled(recalled: Recalled, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _list_recalled(recalled: RecalledBlocks, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the recalled items, best first. Messages of one day have their time."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
     best = sorted(items, key=lambda item: -item.score)[:limit]

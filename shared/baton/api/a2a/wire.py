@@ -69,7 +69,7 @@ def status_of(task: A2ATask) -> TaskStatus:
 
 
 def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
-    """Return the metadata of Baton's extension: the thread, who answers in it, and where its workflow stands."""
+    """Return the metadata of Baton's extension: the thread, its active agent, its workflow's state, the parent task."""
     metadata: dict[str, Any] = {"thread_id": task.id.thread_id}
     if task.thread is not None:
         state = thread_state(describe, task.thread)

@@ -21,7 +21,7 @@ logger = Logger(child=True)
 
 async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[Any]) -> None:
     """Cancel the run of a call, as soon as it has begun."""
-    await turn.wait_begun()
+    await turn.wait_for_start()
     if turn.is_over:
         return
     try:

@@ -25,7 +25,7 @@ class BackgroundTurn(Generic[T]):
         self._results: list[T] = []
         self._failure: BatonError | None = LeaseLost()
         """The failure of a turn that is cancelled, because its process stops: another worker takes the run over."""
-        self._begun = asyncio.Event()
+        self._start = asyncio.Event()
         self._task = in_background(self._run(work), "turn")
         self._task.add_done_callback(self._end)  # also of a task that is cancelled before it begins
 
@@ -34,9 +34,9 @@ class BackgroundTurn(Generic[T]):
         """True if the turn has ended."""
         return self._task.done()
 
-    async def wait_begun(self) -> None:
+    async def wait_for_start(self) -> None:
         """Wait for the first event, or for the end."""
-        await self._begun.wait()
+        await self._start.wait()
 
     async def next(self, until: float | None = None) -> Event | None:
         """Return the next event, or None after the last one.
@@ -91,9 +91,9 @@ class BackgroundTurn(Generic[T]):
             self._failure = InternalError()
 
     def _end(self, _: asyncio.Task[None]) -> None:
-        self._begun.set()
+        self._start.set()
         self._events.put_nowait(self._failure)
 
     def _emit(self, event: Event) -> None:
-        self._begun.set()
+        self._start.set()
         self._events.put_nowait(event)

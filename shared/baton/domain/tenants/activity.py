@@ -178,9 +178,9 @@ class Activity:
         return replace(
             self,
             messages=self.messages + messages,
-            messages_of=_bounded(sent, places),
+            messages_of=_limit_users(sent, places),
             tokens=self.tokens + tokens,
-            tokens_of=_bounded(used, places),
+            tokens_of=_limit_users(used, places),
         )
 
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
@@ -275,7 +275,7 @@ def _wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: date
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
 
 
-def _bounded(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
+def _limit_users(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
     """Return the counts of the users with the highest ones, and of those who have a place."""
     if len(counts_of) <= MAX_COUNTED_USERS:
         return counts_of

@@ -129,7 +129,10 @@ class Inspection:
 def context_record(
     inspection: Inspection, thread_id: str, run_id: str, counter: TokenCounter, recorded_at: datetime
 ) -> dict[str, Any]:
-    """Return the record as JSON values."""
+    """Return the inspector's record of a run as JSON values, neither redacted nor cut.
+
+    ``budget`` is in tokens: that of the run's own agent, None if it began no prompt.
+    """
     sizes: dict[int, int] = {}
     own = next((context for context in inspection.contexts if context.task_id is None), None)
     return {

@@ -15,7 +15,7 @@ from baton.memory.prompt import history_window
 from baton.memory.prompt.history_reading import find_session_start, summary_among
 from baton.memory.prompt.message_prompts import REPLY_TOKENS, find_unjudged, message_tokens, to_prompts, total_tokens
 from baton.memory.prompt.quoting import quote
-from baton.memory.recalled import NOTHING_RECALLED, Recalled
+from baton.memory.recalled import NOTHING_RECALLED, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 MEMORY_RULES = """\
@@ -114,7 +114,7 @@ class AssembledContext:
     """The history in the prompt; None for an agent that sees none."""
     thread_id: str | None = None
     """The thread whose messages are in the history; None for an agent that sees none, or those of a fork."""
-    recalled: Recalled = NOTHING_RECALLED
+    recalled: RecalledBlocks = NOTHING_RECALLED
     """The recalled items, kept and left out."""
     instructions: Sequence[Prompt] = ()
     """The notes behind the history that count as part of the system prompt."""
@@ -180,7 +180,7 @@ class Assembly:
             history_window.split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end
         )
 
-    def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
+    def prompt(self, recalled: RecalledBlocks = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
 
         They precede the history or the message, as the agent's ``memory.retrieved`` says.
@@ -225,7 +225,7 @@ class Assembly:
 
 
 def prompt_without_history(
-    agent: AgentDefinition, message: str, recalled: Recalled, *, notes: Notes = NO_NOTES, reserved: int = 0
+    agent: AgentDefinition, message: str, recalled: RecalledBlocks, *, notes: Notes = NO_NOTES, reserved: int = 0
 ) -> AssembledContext:
     """Return the prompt of an agent that sees only the message. Its tokens are not counted: nothing is cut from it."""
     head = (Prompt(Role.SYSTEM, system_prompt(agent)), *notes.steady, *notes.tail, *recalled.prompts)

@@ -23,7 +23,7 @@ from baton.memory.episodes.episode_index import DIGEST, FACT, MESSAGE, PAIR, SUM
 from baton.memory.episodes.episode_search import EpisodeWeights, rank_episodes
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
-from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, ProcedureMatch, ReadProcedures, Retrieval
+from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, ProcedureMatch, ReadProcedures, Retrieval
 from baton.ports.documents.search import Embedder, SearchIndex
 
 MAX_FOUND = 40
@@ -135,7 +135,9 @@ class Recall:
         self.deadline = deadline
         self.procedure_vectors = ProcedureVectors(embedder)
 
-    async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
+    async def find(
+        self, agent: AgentDefinition, search: MemorySearch, *, earlier: Findings = NOTHING_FOUND
+    ) -> Findings:
         """Return the findings within the deadline for a message to ``agent``.
 
         Reading the agent's procedures is waited for beyond the deadline, so that triggers match whatever else is late.
@@ -223,7 +225,7 @@ class _Work:
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""
 
-    async def find(self, earlier: Retrieval[FoundItem], procedures: _Procedures | None) -> Found:
+    async def find(self, earlier: Retrieval[FoundItem], procedures: _Procedures | None) -> Findings:
         """Run the retrievals, and return their findings before the deadline; ``earlier`` is of episodes."""
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -245,7 +247,7 @@ class _Work:
                 await asyncio.wait(tasks, timeout=self.recall.deadline.total_seconds())
         finally:
             await cancel_all([*tasks, *self.embedding.tasks])
-        return Found(
+        return Findings(
             query=self.query,
             vector=self.embedding.vector,
             procedure=self._retrieval(procedure, Retrieval(), is_by_meaning=self.is_meaning_missed),

@@ -18,7 +18,7 @@ from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt import quoting
 from baton.memory.prompt.message_prompts import CONTEXT_FRAME_TOKENS, prompt_tokens
 from baton.memory.recall import relevance
-from baton.memory.recalled import BlockKind, Found, ProcedureMatch, Recalled, RecalledBlock, Retrieval
+from baton.memory.recalled import BlockKind, Findings, ProcedureMatch, RecalledBlock, RecalledBlocks, Retrieval
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 LEAST_SHARE = 0.5
@@ -72,7 +72,7 @@ class SentHistory:
 
 
 def select(
-    findings: Found,
+    findings: Findings,
     memory: MemorySettings,
     counter: TokenCounter,
     *,
@@ -80,15 +80,17 @@ def select(
     sent: SentHistory = SentHistory(),
     follows_procedures: bool = True,
     least_share: float = LEAST_SHARE,
-) -> Recalled:
+) -> RecalledBlocks:
     """Choose the found items that a prompt gets, by the agent's settings.
 
     ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. Knowledge and episodes together have
     at most ``retrieved_tokens`` tokens, their headings and frames included; the items with the best scores come first.
-    Only relevant items are chosen, each text once, at most ``semantic_top_k`` and ``episodic_top_k``. Knowledge with
-    less than ``least_share`` of the best one's score, and of its similarity to the message, is left out: it costs
-    tokens, and would be listed as a source of an answer that owes it nothing. A block lists its items by date, so that
-    the later word stands last; an empty block has no prompt.
+    Only relevant items are chosen, each text once, at most ``semantic_top_k`` and ``episodic_top_k``.
+
+    Knowledge is left out if its score is below ``least_share`` of the best score, its similarity is below
+    ``LEAST_LIKENESS`` of the best similarity, and it has no ``terms`` of the message. Such a chunk costs tokens, and
+    would be listed as a source that the answer did not use. A block lists its items by date, the latest last; an empty
+    block has no prompt.
     """
     words = frozenset(relevance.content_words(findings.query)[: relevance.MAX_QUERY_WORDS])
     judge = partial(_judge, memory=memory, words=words, query=findings.query, sent=sent)
@@ -107,11 +109,11 @@ def select(
     knowledge, episodes = (
         _block(kind, retrieval, fitting[kind], heads[kind], counter) for kind, retrieval in retrievals.items()
     )
-    return Recalled(procedure, knowledge, episodes, procedures)
+    return RecalledBlocks(procedure, knowledge, episodes, procedures)
 
 
-def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
-    """Return what was chosen with a number for each passage of the prompt, in its order."""
+def number_knowledge(recalled: RecalledBlocks, numbers: PassageNumbers) -> RecalledBlocks:
+    """Return ``recalled`` with its passages of knowledge numbered, in the order of the prompt."""
     block = recalled.knowledge
     found_items = sorted(block.included, key=_by_date)
     numbered: dict[str, FoundItem] = {}
@@ -215,10 +217,10 @@ def _may_echo(item: FoundItem) -> bool:
 def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
     """Leave out items with less than ``least_share`` of the best score that are not about as similar."""
     best = max((found_item.score for found_item in items if found_item.included), default=0.0)
-    likest = max((found_item.cosine or 0.0 for found_item in items if found_item.included), default=0.0)
+    best_similarity = max((found_item.cosine or 0.0 for found_item in items if found_item.included), default=0.0)
 
     def reason(item: FoundItem) -> str | None:
-        is_alike = item.cosine is not None and item.cosine >= LEAST_LIKENESS * likest
+        is_alike = item.cosine is not None and item.cosine >= LEAST_LIKENESS * best_similarity
         if is_alike or item.terms or item.score >= least_share * best:
             return None
         return f"far below the best: {item.score:.3f} < {least_share:g} of {best:.3f}"

@@ -49,16 +49,18 @@ class DynamoActivityCounts(TimedTableStore):
         return False
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
-        uses = await self._read(scope, thread_ids, consistent=False)
+        uses = await self._read_uses(scope, thread_ids, consistent=False)
         # A new thread may not be visible without consistency.
         missing = [thread_id for thread_id in thread_ids if thread_id not in uses]
-        return {**uses, **await self._read(scope, missing, consistent=True)}
+        return {**uses, **await self._read_uses(scope, missing, consistent=True)}
 
-    async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
+    async def _read_uses(
+        self, scope: Scope, thread_ids: Collection[str], *, consistent: bool
+    ) -> Mapping[str, ThreadUse]:
         thread_keys = [keys.thread(scope, thread_id) for thread_id in thread_ids]
         items = await self._table.get_many(thread_keys, consistent=consistent)
         return {
-            item["PK"].removeprefix(keys.partition(scope, "")): ThreadUse(
+            keys.thread_id_of(scope, item): ThreadUse(
                 fence=item.get("fence", 0),
                 lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
                 tokens=item.get("input_tokens", 0) + item.get("output_tokens", 0),
@@ -66,9 +68,9 @@ class DynamoActivityCounts(TimedTableStore):
             for item in items
         }
 
-    def _item(self, read: Activity, changed: Activity) -> Item:
+    def _item(self, before: Activity, changed: Activity) -> Item:
         return {
-            "revision": read.revision + 1,
+            "revision": before.revision + 1,
             "minute": changed.minute,
             "messages": changed.messages,
             "messages_of": dict(changed.messages_of),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from baton.adapters.models.answers.parts import TooManyParts
-from baton.adapters.models.answers.thinking_tags import Separated, ThinkingTags
+from baton.adapters.models.answers.thinking_tags import SeparatedText, ThinkingTags
 from baton.adapters.models.answers.written_calls import WrittenCalls
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
@@ -125,7 +125,7 @@ class AnswerSoFar(ABC):
             self.cut()
         return fitting
 
-    def _separated(self, separated: Separated) -> list[ModelChunk]:
+    def _as_chunks(self, separated: SeparatedText) -> list[ModelChunk]:
         """Return what clients get of text in which tags were looked for."""
         self._thought_first = self._thought_first or self._tags.closed_unopened
         chunks: list[ModelChunk] = []

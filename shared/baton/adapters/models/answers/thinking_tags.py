@@ -57,8 +57,8 @@ _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
 
 @dataclass(frozen=True, slots=True)
-class Separated:
-    """A piece of a model's text, separated."""
+class SeparatedText:
+    """A piece of a model's output, separated into the answer's text and its thinking."""
 
     text: str = ""
     thinking: str = ""
@@ -102,19 +102,19 @@ class ThinkingTags:
         self.closed_unopened = False
         """True if a closing tag without an opening one has ended thinking."""
 
-    def take(self, text: str) -> Separated:
+    def take(self, text: str) -> SeparatedText:
         """Add ``text``. Return what is now certain to be answer or thinking; the rest stays held back."""
         if self._is_plain and not self._held and _FIRST.search(text) is None:
             self._said.append(text)
-            return Separated(text)
+            return SeparatedText(text)
         if text.isspace() and self._waits_for_words(text):
-            return Separated()
+            return SeparatedText()
         self._held += text
         while self._held and self._step():
             pass
-        return self._taken()
+        return self._take_separated()
 
-    def end(self) -> Separated:
+    def end(self) -> SeparatedText:
         """Return the rest of the text at the end of the answer."""
         held, self._held = self._held, ""
         waiting, self._waiting = self._waiting, []
@@ -131,7 +131,7 @@ class ThinkingTags:
             is_end = bool(self._answer_close) and held.strip().lower() == self._answer_close
             rest = "".join([*waiting, "" if is_end else held])
             self._answer.append(rest if rest.strip() or self._said else "")
-        return self._taken()
+        return self._take_separated()
 
     @property
     def _is_plain(self) -> bool:
@@ -139,19 +139,20 @@ class ThinkingTags:
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
 
     def _waits_for_words(self, blanks: str) -> bool:
-        """Return whether ``text`` adds blanks to an undecided tag, which decide nothing. Keeps up to ``MAX_BLANKS``."""
+        """Return whether ``blanks`` follow an undecided tag and decide nothing. Holds up to ``MAX_BLANKS`` of them."""
         if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
             return False
         if len(self._held) < len(self._undecided) + MAX_BLANKS:
             self._held += blanks
         return True
 
-    def _taken(self) -> Separated:
+    def _take_separated(self) -> SeparatedText:
+        """Return and forget what has been separated since the last call."""
         text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
         self._answer, self._thinking, self._takes_back = [], [], False
         if text:
             self._said.append(text)
-        return Separated(text, thinking, takes_back)
+        return SeparatedText(text, thinking, takes_back)
 
     def _step(self) -> bool:
         """Read the held text up to its next mark. Returns False if more text is needed."""
@@ -160,7 +161,7 @@ class ThinkingTags:
             self._add(self._harmony.take(held))
             return False
         if self._close:
-            return self._think()
+            return self._read_thought()
         if not self._has_said_words and not self._begin():
             return False
         if self._close:
@@ -172,14 +173,17 @@ class ThinkingTags:
             return False
         return self._meet(mark.start(), mark[0])
 
-    def _think(self) -> bool:
+    def _read_thought(self) -> bool:
+        """Read the held text up to the mark that ends the thought. Returns False if more text is needed."""
+        thought = self._thinking if self._unsure is None else self._unsure
         match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
-        tail = 0 if match is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
-        end = match.start() if match is not None else len(self._held) - tail
-        (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
-        self._held = self._held[match.end() if match is not None else end :]
         if match is None:
+            end = len(self._held) - _OF_CLOSINGS[self._close].length_at_end(self._held)
+            thought.append(self._held[:end])
+            self._held = self._held[end:]
             return False
+        thought.append(self._held[: match.start()])
+        self._held = self._held[match.end() :]
         self._thinking += self._unsure or ()
         self._close, self._unsure, self._has_thought = "", None, True
         return True

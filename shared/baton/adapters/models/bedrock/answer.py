@@ -104,12 +104,12 @@ class ConverseAnswer(AnswerSoFar):
         if isinstance(text, str):
             chunks = self._end_of_text() if index != self._tagged else []
             self._tagged = self._text_block = index
-            return [*thinking, *chunks, *self._separated(self._tags.take(self._fitting(text)))]
+            return [*thinking, *chunks, *self._as_chunks(self._tags.take(self._fitting(text)))]
         return thinking
 
     def _end_of_text(self) -> list[ModelChunk]:
         """Return what is left of a block of text. Tags do not span blocks."""
-        chunks = self._separated(self._tags.end()) if self._tagged >= 0 else []
+        chunks = self._as_chunks(self._tags.end()) if self._tagged >= 0 else []
         self._tags, self._tagged = ThinkingTags(), -1
         return chunks
 

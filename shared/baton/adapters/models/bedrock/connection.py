@@ -77,14 +77,15 @@ class Signer:
 
         ``url`` is exactly the one that is requested: the signature encodes its path a second time.
         """
-        frozen = await self._frozen()
-        return await off_loop(len(body), self._signature.sign, "POST", urlsplit(url).path, headers, body, frozen)
+        credentials = await self._get_credentials()
+        return await off_loop(len(body), self._signature.sign, "POST", urlsplit(url).path, headers, body, credentials)
 
     def forget(self) -> None:
         """Forget the credentials, because AWS says that they have expired."""
         self._credentials = None
 
-    async def _frozen(self) -> ReadOnlyCredentials:
+    async def _get_credentials(self) -> ReadOnlyCredentials:
+        """Return the credentials; find or renew them in a thread if necessary. Raises ``NoCredentials``."""
         credentials = self._credentials
         try:
             if credentials is None or (

@@ -68,7 +68,7 @@ class ChatAnswer(AnswerSoFar):
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``AnswerSoFar``."""
-        chunks = self._separated(self._tags.end())
+        chunks = self._as_chunks(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
             raise ContextTooLong.guessed()
         if self.reason is None and self._is_complete:
@@ -122,7 +122,7 @@ class ChatAnswer(AnswerSoFar):
         self._model = text_of(fields.get("model")) or self._model
         text = text_alone(fields)
         if text is not None:
-            return self._separated(self._tags.take(self._fitting(text)))
+            return self._as_chunks(self._tags.take(self._fitting(text)))
         if is_error(fields):
             raise with_status(ProviderFailure.of(fields, IN_STREAM))
         self._take_usage(fields.get("usage"))
@@ -158,7 +158,7 @@ class ChatAnswer(AnswerSoFar):
             self._heard += utf8_size(thought)
             chunks += self._shown_thinking(thought)
         for text in texts:
-            chunks += self._separated(self._tags.take(self._fitting(text)))
+            chunks += self._as_chunks(self._tags.take(self._fitting(text)))
         return chunks
 
     def _take_usage(self, usage: object) -> None:

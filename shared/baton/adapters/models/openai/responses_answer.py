@@ -52,7 +52,7 @@ class ResponsesAnswer(AnswerSoFar):
         separated = self._tags.end()
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
         self._message = messages[-1] if messages else None
-        chunks = self._separated(separated) if messages else []
+        chunks = self._as_chunks(separated) if messages else []
         rest, written = self._end_text() if messages else ([], [])
         chunks += rest
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
@@ -113,7 +113,7 @@ class ResponsesAnswer(AnswerSoFar):
             return []
         item.arrived_length += len(text)
         self._message = item
-        return self._separated(self._tags.take(self._fitting(text)))
+        return self._as_chunks(self._tags.take(self._fitting(text)))
 
     def _forget_text(self) -> None:
         for output_item in self._items.all:
