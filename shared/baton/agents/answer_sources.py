@@ -149,7 +149,10 @@ def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord)
 
 
 def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
-    """Return whether an answer says only that it found nothing; one that cites ``sources`` in brackets says more."""
+    """Return whether an answer says that it found nothing, and says nothing else.
+
+    One that cites some of ``sources`` in brackets says something.
+    """
     if not says_nothing_found(text) or any(_is_in_brackets(text, source) for source in sources):
         return False
     return not _find_places(text, sources)[0]

@@ -147,7 +147,10 @@ def kept_file_id(name: str, content_type: str, body: bytes) -> str:
 
 
 def check_upload(name: str, content_type: str, size: int) -> str:
-    """Return the media type of an upload. Raises ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge``."""
+    """Return the media type of an upload as it is stored.
+
+    Raises ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for an upload that is not accepted.
+    """
     if not is_printable(name, MAX_NAME_BYTES) or len(name.encode()) > MAX_NAME_BYTES:
         raise InvalidRequest(f"name must be 1 to {MAX_NAME_BYTES} bytes of printable characters.")
     if not is_media_type(content_type):

@@ -41,7 +41,10 @@ def own_region() -> str | None:
 
 
 def replace_session(session: Session | None) -> Session | None:
-    """Make clients by ``session`` (None: a new one) from now on, for the local cloud and tests. Return the former."""
+    """Make clients by ``session`` from now on; None: by a new one. Return the previous one.
+
+    It is for the local cloud and tests.
+    """
     with _lock:
         former = _sessions[0] if _sessions else None
         _sessions[:] = [session] if session is not None else []

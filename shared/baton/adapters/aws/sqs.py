@@ -124,7 +124,10 @@ class SqsHeldRecord:
 
 @dataclass(frozen=True, slots=True)
 class SqsRecords:
-    """``QueueRecords`` by ChangeMessageVisibility. If it fails, the queue's timeout applies, which outlasts workers."""
+    """``QueueRecords`` by ChangeMessageVisibility.
+
+    If a change fails, the queue's own timeout applies, which is longer than a worker may run.
+    """
 
     operations: Operations
     queue_url: str

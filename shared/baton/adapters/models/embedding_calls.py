@@ -215,7 +215,10 @@ class ApiEmbedder(ABC):
     async def _attempts(
         self, texts: list[str], purpose: EmbeddingPurpose, deadline: float | None, pace: EmbeddingPace | None = None
     ) -> list[Vector]:
-        """Return vectors by the caller's ``deadline``; with a ``pace``, none if the texts are too many for the time."""
+        """Return the vectors of one request's texts by ``deadline``, the caller's.
+
+        With a ``pace``, return none if the texts were too many to be in time.
+        """
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + PATIENCE_SECONDS
         last_try_at = min(loop.time() + self._timeout_seconds, deadline or math.inf)

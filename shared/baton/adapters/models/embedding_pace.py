@@ -65,7 +65,10 @@ class EmbeddingPace:
             self.texts = min(self._most_texts, self.texts * 2)
 
     def timed_out(self, texts: int, began: float) -> None:
-        """Note that no answer came in time. As it may still be computed, nothing is sent for as long as this took."""
+        """Note that a request was not answered in time.
+
+        The endpoint may still compute it, so no request is sent for as long as this one took.
+        """
         now = asyncio.get_running_loop().time()
         self._slow_down(texts, began)
         self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))

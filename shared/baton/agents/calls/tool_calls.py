@@ -79,7 +79,10 @@ class ToolCalls:
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
-        """Execute the ``approved`` calls of an interrupted run and add all results; ``settled`` ones have outcomes."""
+        """Execute the ``approved`` calls of an interrupted run, and add all results to the transcript.
+
+        The calls in ``settled`` are not executed: they have these outcomes.
+        """
         for call in calls:
             if call.id in settled:
                 await self.settle(call, settled[call.id])
@@ -152,7 +155,10 @@ class ToolCalls:
             raise self._fatal
 
     async def settle(self, call: ToolCall, outcome: CallOutcome) -> None:
-        """Record a refusal or an application's outcome. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        """Record the outcome of a call that somebody has refused, or that the user's application has carried out.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         outcome = self.outcomes[call.id] = await judge_outcome(self._work.hooks, outcome)
         await self._record(call, outcome, self._context.services.clock.now())
 

@@ -46,7 +46,10 @@ class CoroutineModels:
         self._is_noted = False
 
     async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
-        """Return the step with an unseen answer. Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``."""
+        """Return the step with the model's answer, which the user does not see.
+
+        Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``.
+        """
         unseen = make_unseen_transcript(self._context, f"{self._work.caller}\0{step.place}")
         agent = self._agent.for_unseen_answer(schema)
         context = replace(self._context, emit=lambda _: None)  # the user does not see the answer

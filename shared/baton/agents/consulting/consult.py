@@ -207,7 +207,10 @@ class Consultations:
         return await judge_context(context, agent, assembled, task_id)
 
     async def _ask_remote(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
-        """Let a remote agent answer over A2A: in its task that waits for input, or in that of an earlier attempt."""
+        """Let a remote agent answer over A2A.
+
+        The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
+        """
         context, agent = self._context, question.agent
         sent, missing = await read_attachments(context, self._content)
         follows = context.remote_tasks.pop(task.id, None)

@@ -57,7 +57,10 @@ def episode_documents(
 async def embed_documents(
     documents: Sequence[IndexDocument], embedder: Embedder, *, tenant_id: str | None = None
 ) -> list[IndexDocument]:
-    """Return the documents with vectors, unless embedding is switched off. Raises ``EmbedderUnavailable``."""
+    """Return the documents with vectors of all their views; without, if embedding is switched off.
+
+    Raises ``EmbedderUnavailable``.
+    """
     if not embedder.dimensions:
         return list(documents)
     # A first message is alone in two views.

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 _FORMS: tuple[Json, ...] = ({}, {"parts": True})
 """The forms in which a stored message is sent: without and with its provider's parts."""
 _LATER_FORMS: tuple[Json, ...] = ({"later": True}, {"parts": True, "later": True})
-"""The same in later turns."""
+"""The forms in which a stored message is sent in later turns: without and with its provider's parts."""
 
 
 def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:

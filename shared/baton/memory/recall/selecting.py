@@ -236,7 +236,10 @@ def _fit(
     words: frozenset[str],
     counter: TokenCounter,
 ) -> dict[BlockKind, list[FoundItem]]:
-    """Leave out the lowest-scored items beyond ``cap`` tokens together. The others get their lines and tokens."""
+    """Leave out the items that exceed ``cap`` tokens together with the others, the lowest scores first.
+
+    The others get their lines and tokens.
+    """
     fitting = {kind: list(items) for kind, items in judged.items()}
     candidates = [
         (kind, index, found_item)

@@ -71,7 +71,10 @@ class RecentHistories:
     def find(
         self, scope: Scope, thread: Thread, *, token_budget: int, first_ordinal: int
     ) -> Sequence[StoredMessage] | None:
-        """Return the newest messages from an ordinal on, up to the one that exceeds the budget; None if not known."""
+        """Return the newest messages from ``first_ordinal`` on, up to the one that exceeds the budget.
+
+        Returns None if they are not known.
+        """
         with self._lock:
             history = self._known.get(_key(scope, thread.id))
         if history is None or not _is_of(history, thread):

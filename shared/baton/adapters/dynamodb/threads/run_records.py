@@ -171,7 +171,7 @@ class DynamoRunRecords(BodyStore):
         return await self._unpack(scope, thread_id, items, _step, lambda step: step.size)
 
     async def _below(self, scope: Scope, thread_id: str, form: BelowNumber, ordinal: int) -> list[Item]:
-        """Return the items below an ordinal."""
+        """Return the items whose keys are below ``ordinal``."""
         last = form.sort(ordinal + 1)  # a prefix of keys, and not a key itself
         return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(ordinal), last=last)
 
@@ -183,7 +183,7 @@ class DynamoRunRecords(BodyStore):
         convert: Callable[[Item, bytes], T],
         size_of: Callable[[T], int],
     ) -> list[T]:
-        """Return the records of the first items, until they fill a page."""
+        """Return the records of the first items, until their texts fill a page: there may be fewer than items."""
         records: list[T] = []
         size = 0
         for item in items:

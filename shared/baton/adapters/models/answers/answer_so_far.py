@@ -169,6 +169,6 @@ class AnswerSoFar(ABC):
         return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 
     def _refuse_calls(self) -> None:
-        """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools."""
+        """Raise ``ProviderFailure`` for calls where none may be made, if the model has any tools."""
         if self._tools.tools:
             raise ProviderFailure(FORBIDDEN_CALLS, FailureKind.PROTOCOL, text="The model called a tool again.")

@@ -101,7 +101,10 @@ _IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Offi
 
 
 def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
-    """Return what ``data`` is. ``name`` and ``announced``, a media type, may be wrong and only say a text's kind."""
+    """Return what ``data`` is. ``announced`` is a media type, perhaps a wrong one.
+
+    Like ``name``, it decides only the kind of a text.
+    """
     media_type = MediaType.parse(announced)
     by_mark = _find_by_mark(data)
     if by_mark is _DAMAGED and not {media_type.essence, type_by_name(name or "")} & {DOCX, PPTX, XLSX}:

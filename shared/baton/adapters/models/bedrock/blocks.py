@@ -98,7 +98,10 @@ class AnswerBlocks:
             block.length = 0
 
     def calls(self, tools: ModelTools, *, cut: bool) -> list[ToolCall]:
-        """Return the calls, but none with ``cut`` arguments. Raises ``ModelUnavailable`` if one names no tool."""
+        """Return the calls; if the answer was ``cut``, without those whose arguments are incomplete.
+
+        Raises ``ModelUnavailable`` for a call that names no tool.
+        """
         blocks = [block for _, block in sorted(self._blocks.items()) if block.is_call]
         return make_unique_calls(
             (block.call_id, tools.name_inside(block.name), block.input)

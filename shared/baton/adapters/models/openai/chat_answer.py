@@ -190,7 +190,10 @@ _NESTING = 4
 
 
 def text_alone(chunk: dict[str, Any]) -> str | None:
-    """Return the text of a chunk with nothing else to be read, as nearly all have; else None. Called for each token."""
+    """Return the text of a chunk that has nothing else to be read, as nearly all chunks; None for others.
+
+    It is called for each token.
+    """
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
         return None

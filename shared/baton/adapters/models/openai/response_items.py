@@ -112,7 +112,10 @@ class OutputItems:
         self.add_arguments(item, arguments)
 
     def tool_calls(self, *, cut: bool) -> list[tuple[OutputItem, ToolCall]]:
-        """Return items and calls, but none with ``cut`` arguments. Raises ``ModelUnavailable`` if one has no name."""
+        """Return the calls with their items; if the answer was ``cut``, without those with incomplete arguments.
+
+        Raises ``ModelUnavailable`` if a call has no name.
+        """
         items = [item for item in self.calls if not cut or (item.is_done and is_object(item.arguments))]
         calls = make_unique_calls((item.call_id or item.id, item.name, item.arguments) for item in items)
         return list(zip(items, calls, strict=True))

@@ -93,7 +93,10 @@ class ToolCallFragments:
         return bool(self._drafts) and all(draft.name and is_object(draft.arguments) for draft in self._drafts)
 
     def take(self, *, cut: bool) -> list[ToolCall]:
-        """Return and clear the calls, but none with ``cut`` arguments. Raises ``ModelUnavailable`` without a name."""
+        """Return and clear the calls, in order; if the answer was ``cut``, without those with incomplete arguments.
+
+        Raises ``ModelUnavailable`` if a call has no name.
+        """
         drafts = [draft for draft in self._drafts if not cut or is_object(draft.arguments)]
         self._drafts = []
         calls = make_unique_calls((draft.id, draft.name, as_object(draft.arguments)) for draft in drafts)
