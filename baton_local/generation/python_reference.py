@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from docstring_parser import parse
@@ -37,6 +39,8 @@ GROUPS = ("Model", "Memory", "Learning", "Timeouts", "Limits", "Remote")
 VERDICTS = ("Replace", "Refuse")
 _NO_ARGUMENTS = inspect.Signature()
 CONTEXTS = ("TurnContext", "CallContext")
+INTERNAL_FIELDS = ("scope", "report", "keep")
+"""Fields of contexts that their properties and methods stand for."""
 
 
 def reference() -> str:
@@ -111,9 +115,20 @@ def _groups() -> Iterator[str]:
     yield from ("## Contexts", "", "A `CallContext` has the attributes of a `TurnContext`, and its own.", "")
     yield from ("| class | attribute | meaning |", "| --- | --- | --- |")
     for name in CONTEXTS:
-        for attribute, text in _attributes(getattr(baton, name)):
+        kind = getattr(baton, name)
+        for attribute, text in (*_fields(kind), *_attributes(kind)):
             yield f"| `{name}` | `{attribute}` | {text} |"
     yield ""
+
+
+def _fields(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a dataclass with the docstrings below them."""
+    definition = next(node for node in ast.walk(ast.parse(inspect.getsource(kind))) if isinstance(node, ast.ClassDef))
+    for statement, follower in pairwise(definition.body):
+        match statement, follower:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                if name not in INTERNAL_FIELDS:
+                    yield name, _plain(text)
 
 
 def _attributes(kind: type[Any]) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ class APITimeoutError(APIConnectionError):
 
 
 class StreamInterruptedError(APIConnectionError):
-    """A run can no longer be followed. It continues without this client: ``client.runs.follow`` takes it up again."""
+    """A run can no longer be followed. It continues without this client: ``baton.runs.follow`` takes it up again."""
 
     def __init__(self, message: str, *, thread_id: str, run_id: str | None, last_seq: int) -> None:
         super().__init__(message)
@@ -129,7 +129,7 @@ class ConflictError(APIStatusError):
 
 
 class RateLimitError(APIStatusError):
-    """Too many requests, also after retries (429). ``retry_after`` says when to come again."""
+    """Too many requests, also after retries (429). ``retry_after`` is the number of seconds to wait."""
 
 
 class ServerError(APIStatusError):

@@ -29,7 +29,9 @@ class HookDecorator:
     def __call__(self, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Callable[[F], F]: ...
 
     def __call__(self, function: Any = None, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Any:
-        """Add the function. It may be a coroutine, and take a ``TurnContext`` and resources.
+        """Add the function to the agent. It may be a coroutine, and may take a ``TurnContext`` and resources.
+
+        All decorators of hooks and guardrails take these arguments.
 
         Args:
             function: The function.

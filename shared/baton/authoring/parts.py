@@ -113,7 +113,12 @@ def State(  # noqa: N802
 
 
 def Transition(to: str, *, when: ConditionDefinition | None = None) -> TransitionDefinition:  # noqa: N802
-    """A transition to a state, under the condition ``when`` if there is one."""
+    """A transition to another state of the workflow.
+
+    Args:
+        to: The name of the state.
+        when: The condition, with ``Condition(...)``. Default: no condition.
+    """
     return _made(TransitionDefinition, locals())
 
 
@@ -122,7 +127,11 @@ def Condition(  # noqa: N802
 ) -> ConditionDefinition:
     """A condition on collected data: exactly one of ``equals``, ``present`` and ``one_of``.
 
-    ``field`` is one that the state itself collects, or ``state.field``.
+    Args:
+        field: A field that the state itself collects, or ``state.field``.
+        equals: The value that the field must have, which may be None.
+        present: Whether the field must have a value, or must have none.
+        one_of: Values, of which the field must have one.
     """
     return _made(ConditionDefinition, locals())
 

@@ -98,11 +98,15 @@ class TurnContext:
     """The user, the conversation and the turn that a function of an agent works for."""
 
     scope: Scope
+    """The tenant, the user and the permissions."""
     thread_id: str
+    """The conversation's id."""
     run_id: str
+    """The id of the turn's run."""
     agent_id: str
+    """The id of the agent that the function belongs to."""
     time_zone: str | None = field(default=None, kw_only=True)
-    """IANA's name of the user's time zone; None if it is not known."""
+    """The user's time zone, by its IANA name; None if it is not known."""
     state: dict[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
     """The data of the conversation: JSON, at most 8 KiB. Changes by a tool are kept if it succeeds."""
 
@@ -127,8 +131,9 @@ class CallContext(TurnContext):
     """The user and the turn that a tool is called for."""
 
     call_id: str
+    """The id of this call."""
     idempotency_key: str
-    """The same in every attempt at this call, also by another worker after a crash."""
+    """A key that is the same in every attempt at this call, also by another worker after a crash."""
     report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
     """Takes what ``progress`` shows."""
     keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)

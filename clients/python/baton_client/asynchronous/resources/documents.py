@@ -87,7 +87,7 @@ class AsyncDocuments(AsyncResource):
         required_permission: str | None = None,
         document_id: str | None = None,
     ) -> Document:
-        """Upload a document; ``wait`` returns once it can be found. One with the same content is not uploaded again.
+        """Upload a document. ``wait`` returns once it can be found. The same content is not uploaded again.
 
         ``document_id`` replaces that document. Raises ``ConfigurationError`` without a name or a type.
         """

@@ -80,7 +80,7 @@ class AsyncProcedures(AsyncResource):
         return await self._post(address, Procedure, {"version": version, "reason": reason})
 
     async def offer(self, agent_id: str, skill_id: str, *, version: int | None = None) -> Procedure:
-        """Ask that a private skill of the caller's is shared. Those who approve procedures can read it from then on."""
+        """Ask for a private skill of the caller's to be shared. Those who approve procedures can then read it."""
         address = path(PROCEDURE + "/offer", agent_id=agent_id, procedure_id=skill_id)
         return await self._post(address, Procedure, given(version=version))
 

@@ -92,7 +92,7 @@ class AsyncThreads(AsyncResource):
         return await self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
     async def delete(self, thread_id: str) -> ForgetRequest:
-        """Forget a conversation with its forks. ``client.users.wait_until_forgotten`` returns the report."""
+        """Forget a conversation with its forks. ``baton.users.wait_until_forgotten`` returns the report."""
         return await self._delete(path(THREAD, thread_id=thread_id), ForgetRequest)
 
     async def close(self, thread_id: str) -> CloseAnswer:
@@ -166,7 +166,7 @@ class AsyncThreads(AsyncResource):
         return await self._post(path(THREAD + "/exit", thread_id=thread_id), MessageAnswer)
 
     async def continue_workflow(self, thread_id: str, workflow_id: str) -> MessageAnswer:
-        """Take up an unfinished workflow of ``client.workflows`` in this conversation."""
+        """Take up an unfinished workflow of ``baton.workflows`` in this conversation."""
         body = {"workflowId": workflow_id}
         return await self._post(path(THREAD + "/continue", thread_id=thread_id), MessageAnswer, body)
 

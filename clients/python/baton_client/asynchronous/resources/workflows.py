@@ -10,5 +10,5 @@ class AsyncWorkflows(AsyncResource):
     """``client.workflows``."""
 
     async def list(self) -> list[Workflow]:
-        """Return the caller's unfinished workflows, which ``client.threads.continue_workflow`` takes up again."""
+        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` takes up again."""
         return (await self._list("/v1/workflows", Workflow).page()).items

@@ -12,5 +12,5 @@ class Workflows(Resource):
     """``client.workflows``."""
 
     def list(self) -> list[Workflow]:
-        """Return the caller's unfinished workflows, which ``client.threads.continue_workflow`` takes up again."""
+        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` takes up again."""
         return (self._list("/v1/workflows", Workflow).page()).items
