@@ -168,6 +168,6 @@ class Driver:
 
     def kill(self) -> None:
         """Kill the driver with SIGKILL. No error if it has ended."""
-        self._process.kill()
-        self._process.wait()
+        with self._process:  # closes its pipes and waits for its end
+            self._process.kill()
         self._log.close()
