@@ -218,4 +218,4 @@ FORMS: Mapping[str, type] = {
 }
 """The optional members by name, which are the same in both protocol lines, and the form of each."""
 LISTS_OF_TEXTS = frozenset({"extensions", "referenceTaskIds"})
-"""Further ones."""
+"""The optional members that are lists of texts."""

@@ -201,7 +201,7 @@ class DynamoRunRecords(BodyStore):
         convert: Callable[[Item, bytes], T],
         size_of: Callable[[T], int],
     ) -> list[T]:
-        """Return the records of items, converted from an item and its body. ``size_of`` one is in characters."""
+        """Return the records of items, converted from an item and its body. ``size_of`` returns characters."""
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
         records: list[T] = []
         for item, body in zip(items, bodies, strict=True):
