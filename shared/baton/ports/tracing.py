@@ -25,7 +25,10 @@ class Tracer(Protocol):
     """A tracer of runs. No method waits for the collector of traces, and none raises."""
 
     def begin(self, run: TracedRun) -> Span:
-        """Begin the span of ``run``, in the trace of ``domain.tracing.joining`` or its own, with a link to the last."""
+        """Begin the span of ``run``, in the trace that the block ``domain.tracing.joining`` joins, or in its own.
+
+        A later attempt has a link to the one before it.
+        """
 
     def flush(self, seconds: float) -> None:
         """Send ended spans for at most ``seconds``, blocking, as an invocation ends, and count those dropped."""

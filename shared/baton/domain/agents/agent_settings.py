@@ -89,7 +89,8 @@ class MemorySettings(Definition):
     summary: bool = True
     """Whether the light model keeps a summary of the messages that have left the history."""
     whole_tool_results: int | None = Field(default=5, ge=0, le=1_000)
-    """The newest tool results that stay whole when the history is cut, older ones as their length. ``null``: all."""
+    """The newest results of tools that stay whole when the history is cut. Older ones are replaced by their length.
+    ``null`` keeps all of them."""
 
 
 class LearningSettings(Definition):

@@ -15,7 +15,10 @@ _BREAKS = "\x85\u2028\u2029"
 
 
 def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
-    """Return an agent's fields as YAML for ``read_yaml``, the id first, and texts of several lines as blocks."""
+    """Return an agent's fields as YAML, which ``read_yaml`` reads back to the same values; the id comes first.
+
+    Texts of several lines stand as blocks, as a person would write them.
+    """
     fields = {"id": agent_id, **{name: value for name, value in values.items() if name != "id"}}
     return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
 

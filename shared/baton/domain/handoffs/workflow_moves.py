@@ -120,7 +120,10 @@ def expire(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
-    """Continue the workflow in ``thread_id``, perhaps under a new definition. Raises ``WorkflowUnavailable``."""
+    """Continue the workflow in ``thread_id``, even if it is active there and its definition has changed.
+
+    Raises ``WorkflowUnavailable`` for one that is finished or expired.
+    """
     if not workflow.is_unfinished(now):
         raise WorkflowUnavailable
     goes_on = replace(

@@ -70,7 +70,10 @@ _RESULTS = {action: status for (_, action), status in _MOVES.items()}
 
 
 def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
-    """Return the approved version that a skill becomes, without number and maker, whose data it outlives."""
+    """Return the approved version that a private skill becomes, without its number.
+
+    Its maker is not named, because it outlives their data: the one who shares it answers for it.
+    """
     return replace(
         skill,
         scope=ProcedureScope.AGENT,

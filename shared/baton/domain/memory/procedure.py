@@ -114,7 +114,10 @@ _MOVES: Mapping[tuple[ProcedureStatus, ProcedureAction], ProcedureStatus] = {
 
 
 def next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureStatus | None:
-    """Return the status after an action; None if it is not possible, as of rejected and retired versions."""
+    """Return the status of a version after an action; None if the action is not possible.
+
+    A rejected or retired version stays so: its content is used again as a new version.
+    """
     return _MOVES.get((status, action))
 
 

@@ -40,7 +40,10 @@ class ConversationData:
         return deepcopy(dict(self.values or {}))
 
     def apply(self, change: DataChange) -> None:
-        """Take a change, whose fields overwrite earlier ones. Raises ``ValueError`` if the data is too large then."""
+        """Take a change. Calls at the same time that set the same field overwrite each other.
+
+        Raises ``ValueError`` if the data is too large then.
+        """
         remaining = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
         values = {**remaining, **change.values}
         size = len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())

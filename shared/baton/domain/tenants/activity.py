@@ -206,7 +206,10 @@ class Activity:
         leases: Mapping[str, datetime] | None = None,
         is_message: bool = False,
     ) -> RateLimited | None:
-        """Return the error that refuses a place; None if one is free. ``leases``: their ends, which free places."""
+        """Return the error that refuses the user another place; None if it may be taken.
+
+        ``leases``: the ends of the leases of threads with a place, after which a dead worker's place is free.
+        """
         spent = self.find_spent(rates, user, now, is_message=is_message)
         if spent is not None:
             return spent

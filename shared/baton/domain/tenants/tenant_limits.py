@@ -72,7 +72,10 @@ class DeploymentLimits(LimitFields):
 
 
 class OperatorLimits(DeploymentLimits):
-    """The limits where an operator has written none: one user must not use all workers. Null removes a limit."""
+    """The limits of every tenant, where an operator has not written others. Null removes a limit.
+
+    A user alone must not use all workers. A service that acts for many users as one needs more.
+    """
 
     user_runs_at_once: AtOnce | None = 20
     user_messages_per_minute: Amount | None = 300

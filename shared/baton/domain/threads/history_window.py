@@ -54,7 +54,10 @@ def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = 
 
 
 def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
-    """Return the windows that begin at a message of a path, with its own summary: both are the same on other paths."""
+    """Return the windows that hold for a path: those that begin at one of its messages, with its own summary.
+
+    What comes before a message is the same on every path that it is on, and so is its summary.
+    """
 
     def holds(window: HistoryWindow) -> bool:
         begins = not window.first_ordinal or window.first_ordinal in path

@@ -59,7 +59,7 @@ class ConversationChange:
 
 DEFAULT_LEASE_SECONDS = 30
 ZOMBIE_SECONDS = 16 * 60
-"""Seconds after which nothing of a worker can arrive: workers, upload addresses and requests live 15 minutes."""
+"""Seconds after which nothing of a worker can arrive: no worker, upload address or request lives over 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,10 @@ class LeaseTimes:
 
     @classmethod
     def of(cls, lease_seconds: float) -> Self:
-        """Return the times for a lease of this length. Longer ones look for cancellations and watchers as often."""
+        """Return the times for a lease of this many seconds.
+
+        A longer lease makes nobody wait longer for a cancellation or a new watcher: both are looked for as often.
+        """
         share, usual = lease_seconds / DEFAULT_LEASE_SECONDS, cls()
         scaled = {field.name: getattr(usual, field.name) * share for field in fields(cls)}
         return cls(**scaled | {"refresh": min(usual.refresh, scaled["refresh"])})

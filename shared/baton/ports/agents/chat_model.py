@@ -208,4 +208,7 @@ class TokenCounter(Protocol):
     """A counter of tokens as the configured models count them (``o200k_base``)."""
 
     def count(self, text: str) -> int:
-        """Return the number of tokens, also of special ones, in some milliseconds: long texts may be estimated."""
+        """Return the number of tokens of ``text``; special-token spellings count as ordinary text.
+
+        Takes some milliseconds at most: long texts may be estimated.
+        """

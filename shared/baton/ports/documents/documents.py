@@ -39,7 +39,10 @@ class DocumentStore(Protocol):
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        """Return a page of the agent's documents, newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of the agent's documents that are not deleted, newest first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""

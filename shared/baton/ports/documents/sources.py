@@ -45,7 +45,10 @@ class SourceStore(Protocol):
         """Remove the record of a deleted source."""
 
     def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        """Yield due sources, the longest overdue first, but of each tenant in turn: thousands of one delay no other."""
+        """Yield the sources whose ``check_at`` has come: one of each tenant in turn, a tenant's longest overdue first.
+
+        So a tenant with thousands of them does not keep the others waiting.
+        """
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
         """Return all pages of a source that have or had a document."""

@@ -74,7 +74,10 @@ class Episodes(Protocol):
         """Record that the closing has failed. A complete episode stays complete."""
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
-        """Return a page of the user's episodes, latest end first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of the user's stored episodes, latest end first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         """Yield every stored episode of the scope's tenant, of all users, latest end first. For operators' tools."""

@@ -64,7 +64,10 @@ class ProcedureStore(Protocol):
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
-        """Return at most ``MAX_APPROVED`` procedures of the agent or tenant, ordered by id, without counts of uses."""
+        """Return the agent's or tenant's approved procedures, ordered by id; at most ``MAX_APPROVED``.
+
+        Their counts of uses are not included.
+        """
 
     async def of_agents(
         self,
@@ -125,7 +128,10 @@ class PrivateSkills(Protocol):
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        """Return a page of the tenant's offers, latest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of the skills that users of the tenant offer, latest first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision

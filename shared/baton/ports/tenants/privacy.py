@@ -145,4 +145,7 @@ class PiiDetector(Protocol):
     """A detector of personal data in texts."""
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
-        """Return what was found, in any order, maybe overlapping; in linear time, without blocking the event loop."""
+        """Return what was found, in any order; spans may overlap, and lie within the text.
+
+        Takes time in proportion to the text's length, and does not block the event loop.
+        """

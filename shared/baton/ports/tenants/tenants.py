@@ -64,7 +64,10 @@ class EvaluationStore(Protocol):
     async def page(
         self, scope: Scope, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[EvaluationEntry], str | None]:
-        """Return a page of evaluations, newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of the tenant's evaluations, newest first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         """Remove an evaluation. A repetition is not an error."""
@@ -85,7 +88,10 @@ class ActivityCounts(Protocol):
         """Return the counts. They may be those of a moment ago."""
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
-        """Apply ``change`` in one step, first to ``known``; False if others were faster. Raises ``CountsTooLarge``."""
+        """Apply ``change`` to the present counts in one step, first to ``known``. Return whether it was applied.
+
+        False: others have changed them at each attempt. Raises ``CountsTooLarge``.
+        """
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
         """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.

@@ -74,7 +74,8 @@ class Lease:
 
     scope: Scope
     thread: Thread
-    """The thread when the lease was taken, with the run to work on: an orphan if no worker has finished it."""
+    """The thread as it was when the lease was taken. ``thread.run`` is the run to work on; it is an orphan if its
+    worker died and no other worker finished it."""
     owner: str
     fence: int
     until: datetime

@@ -63,7 +63,10 @@ class Messages(Protocol):
         """Write many messages, as ``put_message`` writes one, in fewer requests. Some may be written if it raises."""
 
     async def find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage | None:
-        """Return the committed message of any branch by its id; None if it is not in the newest 20 MB of messages."""
+        """Return the committed message of any branch by its id; None if it is not among the newest 20 MB of messages.
+
+        ``get_thread`` must have checked the thread's ownership.
+        """
 
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
@@ -91,7 +94,10 @@ class Messages(Protocol):
 
 
 class FeedbackStore(Protocol):
-    """Feedback on answers, in threads that ``get_thread`` has checked. Methods raise ``StoreUnavailable``."""
+    """Feedback of users on answers in their own threads. Every method raises ``StoreUnavailable``.
+
+    ``get_thread`` must have checked who may read the thread.
+    """
 
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
         """Store the feedback in place of an earlier one, and mark the thread as one that has some.

@@ -44,7 +44,10 @@ class RunRecords(Protocol):
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
-        """Return a page of sub-tasks without messages, newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of sub-tasks without messages, newest first, and the next cursor.
+
+        Pages of long records are shorter. Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         """Store the task of a remote agent that works on a message of the run."""
@@ -77,7 +80,10 @@ class RunHistory(RunRecords, Protocol):
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        """Return a page of calls, newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of calls, newest first, and the next cursor. Pages of long records are shorter.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         """Return one sub-task with its messages."""
