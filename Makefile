@@ -35,6 +35,7 @@ web: setup ## Build what browsers load (clients/web), if it has changed
 	@$(BIN)/python -m baton_local.web
 
 wheels: web ## Build the three distributions, server, client and reader of documents, into dist/
+	@echo "Building three distributions into dist/"
 	@$(UV) build --quiet --wheel --out-dir dist .
 	@$(UV) build --quiet --wheel --out-dir dist clients/python
 	@$(UV) build --quiet --wheel --out-dir dist extraction
@@ -42,7 +43,9 @@ wheels: web ## Build the three distributions, server, client and reader of docum
 
 new: wheels ## Make a project of your own with this clone: make new PROJECT=../my-assistant (ARGS=--python: agents in Python)
 	@test -n "$(PROJECT)" || { echo "Name the new folder: make new PROJECT=../my-assistant" >&2; exit 1; }
+	@echo "Making $(PROJECT)"
 	@$(BIN)/baton new "$(PROJECT)" --wheels dist $(ARGS) >/dev/null
+	@echo "Installing its environment, about 320 MB"
 	@$(UV) sync --quiet --project "$(PROJECT)"
 	@printf '%s\n' "Next:" "" "  cd $(PROJECT) && source .venv/bin/activate" "  baton dev"
 

@@ -80,6 +80,7 @@ def logout(
         session.output.value(answer, ["Signed out." if had else "You were not signed in."])
         if forget:
             remove_profile(folder, profile.name)
+            session.output.note(f"The address and the issuer of the profile {profile.name} are removed.")
         elif stored := read_profiles(folder).get(profile.name):
             session.output.note(f"Commands still go to {stored.url}. `baton logout --forget` ends that.")
         if session.sign_in.is_variable:

@@ -82,6 +82,7 @@ class MemorySettings(Definition):
     """The least cosine similarity of knowledge and snippets to the message."""
     procedural_floor: float = Field(default=0.5, ge=0, le=1)
     """The least cosine similarity of a procedure to a message that matches no trigger of any."""
+    # It is higher, because a wrong procedure changes what the agent does; a needless snippet only costs tokens.
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY
