@@ -19,7 +19,7 @@ class Options:
     timeout: httpx.Timeout
     """Seconds to connect, to send, and to wait for (the next part of) an answer."""
     max_retries: int
-    """Largest number of repeats of a repeatable request: after a lost connection, 429, 502, 503 and 504."""
+    """Largest number of repeats of a repeatable request: after a lost connection, 408, 429, 502, 503 and 504."""
     headers: Mapping[str, str] = field(default_factory=dict)
     resume_seconds: float = 120.0
     """Seconds for which a stream whose connection is lost is taken up again, without any new event in between."""

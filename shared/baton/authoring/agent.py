@@ -52,7 +52,7 @@ class Agent(HookDecorators):
         sub_agents: Agents that it may ask, or their ids.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
-        guardrails: Endpoints that judge what users and the agent say. Functions do with ``@agent.input_guardrail`` and
+        guardrails: Endpoints that judge what users and the agent say. For functions, use ``@agent.input_guardrail`` and
             ``@agent.output_guardrail``.
         output_type: The type of its answers, if they are JSON and not text: a pydantic model, a dataclass, a
             ``TypedDict``, or a JSON Schema of type object.

@@ -66,8 +66,8 @@ class HookDecorators:
     def input_guardrail(self) -> HookDecorator:
         """Judge the user's ``text``, and other texts of callers before they reach a prompt.
 
-        ``origin`` is ``question`` for the user's, which is judged while the model is asked already. The others are
-        ``file``, ``page``, ``handoff``, ``history`` and ``memory``; of these, refused ones are left out.
+        ``origin`` is ``question`` for the user's text, which is judged during the first request to the model. Others
+        are ``file``, ``page``, ``handoff``, ``history`` and ``memory``; of these, refused ones are left out.
 
         Nothing is shown and no tool is called before all have allowed it. ``Replace(text)`` is what the model gets, and
         what is stored. ``Refuse(sentence)`` ends the turn with the sentence.

@@ -78,9 +78,9 @@ def Workflow(  # noqa: N802
     Args:
         name: Its name for users.
         states: The states, with ``State(...)``.
-        title: The name of one instance, with placeholders for collected data: ``your {name} skill``.
+        title: The name of one run of the workflow, with placeholders for collected data: ``your {name} skill``.
         untitled: The name of an instance before that data is collected. Default: ``name``.
-        expiry_days: The time for which an unfinished one can be continued.
+        expiry_days: The days for which an unfinished run can be continued.
         on_exit: The treatment of an unfinished one when the user leaves.
         produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
     """
@@ -228,7 +228,7 @@ def McpServer(  # noqa: N802
     """The tools of a server that speaks MCP over streamable HTTP.
 
     Args:
-        name: The prefix of tool names that another source uses too.
+        name: The server's name. It begins the names of those tools whose names another source has, too.
         url: The server's URL.
         include: The offered tools, by the server's names. Default: all.
         headers: Headers, or where their values are.

@@ -59,7 +59,7 @@ class AsyncBaton:
             base_url: the server's address, without ``/v1``.
             token: a JWT, or a function that returns one and is asked again when it has expired; else ``BATON_TOKEN``.
             timeout: seconds to wait for (the next part of) an answer.
-            max_retries: how often a request is sent again that may be, after a lost connection or 429, 502, 503, 504.
+            max_retries: how often a request is sent again that may be, after a lost connection, 408, 429, 502 to 504.
             headers: for every request.
             resume_seconds: how long a stream tries to come back without anything new.
             time_zone: IANA's name of the user's time zone, sent with messages; without it that of this machine, if it

@@ -93,7 +93,7 @@ class Answer:
 
     def skip(self, task: Task) -> None:
         """Ignore everything in ``task``, because it belongs to an earlier answer."""
-        self._belongs_to(task.id, task.context_id)
+        self._note_ids(task.id, task.context_id)
         for whole in (*task.artifacts, *task.history, task.status.message):
             self._skip(whole)
         if task.status.HasField("timestamp") or task.status.message.message_id:
@@ -126,25 +126,25 @@ class Answer:
     def take(self, response: StreamResponse) -> Iterator[AnswerChunk]:
         """Yield the new parts of one event. Raises ``AgentFailed``."""
         if response.HasField("message"):
-            self._belongs_to(response.message.task_id, response.message.context_id)
+            self._note_ids(response.message.task_id, response.message.context_id)
             yield from self._say(response.message)
             self._report = report_in(response.message.metadata) or self._report
             self._state = TaskState.TASK_STATE_COMPLETED
         elif response.HasField("task"):
             yield from self.take_task(response.task)
         elif response.HasField("status_update"):
-            self._belongs_to(response.status_update.task_id, response.status_update.context_id)
+            self._note_ids(response.status_update.task_id, response.status_update.context_id)
             self._report = report_in(response.status_update.metadata) or self._report
             yield from self._status(response.status_update.status)
         elif response.HasField("artifact_update"):
-            self._belongs_to(response.artifact_update.task_id, response.artifact_update.context_id)
+            self._note_ids(response.artifact_update.task_id, response.artifact_update.context_id)
             yield from self._artifact(response.artifact_update)
         else:
             raise AgentFailed("The agent's answer is neither a message nor a task.")
 
     def take_task(self, task: Task) -> Iterator[AnswerChunk]:
         """Yield the new parts of the complete task. Raises ``AgentFailed``."""
-        self._belongs_to(task.id, task.context_id)
+        self._note_ids(task.id, task.context_id)
         self._report = report_in(task.metadata) or self._report
         for artifact in task.artifacts:
             yield from self._say(artifact)
@@ -153,8 +153,8 @@ class Answer:
                 self._note_aside(message)
         yield from self._status(task.status)
 
-    def _belongs_to(self, task_id: str, context_id: str) -> None:
-        """Note whose answer it is. Raises ``AgentFailed`` if that changes: a lie, or a mixture of two answers."""
+    def _note_ids(self, task_id: str, context_id: str) -> None:
+        """Note the answer's ids. Raises ``AgentFailed`` if one is too long or changes: two answers are mixed."""
         if max(len(task_id), len(context_id)) > MAX_ID:
             raise AgentFailed(f"The agent gives an id of more than {MAX_ID} characters.")
         if task_id and self.task_id is not None and task_id != self.task_id:

@@ -62,7 +62,7 @@ def unpack_sized(packed: bytes) -> tuple[Any, int]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has no form for.
+    """Return the JSON form of what ``json`` cannot encode.
 
     Times become whole milliseconds, days ISO 8601, durations seconds to the millisecond.
     """

@@ -61,8 +61,8 @@ class HttpRequests:
     ) -> ToolResult:
         """Return the answer's text. ``scope`` is the user's for whom the call is made.
 
-        Raises ``ToolFailed`` for a refusal of the service, ``Unreachable`` for a failure, and the errors of
-        ``HeaderValues.resolve``.
+        Raises ``ToolFailed`` if the service refuses the call, or Baton its address, arguments or answer;
+        ``Unreachable`` if the service does not answer; and the errors of ``HeaderValues.resolve``.
         """
         own = await self.headers.resolve(headers, scope)
         async with self.make_client(timeout_seconds + GRACE_SECONDS) as client:
@@ -79,7 +79,7 @@ class HttpRequests:
                 raise ToolFailed(f"{error} Ask for less at a time, if the tool can.") from error
             except httpx.TimeoutException as error:
                 raise Unreachable("The service did not answer in time.") from error
-            except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+            except (httpx.LocalProtocolError, httpx.InvalidURL, ValueError) as error:
                 raise ToolFailed("The arguments cannot be sent: they make no valid request.") from error
             except httpx.HTTPError as error:
                 raise Unreachable("The service cannot be reached, or broke off its answer.") from error

@@ -229,7 +229,7 @@ class ModelProbes:
 
 
 def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:
-    """Return the settings of all ``choices`` together, so that a refusal of any of them is found."""
+    """Return every setting that one of ``choices`` has, so that a refused one is found. The first value counts."""
 
     def first(field: str) -> Any:
         return next((value for choice in choices if (value := getattr(choice, field)) is not None), None)

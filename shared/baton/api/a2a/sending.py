@@ -200,9 +200,9 @@ class Sender:
         return turn.events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
-        """Queue the turn, and wait a moment for it to begin. Raises ``BatonError``.
+        """Queue the turn unless it was queued before, and wait a moment for it to begin. Raises ``BatonError``.
 
-        The function may be frozen once it has answered, so that the turn must not run here.
+        The function may be frozen once it has answered; the turn therefore does not run here.
         """
         request, caller = sending.request, self.caller
         if await self._is_known(sending):
@@ -221,7 +221,7 @@ class Sender:
                 )
         else:
             if sending.task is None:
-                self.caller.agents.for_new_thread(self._scope, request.agent_id)
+                caller.agents.for_new_thread(self._scope, request.agent_id)  # raises while the client can be answered
             await self._audit_delegation(sending)
             # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)

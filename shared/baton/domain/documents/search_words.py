@@ -34,9 +34,9 @@ _ARABIC_LETTERS = {
 
 
 def search_form(text: str) -> str:
-    """Return a text without differences of case, accents, width, forms of letters, and digits of other scripts.
+    """Return a text without differences of case, accents, width and forms of letters, and with the digits 0 to 9.
 
-    Letters of other scripts stay: ``search_form("Straße ٤٢")`` is ``"strasse 42"``.
+    Letters are not transliterated: ``search_form("Straße ٤٢")`` is ``"strasse 42"``.
     """
     if text.isascii():
         return text.lower()

@@ -140,15 +140,15 @@ class AgentClient(Protocol):
     def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[AgentChunk, None]:
-        """Yield the answer's text as it arrives, without thinking, then one ``AgentDone``.
+        """Yield the parts of the answer as they arrive, its text without thinking, then one ``AgentDone``.
 
         ``TextTakenBack`` revokes all text that came before it.
 
-        Closing the generator asks the remote agent to stop, unless ``is_passed_on``: another worker then follows its
-        task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more messages, or the task
-        that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other failure: unreachable,
-        refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
-        acts for the user and there is no token of the user for it. The caller limits the total time.
+        Closing the generator asks the remote agent to stop, unless ``is_passed_on()`` is then true, because another
+        worker follows its task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more
+        messages, or the task that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other
+        failure: unreachable, refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything
+        is sent, if the agent acts for the user and there is no token of the user for it. The caller limits the time.
         """
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:

@@ -77,7 +77,7 @@ class Follower:
     async def events_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of the run in progress from its beginning.
+        """Yield the events of the run in progress from its beginning, none if it has ended.
 
         Ends with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
         """

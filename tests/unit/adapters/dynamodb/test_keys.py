@@ -45,7 +45,7 @@ SCOPED = [
     for module in (keys, agent_keys)
     for name, make in inspect.getmembers(module, callable)
     if make.__module__ in {module.__name__, key_forms.__name__} and not inspect.isclass(make)
-    if not name.startswith("_") and "scope" in inspect.signature(make).parameters
+    if not name.startswith("_") and "scope" in inspect.signature(make).parameters and make is not keys.thread_id_of
 ]
 """All that makes keys or partitions for a user."""
 

@@ -78,7 +78,7 @@ class WrittenCalls:
         return "".join(self._said[begin:])
 
     def end(self, *, cut: bool) -> tuple[str, list[ToolCall]]:
-        """Return the rest of the text, and the calls. ``cut``: the answer was, so that no call counts."""
+        """Return the text that is no call, and the calls. If the answer was ``cut``, its calls are dropped."""
         held = "".join(self._call) if self._call is not None else self._held
         is_bare = self._open is not None and self._open.is_bare
         calls = read_calls(held, self._tools, is_bare=is_bare) if self._call is not None else []

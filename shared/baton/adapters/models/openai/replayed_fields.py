@@ -37,14 +37,15 @@ class ReplayedFields:
 
         Thinking as text counts where it is read.
         """
-        size = sum(self._take(name, delta.get(name)) for name in self._names)
+        size = sum(self._add_field(name, delta.get(name)) for name in self._names)
         for name in delta.keys() - OF_THE_API if self._room >= 0 else ():
             if name not in self._names and delta[name] is not None:
                 self._room -= len(str(delta[name]))
-                self._take(name, delta[name])
+                self._add_field(name, delta[name])
         return size
 
-    def _take(self, name: str, value: Any) -> int:
+    def _add_field(self, name: str, value: Any) -> int:
+        """Add to a field, and return the characters; 0 for thinking, which is counted where it is read."""
         if isinstance(value, str):
             self._texts.setdefault(name, []).append(value)
             return 0 if name in THINKING_FIELDS else len(value)

@@ -78,6 +78,7 @@ def _parse_params(operation: str, request: Request, body: bytes) -> Any:
             parse_params(request.query_params, params)
         except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
             raise errors.InvalidParamsError(str(error)[:300]) from None
+    # The middleware has left "%" and "/" escaped in segments, for routing.
     path = {name: unquote(value) for name, value in request.path_params.items()}
     if "push_id" in path:
         params.task_id, params.id = _task_id(path["id"]), path["push_id"]
