@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
         case "version":
             set_version(ROOT, chosen.number)
             lock(ROOT)
-            print("Now: make client docs && .venv/bin/python -m baton_local.generation && make all")
+            print("Now: make setup client && .venv/bin/python -m baton_local.generation && make all")
         case "check":
             if problems := list(find_problems(ROOT, chosen.tag)):
                 raise CannotRelease("\n".join(problems))

@@ -236,7 +236,7 @@ class AgentLoop:
 
     def _take(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
-            self._work.take(call, self._calls.outcomes[call.id])
+            self._work.add_outcome(call, self._calls.outcomes[call.id])
 
     def _take_back_transfer(self) -> None:
         """Keep the agent's text, but not the call: the handoff has its own record, and each message is a write."""

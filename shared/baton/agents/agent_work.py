@@ -80,8 +80,8 @@ class AgentWork:
         self.result = AgentResult(agent, context.model_of(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
 
-    def take(self, call: ToolCall, outcome: CallOutcome) -> None:
-        """Take the consequences of a call's outcome."""
+    def add_outcome(self, call: ToolCall, outcome: CallOutcome) -> None:
+        """Add a call's outcome to the result. The first transfer that is not refused counts."""
         result = self.result
         if outcome.waits:
             result.waiting.append(call)

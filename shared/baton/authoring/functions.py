@@ -34,7 +34,7 @@ def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a function. Raises ``CannotLoad`` if one names something undefined."""
     try:
         return get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, SyntaxError) as problem:
+    except (AttributeError, NameError, TypeError, SyntaxError) as problem:
         raise CannotLoad(f"{function.__qualname__}: its annotations cannot be read: {problem}.") from problem
 
 

@@ -181,6 +181,13 @@ def test_answers_may_have_any_type_that_json_holds(kind: Any) -> None:
     assert schema_of(find)["properties"] == {}
 
 
+def test_a_missing_attribute_in_an_annotation_is_named() -> None:
+    def find(order: Decimal.Nothing) -> None: ...  # type: ignore[name-defined]
+
+    with pytest.raises(CannotLoad, match=r"find: its annotations cannot be read: .*has no attribute 'Nothing'"):
+        schema_of(find)
+
+
 def test_a_missing_name_in_an_annotation_is_named() -> None:
     def find(number: Nothing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 

@@ -169,12 +169,17 @@ class _Flattening:
 
 
 def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that a request can hold: without numbers that JSON does not have, and halves of characters."""
+    """Return the schema without numbers that JSON does not have and halves of characters.
+
+    It is empty if it is nested too deeply to be written.
+    """
     try:
         json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         text = encodable(json.dumps(schema, ensure_ascii=False))
-        mended: dict[str, Any] = json.loads(text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_number)
+        mended: dict[str, Any] = json.loads(
+            text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_without_no_numbers
+        )
         return mended
     except RecursionError:
         return {"properties": {}, "type": "object"}
@@ -270,12 +275,13 @@ def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
     return target if isinstance(target, Mapping) else None
 
 
-def _number(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {
-        key: [member for member in value if member is not _NO_NUMBER] if isinstance(value, list) else value
-        for key, value in members
-        if value is not _NO_NUMBER
-    }
+def _without_no_numbers(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: _numbers_only(value) for key, value in members if value is not _NO_NUMBER}
+
+
+def _numbers_only(value: Any) -> Any:
+    """Return a value without what stands for a number that JSON does not have, at any depth of its lists."""
+    return [_numbers_only(item) for item in value if item is not _NO_NUMBER] if isinstance(value, list) else value
 
 
 def _list(value: Any) -> list[Any]:

@@ -85,7 +85,8 @@ class JwtVerifier:
 
     The ``iss`` of the latter is ``baton-embed``.
 
-    The key determines the algorithm, never the token. The reason of a refusal is logged and not returned.
+    The key determines the algorithm, never the token. The reason of a refusal is logged; callers learn only that a
+    token has expired, or that its user id is reserved.
 
     With ``subject_tokens`` the identity's scope has the token, sealed, for calls that act for the user.
     """

@@ -61,7 +61,7 @@ class CoroutineCalls:
                 f"{self._agent.name} has made as many calls as one answer may make: see limits.tool_calls and "
                 "limits.tool_seconds of the agent."
             )
-        self._work.take(call, outcome)
+        self._work.add_outcome(call, outcome)
         return replace(
             step,
             ended_at=self._context.services.clock.now(),

@@ -200,7 +200,7 @@ class Sender:
         return turn.events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
-        """Queue the turn unless it was queued before, and wait a moment for it to begin. Raises ``BatonError``.
+        """Queue the turn unless it has begun, and wait a moment for it to begin. Raises ``BatonError``.
 
         The function may be frozen once it has answered; the turn therefore does not run here.
         """
@@ -230,7 +230,7 @@ class Sender:
         await self._until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
-        """Return whether the message was sent before. Raises ``MessageIdConflict`` if it said something else."""
+        """Return whether the message's turn is stored. Raises ``MessageIdConflict`` if it said something else."""
         request = sending.request
         task = sending.task or await self.reader.read(self._scope, sending.task_id)
         if task is None or task.thread is None:

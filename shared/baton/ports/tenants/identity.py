@@ -24,9 +24,10 @@ class TokenVerifier(Protocol):
     def verify(self, token: str) -> Identity:
         """Return the identity that ``token`` proves.
 
-        Raises ``TokenExpired`` for an otherwise valid token that has expired, ``Unauthorized`` for every other invalid
-        one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe. It may block for some seconds to fetch
-        keys, so asynchronous code calls it in a thread (FastAPI does so for a plain ``def`` dependency).
+        Raises ``TokenExpired`` for a token with a valid signature that has expired, whatever its other claims are;
+        ``Unauthorized`` for every other invalid one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe.
+        It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI does so for a
+        plain ``def`` dependency).
         """
 
 

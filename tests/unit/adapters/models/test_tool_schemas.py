@@ -97,10 +97,13 @@ def test_properties_may_have_the_names_of_keywords() -> None:
 def test_what_no_request_can_hold_is_left_out() -> None:
     schema = {
         "properties": {
-            "n": {"minimum": float("nan"), "enum": [1, float("inf")]},
+            "n": {"minimum": float("nan"), "enum": [1, float("inf")], "default": [[float("inf"), 2]]},
             "\ud83d": {"description": "Half \ud83d."},
         }
     }
     tool = offered_tools([ToolSpec("tool", "Half \ud83d.", schema)], KEEPS).tools[0]
     sent = json.dumps([tool.description, tool.parameters], ensure_ascii=False, allow_nan=False).encode()
-    assert json.loads(sent)[1]["properties"] == {"n": {"enum": [1]}, "\ufffd": {"description": "Half \ufffd."}}
+    assert json.loads(sent)[1]["properties"] == {
+        "n": {"enum": [1], "default": [[2]]},
+        "\ufffd": {"description": "Half \ufffd."},
+    }
