@@ -84,7 +84,7 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: 
         thread_id,
         "your new table",
         1,
-        2,
+        1,
     )
     body = {"workflowId": workflow["id"]}
     went_on = (await alice.post(f"/threads/{thread_id}/continue", body)).raise_for_status().json()
