@@ -19,29 +19,14 @@ RECORD = ".baton/failed-tests.json"
 LIMIT = 3
 """The number of failed tests up to which load is a likely cause."""
 
-_FAILED = pytest.StashKey[set[str]]()
+_failed: set[str] = set()
+"""The names of failed tests. The process that prints has the reports of all."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin without failed tests."""
-    config.stash[_FAILED] = set()
-
-
-class _Collector:
-    """A list of failed tests, of all processes."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self._config.stash[_FAILED].add(report.nodeid)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Note failures in the process that prints."""
-    if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(_Collector(session.config))
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note a failure."""
+    if report.failed:
+        _failed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -50,7 +35,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     record = session.config.rootpath / RECORD
     record.parent.mkdir(exist_ok=True)
-    names = sorted(session.config.stash[_FAILED]) if exitstatus == pytest.ExitCode.TESTS_FAILED else []
+    names = sorted(_failed) if exitstatus == pytest.ExitCode.TESTS_FAILED else []
     record.write_text(json.dumps(names))
 
 
