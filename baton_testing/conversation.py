@@ -21,6 +21,7 @@ from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
 from baton.threads.requests.parsing import decision_request, message_request
 from baton_testing.conversation_ports import ConversationPorts
+from baton_testing.conversation_test import User
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.watch import Watch
@@ -45,30 +46,19 @@ class DrivenConversation:
     """A user in front of the project's agents. Each method is a step, and returns its observation."""
 
     def __init__(
-        self,
-        ports: ConversationPorts,
-        scope: Scope,
-        own_time: OwnTime,
-        *,
-        name: str,
-        agent: str | None,
-        folder: Path,
-        time_zone: str | None = None,
+        self, ports: ConversationPorts, user: User, own_time: OwnTime, *, name: str, agent: str | None, folder: Path
     ) -> None:
-        """``folder`` is the one in which paths of files begin. ``name`` decides the conversation's id.
-
-        ``time_zone`` is the user's; None: it is not known.
-        """
+        """``folder`` is the one in which paths of files begin. ``name`` decides the conversation's id."""
         self._ports = ports
         self._app = build(ports)
-        self._scope = scope
-        self.thread_id = thread_ref(scope, name).id
+        self.scope = Scope(user.tenant, user.id, frozenset(user.permissions))
+        self.thread_id = thread_ref(self.scope, name).id
         self._name = name
         self._agent = agent
         self._folder = folder
-        self._time_zone = time_zone
+        self._time_zone = user.time_zone
         self._messages = 0
-        self._watch = Watch(ports, scope, self.thread_id, own_time)
+        self._watch = Watch(ports, self.scope, self.thread_id, own_time)
         self._settled: set[tuple[str, int]] = set()
         self._interrupts: list[dict[str, Any]] = []
 
@@ -85,8 +75,8 @@ class DrivenConversation:
         """Leave the specialist."""
 
         async def leave(emit: Callable[[Event], None]) -> None:
-            request = await self._app.controls.request_exit(self._scope, self.thread_id, request_id=self._next_id())
-            await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
+            request = await self._app.controls.request_exit(self.scope, self.thread_id, request_id=self._next_id())
+            await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
         return await self._observe("exit", leave)
 
@@ -94,13 +84,13 @@ class DrivenConversation:
         """Continue the unfinished workflow that was changed last."""
 
         async def resume(emit: Callable[[Event], None]) -> None:
-            unfinished = await self._ports.workflows.unfinished(self._scope)
+            unfinished = await self._ports.workflows.unfinished(self.scope)
             if not unfinished:
                 self._watch.problem("There is no unfinished workflow that could be continued.")
                 return
             thread = ThreadRef(self.thread_id, may_create=True)
-            request = await self._app.controls.request_continue(self._scope, thread, unfinished[0].workflow.id)
-            await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
+            request = await self._app.controls.request_continue(self.scope, thread, unfinished[0].workflow.id)
+            await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
         return await self._observe("continue", resume)
 
@@ -109,7 +99,7 @@ class DrivenConversation:
 
         async def end(emit: Callable[[Event], None]) -> None:
             reason = EndReason.USER_CLOSED
-            await self._app.closer.close(self._scope, self.thread_id, reason, patience=TURN_SECONDS)
+            await self._app.closer.close(self.scope, self.thread_id, reason, patience=TURN_SECONDS)
 
         return await self._observe("close", end)
 
@@ -135,20 +125,20 @@ class DrivenConversation:
         if files:
             content = [{"type": "text", "text": text}, *[await self._upload(name) for name in files]]
         request = message_request(
-            self._scope,
+            self.scope,
             thread_id=self._name,
             message_id=self._next_id(),
             content=content,
             agent_id=self._agent,
             time_zone=self._time_zone,
         )
-        await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
+        await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
     async def _upload(self, name: str) -> dict[str, Any]:
         body = await asyncio.to_thread((self._folder / name).read_bytes)
         kind = mimetypes.guess_type(name)[0] or "text/plain"
         own_name = Path(name).name
-        file_id = await self._ports.files.keep(self._scope, self.thread_id, own_name, kind, body)
+        file_id = await self._ports.files.keep(self.scope, self.thread_id, own_name, kind, body)
         source = {"type": "file", "value": file_id, "provider": "baton", "mimeType": kind}
         part = "image" if kind.startswith("image/") else "document"
         return {"type": part, "source": source, "metadata": {"name": own_name}}
@@ -167,10 +157,10 @@ class DrivenConversation:
         if decision.comment is not None:
             payload["comment"] = decision.comment
         status = DecisionStatus.RESOLVED
-        answers = [InterruptDecision(interrupt["id"], status, payload, self._scope.user_id) for interrupt in chosen]
+        answers = [InterruptDecision(interrupt["id"], status, payload, self.scope.user_id) for interrupt in chosen]
         request = decision_request(self.thread_id, answers)
         self._interrupts = [interrupt for interrupt in self._interrupts if interrupt not in chosen]
-        await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
+        await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
     async def _observe(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:
         self._watch.begin()
@@ -203,7 +193,7 @@ class DrivenConversation:
     async def _make_episode(self, thread_id: str, number: int) -> None:
         for step in ClosingStep:
             try:
-                await self._app.memory.session_closing.run(step, self._scope, thread_id, number)
+                await self._app.memory.session_closing.run(step, self.scope, thread_id, number)
             except (BatonError, JunkAnswer):
                 if step in (ClosingStep.STORE, ClosingStep.COMPLETE):
                     raise

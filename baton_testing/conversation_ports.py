@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
 
+from baton.adapters.agents.agent_files import AgentFiles
 from baton.adapters.models.token_counter import TiktokenCounter
-from baton.authoring.functions import Functions
+from baton.composition.outside_clients import make_functions
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ASK, ToolCallRecord
-from baton.ports.agents.agents import ShippedAgents
 from baton.ports.agents.chat_model import ChatModel, TokenCounter
-from baton.ports.agents.tools import Tools
 from baton.ports.clock import Clock
 from baton.ports.threads.leases import Lease
 from baton_local.root import TOKENIZER
+from baton_testing.conversation_test import ToolStub
 from baton_testing.fakes.ports import MemoryPorts
 from baton_testing.fakes.threads.run_records import FakeRunRecords
 from baton_testing.fakes.threads.workflows import FakeWorkflows
 from baton_testing.models.metered import MeteredModel
+from baton_testing.project_agents import RealTimeFunctions, real_tools
+from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock
 
 
@@ -73,18 +76,32 @@ class ConversationPorts(MemoryPorts):
         self,
         *,
         clock: LoopClock,
-        shipped_agents: ShippedAgents,
+        agents: AgentFiles,
         model: ChatModel,
         names: ModelNames,
-        tools: Tools,
-        functions: Functions,
         counter: TokenCounter,
+        stubs: Mapping[str, ToolStub],
+        reach: Sequence[str],
+        logs_messages: bool = True,
     ) -> None:
+        """``stubs`` are tools that the test answers, ``reach`` names those outside that are really called.
+
+        ``logs_messages``: whether the log has what functions of the agents raise.
+        """
         self.clock = clock
-        self.shipped_agents, self.tools, self.functions = shipped_agents, tools, functions
+        self.shipped_agents = agents
+        self.functions: RealTimeFunctions = RealTimeFunctions(
+            make_functions().packages, logs_messages=lambda: logs_messages
+        )
+        self.tools: StubbedTools = StubbedTools(real_tools(agents, self.functions), stubs, reach)
         self.counter = counter
         self.model: MeteredModel = MeteredModel(model)
         self.default_model, self.light_model = names.default, names.light
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The faults of tools and functions until now."""
+        return (*self.tools.notes, *self.functions.notes)
 
     @cached_property
     def records(self) -> SeenRecords:

@@ -12,8 +12,6 @@ from typing import Any, Protocol, Self, TypeVar
 from pydantic import PrivateAttr
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton.composition.outside_clients import make_functions
-from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed
 from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_ports import ConversationPorts, make_token_counter
@@ -21,8 +19,6 @@ from baton_testing.conversation_test import Case, ConversationFile, ScriptedAnsw
 from baton_testing.models.choice import AnsweringModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
-from baton_testing.project_agents import RealTimeFunctions, real_tools
-from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
 
 T = TypeVar("T")
@@ -97,40 +93,30 @@ class Conversation:
         begins_at: datetime | None = None,
     ) -> None:
         """``folder`` is where paths of files begin. The other parameters are those of ``ConversationMaker``."""
-        user = user or User()
-        own_time = OwnTime()
         stubs = {
             name: stub if isinstance(stub, ToolStub) else _FunctionStub.of(stub) for name, stub in (tools or {}).items()
         }
         self._model = model
-        self._functions = RealTimeFunctions(make_functions().packages, logs_messages=lambda: True)
-        self._tools = StubbedTools(real_tools(agents, self._functions), stubs, reach)
         self._steps: list[Observation] = []
         self._loop = asyncio.Runner(loop_factory=VirtualTimeLoop)
         begins_at = begins_at or ConversationFile.model_fields["begins_at"].default
 
-        async def begin() -> DrivenConversation:
+        async def begin() -> tuple[ConversationPorts, DrivenConversation]:
             ports = ConversationPorts(
                 clock=LoopClock(begins_at, name),
-                shipped_agents=agents,
+                agents=agents,
                 model=self._model.model,
                 names=self._model.names,
-                tools=self._tools,
-                functions=self._functions,
                 counter=make_token_counter(),
+                stubs=stubs,
+                reach=reach,
             )
-            scope = Scope(user.tenant, user.id, frozenset(user.permissions))
-            return DrivenConversation(
-                ports,
-                scope,
-                own_time,
-                name=hashlib.sha256(name.encode()).hexdigest(),
-                agent=agent,
-                folder=folder,
-                time_zone=user.time_zone,
+            thread_name = hashlib.sha256(name.encode()).hexdigest()
+            return ports, DrivenConversation(
+                ports, user or User(), OwnTime(), name=thread_name, agent=agent, folder=folder
             )
 
-        self._driven = self._run(begin())
+        self._ports, self._driven = self._run(begin())
 
     @property
     def steps(self) -> Sequence[Observation]:
@@ -192,7 +178,7 @@ class Conversation:
     def transcript(self) -> str:
         """Return the steps as text, with notes that may explain a failure."""
         lines = [line for step in self._steps for line in step.transcript()]
-        notes = [f"note: {note}" for note in (*self._tools.notes, *self._model.notes, *self._functions.notes)]
+        notes = [f"note: {note}" for note in (*self._ports.notes, *self._model.notes)]
         return "\n".join([*lines, *notes])
 
     def end(self) -> None:
@@ -200,7 +186,7 @@ class Conversation:
 
         async def end() -> None:
             await self._model.aclose()
-            await self._functions.aclose()
+            await self._ports.functions.aclose()
 
         try:
             self._run(end())

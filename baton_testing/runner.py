@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton.composition.outside_clients import make_functions
 from baton.domain.errors import ModelError
-from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import TokenCounter
 from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_files import ReadFile
@@ -23,9 +21,7 @@ from baton_testing.models.choice import Answering, AnsweringModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
-from baton_testing.project_agents import RealTimeFunctions, real_tools
 from baton_testing.reports.result import ConversationResult, Failure, RunResult
-from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
 
 
@@ -65,33 +61,29 @@ class Runner:
     async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
-        functions = RealTimeFunctions(make_functions().packages, logs_messages=lambda: True)
-        tools = StubbedTools(real_tools(self.agents, functions), {**content.tools, **test.tools}, content.reach)
         ports = ConversationPorts(
             clock=LoopClock(content.begins_at, test.name),
-            shipped_agents=self.agents,
+            agents=self.agents,
             model=model.model,
             names=model.names,
-            tools=tools,
-            functions=functions,
             counter=self.counter,
+            stubs={**content.tools, **test.tools},
+            reach=content.reach,
         )
-        user = test.user or content.user
-        scope = Scope(user.tenant, user.id, frozenset(user.permissions))
         conversation = DrivenConversation(
-            ports, scope, own_time, name=test.name, agent=test.agent, folder=file.path.parent, time_zone=user.time_zone
+            ports, test.user or content.user, own_time, name=test.name, agent=test.agent, folder=file.path.parent
         )
         held = HeldConversation(file, number)
         if test.is_played:
-            files = ports.files.of_thread(scope, conversation.thread_id)
+            files = ports.files.of_thread(conversation.scope, conversation.thread_id)
             user_model = PlayedUser(model.model, model.names.default, files, test)
             await _play(conversation, test, user_model, model, held)
         else:
             await _follow(conversation, test, model, held)
         await model.aclose()
-        await functions.aclose()
+        await ports.functions.aclose()
         return held.result(
-            notes=(*tools.notes, *model.notes, *functions.notes),
+            notes=(*ports.notes, *model.notes),
             tokens=ports.model.tokens,
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),

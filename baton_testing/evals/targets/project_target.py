@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton.composition.outside_clients import make_functions
 from baton.domain.runs.usage import NO_PRICES, Prices
-from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import TokenCounter
 from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_ports import ConversationPorts, ModelNames
@@ -23,8 +21,6 @@ from baton_testing.evals.targets.knowledge import ProjectKnowledge
 from baton_testing.models.choice import AnswersTests
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation, combine
-from baton_testing.project_agents import RealTimeFunctions, real_tools
-from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock
 
 SCRIPTED_DATE = ConversationFile.model_fields["begins_at"].default
@@ -50,28 +46,25 @@ class ProjectTarget:
         asked = case.case
         own_time = OwnTime()
         model = self.model(own_time)
-        functions = RealTimeFunctions(make_functions().packages)
-        tools = StubbedTools(real_tools(self.agents, functions), asked.tools, (*self.reach, *asked.reach))
         begins_at = SCRIPTED_DATE if self.is_scripted else datetime.now(UTC)
         ports = ConversationPorts(
             clock=LoopClock(begins_at, f"{asked.name}#{attempt}"),
-            shipped_agents=self.agents,
+            agents=self.agents,
             model=model,
             names=self.names,
-            tools=tools,
-            functions=functions,
             counter=self.counter,
+            stubs=asked.tools,
+            reach=(*self.reach, *asked.reach),
+            logs_messages=False,
         )
         self.knowledge.give(ports)
-        scope = Scope(asked.user.tenant, asked.user.id, frozenset(asked.user.permissions))
         conversation = DrivenConversation(
             ports,
-            scope,
+            asked.user,
             own_time,
             name=hashlib.sha256(asked.name.encode("utf-8", "replace")).hexdigest(),
             agent=asked.agent,
             folder=case.path.parent,
-            time_zone=asked.user.time_zone,
         )
         began, seen = time.monotonic(), list[Observation]()
         try:
@@ -80,12 +73,12 @@ class ProjectTarget:
                 if seen[-1].error is not None or seen[-1].problems:
                     break
         finally:
-            await functions.aclose()
+            await ports.functions.aclose()
         seconds = time.monotonic() - began
         retrieved = _retrieved(ports, seen[-1])
         answer = _answer(seen, model.problems, retrieved, self.knowledge.files)
-        used, notes = ports.model, (*tools.notes, *functions.notes)
-        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=notes)
+        used = ports.model
+        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=ports.notes)
 
 
 async def _take(conversation: DrivenConversation, turn: Turn) -> Observation:
