@@ -120,5 +120,8 @@ class HookDecorators:
 
     @property
     def on_handoff(self) -> HookDecorator:
-        """Inspect each handoff before it is made: ``agent`` (its id), ``reason``, ``summary``. ``Refuse`` stops it."""
+        """Inspect each handoff before it is made: the id of the ``agent``, ``reason`` and ``summary``.
+
+        With ``Refuse(sentence)`` the conversation stays where it is.
+        """
         return HookDecorator(self.definition, HookPoint.ON_HANDOFF)

@@ -135,7 +135,10 @@ class Functions:
         )
 
     def note(self, problem: Exception) -> None:
-        """Take note of what has ended a turn with an internal error: the log has it, conversation tests show it."""
+        """Take note of what has ended a turn, or an agent's answer, with an internal error.
+
+        The log has it, so there is nothing to do; conversation tests show it to the developer.
+        """
 
     async def close_replaced(self) -> None:
         """Close the resources of modules that were imported again since, as soon as no call uses them."""

@@ -32,7 +32,10 @@ def kept_on_failure() -> Iterator[None]:
 
 @contextmanager
 def fresh_package(folder: Path) -> Iterator[None]:
-    """Import the modules of ``folder`` from their files in the block. If it raises, those from before are back."""
+    """Import the modules of ``folder`` from their files as they are now, in the block.
+
+    If the block raises, the ones from before are the package again.
+    """
     with kept_on_failure():
         package = ModuleType(AGENTS_PACKAGE)
         package.__path__ = [str(folder)]

@@ -120,7 +120,10 @@ class Span(Protocol):
         is_remote: bool = False,
         began_ns: int | None = None,
     ) -> Span:
-        """Begin a step inside this one. ``is_remote``: in another server. ``began_ns``: since 1970; None for now."""
+        """Begin a step inside this one. ``is_remote``: another server carries it out.
+
+        ``began_ns`` is the time at which it began, in nanoseconds since 1970; None for now.
+        """
 
     def set(self, attributes: Attributes) -> None:
         """Add attributes."""

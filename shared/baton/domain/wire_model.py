@@ -41,7 +41,10 @@ WIRE_NAMES = AliasGenerator(serialization_alias=to_camel)
 
 
 class WireModel(BaseModel):
-    """A shape of the wire, read from stored attributes with the fields' names or their ``validation_alias``."""
+    """A shape of the wire, read from the attributes of what is stored.
+
+    A field has the name of its attribute, or names it in ``validation_alias``.
+    """
 
     model_config = ConfigDict(alias_generator=WIRE_NAMES, from_attributes=True)
 

@@ -31,7 +31,10 @@ class Tracer(Protocol):
         """
 
     def flush(self, seconds: float) -> None:
-        """Send ended spans for at most ``seconds``, blocking, as an invocation ends, and count those dropped."""
+        """Send the spans that have ended, for at most ``seconds``. Blocks: for the end of a Lambda invocation.
+
+        Spans that were dropped since the last call are counted.
+        """
 
 
 class NoTracer:

@@ -278,7 +278,7 @@ class RunCommit:
             self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
 
     async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
-        """Queue the title of a thread that has none and was answered."""
+        """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
         is_answered = end.outcome is not OutcomeType.ERROR and not end.is_question_refused
         if self.services.makes_titles and thread.title is None and is_answered:
             work = queued_title(self.holder.lease.scope, thread.id, self._run.run_id)

@@ -84,7 +84,10 @@ class LeaseHolder:
             self._renewed_at = self._vouched_at = at
 
     async def ensure(self, used_seq: int) -> None:
-        """Renew the lease if another worker may have taken it over. Raises ``LeaseLost`` if one has."""
+        """Renew the lease if another worker may have taken it over: a delayed worker must not send more events.
+
+        Raises ``LeaseLost`` if another worker has taken it over.
+        """
         if self.may_be_lost:
             await self.renew(used_seq)
 

@@ -44,7 +44,10 @@ class Problem:
 
 
 def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
-    """Return the definition, or None, and its problems. ``as_served``: also with the names of ``GET /v1/agents``."""
+    """Return the definition with these fields, or None if it cannot be made, and its problems.
+
+    ``as_served``: fields may also have the names that ``GET /v1/agents`` serves.
+    """
     definition, problems = None, []
     try:
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)

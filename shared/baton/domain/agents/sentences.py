@@ -44,7 +44,10 @@ def fill_sentence(
 
 
 def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
-    """Return the agent's sentence, in ``locale`` if it has that, or Baton's default. Unfilled placeholders stay."""
+    """Return the sentence ``name`` from the agent's definition, in ``locale`` if it has that, or Baton's default.
+
+    A placeholder that is not filled stays as it is.
+    """
     text = agent.sentence(name, locale) or SENTENCES[name]
     return _PLACEHOLDER.sub(lambda match: filled.get(match[1], match[0]), text)
 

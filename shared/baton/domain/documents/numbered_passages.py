@@ -128,7 +128,10 @@ def list_numbered(sources: Sequence[Source]) -> dict[int, Source]:
 
 
 def name_cited(text: str, sources: Sequence[Source]) -> str:
-    """Return a text that names what it cites, as in ``(Handbook, page 3)``: elsewhere numbers mean nothing."""
+    """Return a text that names the passages that it cites by number, as in ``(Handbook, page 3)``.
+
+    Their numbers mean something only beside their prompt and their ``sources``.
+    """
     return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_name, cited))})")
 
 

@@ -133,7 +133,10 @@ class SearchQuery:
 
 
 def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
-    """Return the candidates by words that rankings by meaning lack, by clause. Only full rankings lack any."""
+    """Return the candidates by words that the rankings by meaning have not scored, by clause.
+
+    A ranking that is not full contains every document that has a vector of its view, so it lacks none.
+    """
     by_words = {
         candidate.id: candidate
         for clause, ranking in candidates.items()

@@ -67,7 +67,10 @@ Specificity = tuple[int, int]
 
 
 def specificity(trigger: str, text: str) -> Specificity:
-    """Return how specific a matching trigger is for a message. A pattern counts at most for the words it spells out."""
+    """Return how specific a trigger is for a message that matches it.
+
+    A pattern counts for no more words than it spells out, so ``.*`` makes none more specific.
+    """
     if is_phrase(trigger):
         words = phrase_words(trigger)
         return len(words), sum(map(len, words))

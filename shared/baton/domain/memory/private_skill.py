@@ -51,7 +51,10 @@ class SkillDecision:
     reason: str | None = None
 
     def apply(self, skill: Procedure) -> Procedure | None:
-        """Return the skill after the decision; None if it is not possible. Only its maker can share one not offered."""
+        """Return the skill after the decision, or None if it is not possible.
+
+        A skill that its maker has not offered can be shared by its maker only.
+        """
         status = _MOVES.get((skill.status, self.action))
         is_own = skill.status is ProcedureStatus.PRIVATE and self.by == skill.created_by
         if self.action is SkillAction.SHARE and is_own:

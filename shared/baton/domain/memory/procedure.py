@@ -254,7 +254,10 @@ class Trial:
 
 
 def check_is_proposal(procedure: Procedure) -> None:
-    """Raise ``ValueError`` unless a procedure is pending and not a user's: saving never approves, decisions do."""
+    """Raise ``ValueError`` unless a procedure is pending, and an agent's or a tenant's.
+
+    Saving never approves: only a decision on a version does, and the decision to share a private skill.
+    """
     if procedure.status is not ProcedureStatus.PENDING or procedure.scope is ProcedureScope.USER:
         raise ValueError(f"a procedure is saved as pending, not as {procedure.status} for the {procedure.scope}")
 

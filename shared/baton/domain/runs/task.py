@@ -13,7 +13,10 @@ from baton.domain.runs.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class RemoteTask:
-    """A remote agent's task for a message, stored once it is known: a takeover follows it and sends nothing twice."""
+    """The task of a remote agent that works on a message.
+
+    It is stored as soon as it is known, so that a worker that takes the run over follows it and sends nothing twice.
+    """
 
     id: str
     """Baton's id of the message, the same in every attempt at the run."""

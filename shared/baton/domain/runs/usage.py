@@ -52,7 +52,10 @@ MAX_TOKENS = 10**12
 
 
 def token_count(value: object) -> int | None:
-    """Return a number of tokens that a provider reports, also as text or as ``3.0``, as gateways send it; else None."""
+    """Return a number of tokens that a provider reports; None if ``value`` is no such number.
+
+    Gateways send whole numbers as text or with a fraction of zero too.
+    """
     if isinstance(value, str) and value.isdecimal() and len(value) <= len(str(MAX_TOKENS)):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -85,7 +88,7 @@ _VERSION = re.compile(r"-\d{4}[\d-]*")
 
 
 class Price(BaseModel):
-    """Prices of a million tokens of a model, as ``modelPrices`` has them, in the operator's currency."""
+    """The prices of a million tokens of a model, as an operator writes them in ``modelPrices``, in any currency."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 

@@ -184,7 +184,10 @@ class Activity:
         )
 
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
-        """Return the counts with the place and ``messages``. Of ``MAX_PLACES``, the first to expire makes room."""
+        """Return the counts with the place, and with the user's ``messages``.
+
+        With ``MAX_PLACES`` already, the place that expires first is left out.
+        """
         places = {other: other_slot for other, other_slot in self.places.items() if other != name}
         while len(places) >= MAX_PLACES:
             del places[min(places, key=lambda other: places[other].until)]

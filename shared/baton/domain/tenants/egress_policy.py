@@ -98,7 +98,10 @@ class EgressPolicy:
             )
 
     def check_address(self, host: str, address: str) -> None:
-        """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, perhaps with a zone, is public."""
+        """Raise ``EgressRefused`` unless ``address``, to which the resolver resolved ``host``, is public.
+
+        An IPv6 address may have a zone.
+        """
         if self.allow_local and _is_loopback(address):
             return
         try:

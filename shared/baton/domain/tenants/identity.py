@@ -184,7 +184,10 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class OidcIssuer(BaseModel):
-    """A trusted issuer, as ``tokenIssuers`` has it; without ``tenant``, of every tenant that its tokens name."""
+    """One trusted issuer, as an operator writes it in ``tokenIssuers`` of the settings.
+
+    An issuer without ``tenant`` is trusted for every tenant that its tokens name.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 

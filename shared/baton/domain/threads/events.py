@@ -108,7 +108,10 @@ def run_started(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptDecision] = (),
 ) -> ag_ui.RunStartedEvent:
-    """Return RUN_STARTED with the user's message, for other clients, or the ``answers`` to ``parent_run_id``."""
+    """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
+
+    Other clients of the conversation display the message from it.
+    """
     metadata: dict[str, Any] = {"messageId": message.id}
     if message.branch is not None:
         metadata["branch"] = message.branch.to_response(message.ordinal)
@@ -132,7 +135,10 @@ def run_input(
     parent_run_id: str | None = None,
     answers: Sequence[InterruptDecision] = (),
 ) -> ag_ui.RunAgentInput:
-    """Return an AG-UI run input with the new message or the answers, and the empty fields that old clients require."""
+    """Return an AG-UI run input with the one new message, or with the answers to interrupts.
+
+    Empty fields are included, because clients of AG-UI before 1.0 require them.
+    """
     return ag_ui.RunAgentInput(
         thread_id=thread_id,
         run_id=run_id,
@@ -153,7 +159,10 @@ def state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
 def text_start(
     message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
 ) -> ag_ui.TextMessageStartEvent:
-    """Return the start of a message. ``is_structured``: its text is JSON. ``refused_by``: the guardrail that speaks."""
+    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
+
+    ``refused_by`` is the guardrail whose sentence it is.
+    """
     metadata: dict[str, Any] = {"agentId": agent.id}
     if is_structured:
         metadata["isStructured"] = True

@@ -37,7 +37,10 @@ class PushConfigs(Protocol):
         """
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
-        """Return a configuration with secrets, for senders; None if it is missing, another's, or no longer opens."""
+        """Return a configuration with its receiver's secrets, for senders of notifications.
+
+        None if there is none with this id, if it is another user's, or if its secrets can no longer be opened.
+        """
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         """Return the configurations of a task in the order of their ids, without the secrets of their receivers."""
@@ -105,7 +108,10 @@ class CardSigner(Protocol):
         """Return the id of the key that signs."""
 
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
-        """Return signatures of ``card``: ``protected`` and ``signature`` (RFC 7515). ``keys_url``: of the keys."""
+        """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
+
+        ``keys_url``: the address of ``public_keys``.
+        """
 
     async def public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which clients check the signatures."""

@@ -168,7 +168,10 @@ ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall 
 
 
 class ChatModel(Protocol):
-    """A chat model. It fails with ``ModelError`` only. Until a chunk was yielded, it retries with back-off."""
+    """A chat model. Failures are ``ModelError`` and its subclasses, nothing else.
+
+    As long as no chunk was yielded, the adapter retries with back-off before it raises an error.
+    """
 
     def stream(
         self,

@@ -34,7 +34,10 @@ class DocumentStore(Protocol):
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
     ) -> None:
-        """Record the pipeline's progress, without ``save`` and only upwards, for a version that is in progress."""
+        """Record the progress of the pipeline, without a ``save``. Progress never decreases.
+
+        Nothing is recorded for a version that is not in progress.
+        """
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -118,7 +121,10 @@ class TextExtractor(Protocol):
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
-        """Return one part's text, with errors of unreadable pages. ``charset``: the label of its media type."""
+        """Return the text of one part. A page that cannot be read is an error of that page.
+
+        ``charset`` is the label of a text's encoding that its media type has.
+        """
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""

@@ -28,7 +28,10 @@ class PipelineQueue(Protocol):
         """Return whether a run with this subject waits."""
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
-        """Return the longest waiting run of each of up to ``limit`` tenants, by id, cyclically after ``after``."""
+        """Return the run that has waited longest of each of up to ``limit`` tenants.
+
+        Tenants are in the order of their ids, beginning after ``after``; after the last tenant comes the first.
+        """
 
 
 class Executions(Protocol):

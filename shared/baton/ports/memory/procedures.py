@@ -85,7 +85,10 @@ class ProcedureStore(Protocol):
         """
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        """Forget the conversation of a version: pending ones are removed, others lose their source. May be repeated."""
+        """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
+
+        A repetition, and a version that does not exist, are not an error.
+        """
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
@@ -160,7 +163,10 @@ class PrivateSkills(Protocol):
 
 
 class CaptureStore(Protocol):
-    """Records of captures, kept with their thread, whose owner was checked. Methods raise ``StoreUnavailable``."""
+    """The records of captures, kept with their thread. The thread's ownership must have been checked before.
+
+    Methods raise ``StoreUnavailable``.
+    """
 
     async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
         """Return the record; None if no step has been carried out."""

@@ -20,7 +20,10 @@ class TenantLimitStore(Protocol):
         """Return the tenant's limits. Those that were never set are the deployment's."""
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
-        """Store the limits unless others came first. Return whether they are stored: True also for a repetition."""
+        """Store the limits unless they were changed since the revision before theirs. Return whether they are stored.
+
+        Repeating it after a lost answer returns True.
+        """
 
 
 class Retentions(Protocol):

@@ -55,13 +55,19 @@ class LiveRegistry(Protocol):
     """Connections attached to threads. Items expire a little after two hours (API Gateway's limit)."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        """Send the connection the thread's events, counted in ``Thread.live_changes``. The owner was checked before."""
+        """Send the thread's events to the connection, and count that in ``Thread.live_changes``.
+
+        The thread's ownership must have been checked before.
+        """
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
         """Return the thread's live items, by a consistent read."""
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Ask the run's worker to stop it, counted in ``Thread.live_changes``. The owner was checked before."""
+        """Ask the run's worker to stop it, and count that in ``Thread.live_changes``.
+
+        The thread's ownership must have been checked before.
+        """
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         """Delete the cancellation of an ended run, because a later run may have the same id."""

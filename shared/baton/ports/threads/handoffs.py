@@ -19,7 +19,10 @@ class HandoffStore(Protocol):
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
-        """Store the request in place of one with its ``place``. Raises ``LeaseLost`` if a higher fence wrote it."""
+        """Store the request, replacing an earlier version with the same ``place``.
+
+        Raises ``LeaseLost`` if a higher fence has written it.
+        """
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
         """Return the handoff at a place in the thread."""

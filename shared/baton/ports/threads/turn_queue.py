@@ -27,7 +27,10 @@ class HeldRecord(Protocol):
         """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
 
     def note_attempt(self, attempt: int) -> None:
-        """Report the attempt at the run: later ones hide the record longer, so that slow workers do not lose it."""
+        """Report the number of the attempt at the run. From the second on, the record is hidden for longer at a time.
+
+        A slow worker must not lose its record repeatedly.
+        """
 
 
 class QueueRecords(Protocol):
