@@ -44,8 +44,8 @@ def pipeline_scope(ref: DocumentRef) -> Scope:
     return Scope(ref.tenant_id, "~ingestion")
 
 
-def is_in_progress(document: Document | None, version: int, *statuses: VersionStatus) -> bool:
-    """Return whether the version is the newest one of a document that exists, with one of the statuses."""
+def next_version_has_status(document: Document | None, version: int, *statuses: VersionStatus) -> bool:
+    """Return whether the version is the newest, has one of the statuses, and its document is not deleted."""
     return (
         document is not None
         and document.deleted_at is None
@@ -64,4 +64,4 @@ def find_worked_version(
     if ref.rebuilds:
         version = document.in_use
         return version if version is not None and version.number == ref.version else None
-    return document.latest if is_in_progress(document, ref.version, *statuses) else None
+    return document.latest if next_version_has_status(document, ref.version, *statuses) else None

@@ -37,7 +37,12 @@ from baton.domain.errors import (
 )
 from baton.domain.metrics import Metric, count
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
-from baton.knowledge.document_records import DocumentRecords, find_worked_version, is_in_progress, pipeline_scope
+from baton.knowledge.document_records import (
+    DocumentRecords,
+    find_worked_version,
+    next_version_has_status,
+    pipeline_scope,
+)
 from baton.knowledge.ingestion_files import (
     batch_name,
     divide_into_batches,
@@ -130,7 +135,7 @@ class Ingestion:
             return Checked(inspection.form, inspection.parts)
 
         def begin(document: Document) -> Document | None:
-            if not is_in_progress(document, ref.version, VersionStatus.WAITING):
+            if not next_version_has_status(document, ref.version, VersionStatus.WAITING):
                 return None
             version = replace(
                 document.latest,
@@ -198,7 +203,7 @@ class Ingestion:
             return len(batches) if await self._redivide(ref, len(chunks)) else 0
 
         def describe(document: Document) -> Document | None:
-            if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
+            if not next_version_has_status(document, ref.version, VersionStatus.PROCESSING):
                 return None
             version = replace(
                 document.latest,
@@ -246,7 +251,7 @@ class Ingestion:
             return
 
         def swap(document: Document) -> Document | None:
-            if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
+            if not next_version_has_status(document, ref.version, VersionStatus.PROCESSING):
                 return None
             now = self.clock.now()
             version = replace(document.latest, status=VersionStatus.READY, step=None, progress=100, ended_at=now)
@@ -273,7 +278,7 @@ class Ingestion:
             return
 
         def end(document: Document) -> Document | None:
-            if not is_in_progress(document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING):
+            if not next_version_has_status(document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING):
                 return None
             now = self.clock.now()
             failed = replace(

@@ -232,21 +232,24 @@ def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str
 
 
 def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
-    """Return ranked chunks with those that have ``terms`` among the first, by scores that keep this order."""
-    named = {item.id for item in [item for item in items if item.terms][:FIRST]}
-    if named <= {item.id for item in items[:FIRST]}:
+    """Return ranked chunks with the best ``FIRST`` of those that have ``terms`` among the first ``FIRST``.
+
+    Scores are changed as little as this order needs, because they are compared with those of other searches.
+    """
+    promoted = {item.id for item in [item for item in items if item.terms][:FIRST]}
+    if promoted <= {item.id for item in items[:FIRST]}:
         return items
-    others = [item for item in items if item.id not in named]
-    behind = {item.id for item in others[FIRST - len(named) :]}
-    least = others[FIRST - len(named)].score
-    below = max(0.0, nextafter(least, 0.0))
+    others = [item for item in items if item.id not in promoted]
+    displaced = {item.id for item in others[FIRST - len(promoted) :]}
+    boundary = others[FIRST - len(promoted)].score
+    below_boundary = max(0.0, nextafter(boundary, 0.0))
 
-    def rate(item: FoundItem) -> FoundItem:
-        if item.id in named:
-            return replace(item, score=max(item.score, least))
-        return replace(item, score=min(item.score, below)) if item.id in behind else item
+    def with_new_score(item: FoundItem) -> FoundItem:
+        if item.id in promoted:
+            return replace(item, score=max(item.score, boundary))
+        return replace(item, score=min(item.score, below_boundary)) if item.id in displaced else item
 
-    return sorted(map(rate, items), key=lambda item: (-item.score, item.id not in named))
+    return sorted(map(with_new_score, items), key=lambda item: (-item.score, item.id not in promoted))
 
 
 def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:

@@ -44,10 +44,10 @@ class RunTimeZone:
             self._last = last.name if last is not None else None
 
     async def keep(self) -> None:
-        """Store a zone in the request as the user's last one, if it has changed. Raises ``StoreUnavailable``.
+        """Store the request's zone as the user's last one, if it differs from the session's.
 
-        ``find`` must have ended.
+        ``find`` must have ended. Raises ``StoreUnavailable``.
         """
-        last_zone = self._last if self.thread.is_new_session else self.thread.time_zone
-        if self.requested is not None and self.requested != last_zone:
+        session_zone = self._last if self.thread.is_new_session else self.thread.time_zone
+        if self.requested is not None and self.requested != session_zone:
             await self.zones.put(self.scope, self.requested)

@@ -110,7 +110,7 @@ def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None
         if resource["Type"] == "AWS::CloudWatch::Alarm"
         and (properties := resource["Properties"]).get("Namespace") == NAMESPACE
     }
-    alarms["TimeInQueue"] = "p95 of a minute in five minutes"
+    alarms["TimeInQueue"] = "p95 of 60 s or more over five minutes"
     alarms["ConnectionsRefused"] = "taken off the authorizer's errors"
     alarms["ModelErrorsAnswered"] = "taken off the REST API's errors"
     listed = {name: row[-1] for name, row in table(REFERENCE / "metrics.md", "metric").items()}

@@ -191,9 +191,11 @@ class Answer:
         return words
 
     def _artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[AnswerChunk]:
+        """Yield what an update adds to the answer."""
         self.has_begun = True
         key, text = _key(event.artifact), text_of(event.artifact)
         stated = self._said.get(key)
+        # The first text of an artifact is set apart from other text, even if an append brings it.
         if event.append and stated is not None and stated.length:
             stated.add(text)
             yield from self._give(text)

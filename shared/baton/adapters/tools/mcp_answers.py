@@ -42,13 +42,13 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
     texts: list[str] = []
     sources: list[Mapping[str, Any]] = []
     for block in answer.content:
-        text, source = _text_and_meta(block)
+        text, source = _text_and_source(block)
         if text:
             texts.append(text)
         if source is not None:
             sources.append(source)
     structured = answer.structured_content
-    if structured is not None and not _repeats(structured, texts):
+    if structured is not None and not _is_in_texts(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False))
     text = "\n".join(texts)
     if answer.is_error:
@@ -56,7 +56,7 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
     return ToolResult(text, tuple(sources))
 
 
-def _text_and_meta(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+def _text_and_source(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
     if isinstance(block, types.TextContent):
         return block.text, None
     if isinstance(block, types.ImageContent | types.AudioContent):
@@ -76,11 +76,12 @@ def _source(uri: str, title: str) -> Mapping[str, Any]:
     return {**source, "url": uri} if is_web_url(uri) else source
 
 
-def _repeats(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Return whether the texts are the serialised structured content, which the protocol asks servers to add."""
+def _is_in_texts(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Return whether the texts are the structured content as JSON, which the protocol asks servers to send too."""
     if not texts:
         return False
-    if set(structured) == {"result"}:  # how SDKs wrap what is not an object; its text is the bare value
+    if set(structured) == {"result"}:
+        # Structured content has to be an object, so SDKs wrap other values like this. The text is the bare value.
         return True
     for text in (texts[0], "".join(texts)):
         try:

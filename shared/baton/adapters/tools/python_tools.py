@@ -59,13 +59,15 @@ class PythonTools(ToolSource[PythonTool]):
     ) -> ToolResult:
         loaded = await self._load(definition)
         values = _convert(loaded, arguments)
-        answer = await self._functions.call(loaded.function, context, values, loaded.filled)
-        if isinstance(answer, str | ToolResult):
-            return ToolResult(answer) if isinstance(answer, str) else answer
+        result = await self._functions.call(loaded.function, context, values, loaded.filled)
+        if isinstance(result, ToolResult):
+            return result
+        if isinstance(result, str):
+            return ToolResult(result)
         try:
-            return ToolResult(to_json(answer).decode())
+            return ToolResult(to_json(result).decode())
         except PydanticSerializationError as error:
-            raise ToolFailed("The tool gave an answer that cannot be shown.") from error
+            raise ToolFailed(f"The tool's result cannot be written as JSON: {type(result).__name__}.") from error
 
     async def _load(self, definition: PythonTool) -> _Loaded:
         loaded = self._loaded.get(id(definition))

@@ -99,8 +99,8 @@ class Screening:
                     chunks = open_stream(prompts)
                     first = await self._first(chunks)
                 self._question = None
-            async with contextlib.aclosing(self._windows(first, chunks, is_whole=is_whole)) as windows:
-                async for chunk in windows:
+            async with contextlib.aclosing(self._judged_chunks(first, chunks, is_whole=is_whole)) as judged_chunks:
+                async for chunk in judged_chunks:
                     yield chunk
             await self._observe_broken_off()
         except RunStopped:
@@ -156,40 +156,47 @@ class Screening:
             added = await unless_stopped(self._context, self._hooks.add_instructions(messages))
             prompts += [Prompt(Role.SYSTEM, text) for text in added]
 
-    async def _windows(
+    async def _judged_chunks(
         self, first: ModelChunk | None, rest: AsyncGenerator[ModelChunk, None], *, is_whole: bool
     ) -> AsyncGenerator[ModelChunk, None]:
-        held = ""
+        """Yield the model's chunks, text after its judgement: window by window, or once if ``is_whole``."""
+        unjudged = ""
         calls: list[ToolCall] = []
         chunk = first
         while chunk is not None and not self.is_cut:
-            if isinstance(chunk, TextDelta) and self._judges_output:
-                held += chunk.text
-                while not is_whole and (end := find_window_end(held)):
-                    text, held = await self._judge(held[:end], is_last=False), held[end:]
-                    for piece in self._pieces(text):
-                        yield piece
-            elif isinstance(chunk, ReasoningDelta) and self._judges_output:
-                pass
-            else:
-                if isinstance(chunk, TextDelta):
+            match chunk:
+                case TextDelta() if self._judges_output:
+                    unjudged += chunk.text
+                    while not is_whole and (end := find_window_end(unjudged)):
+                        text, unjudged = await self._judge(unjudged[:end], is_last=False), unjudged[end:]
+                        for piece in self._pieces(text):
+                            yield piece
+                case ReasoningDelta() if self._judges_output:
+                    pass  # Nobody judges thoughts, which may contain what the guardrail refuses.
+                case TextDelta():
                     self._shown += chunk.text
-                elif isinstance(chunk, TextTakenBack):
-                    held = self._shown = ""
+                    yield chunk
+                case TextTakenBack():
+                    unjudged = self._shown = ""
                     self.has_changed = False
-                elif isinstance(chunk, ToolCall):
+                    yield chunk
+                case ToolCall():
                     calls.append(chunk)
-                elif isinstance(chunk, Finished):
-                    # Calls and the end come after all text; the calls are made when the answer has ended.
-                    if held:
-                        text, held = await self._judge(held, is_last=True), ""
+                    yield chunk
+                case Finished():
+                    # The end comes after all text, and calls are made after it.
+                    if unjudged:
+                        text, unjudged = await self._judge(unjudged, is_last=True), ""
                         for piece in self._pieces(text):
                             yield piece
                     await unless_stopped(self._context, self._observe(calls))
-                yield chunk
+                    yield chunk
+                case _:
+                    yield chunk
             chunk = await anext(rest, None)
-        if held and not self.is_cut and not self._context.stop.is_set():
-            for piece in self._pieces(await self._judge(held, is_last=True)):
+        # A model that breaks off sends no ``Finished``.
+        if unjudged and not self.is_cut and not self._context.stop.is_set():
+            for piece in self._pieces(await self._judge(unjudged, is_last=True)):
                 yield piece
 
     def _pieces(self, text: str) -> Iterator[TextDelta]:

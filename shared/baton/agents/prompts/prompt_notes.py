@@ -47,15 +47,16 @@ def make_changing_notes(conversation: RunningConversation, tools: ToolSet) -> li
 
 
 COMPUTING_SECONDS = 10.0
-"""The time limit of the function."""
+"""The time limit of an agent's ``prompt`` function."""
 MAX_COMPUTED = 20_000
+"""Characters of its result."""
 
 
 async def compute_prompt(agent: AgentDefinition, context: Attempt) -> list[Prompt]:
-    """Return the computed part as an instruction of the turn; nothing if the agent has no such function.
+    """Return what the agent's ``prompt`` function adds to this turn; empty if it has none or adds nothing.
 
-    It stands behind the history, so that it changes nothing that a prompt cache holds. Raises what the function raises,
-    ``TimeoutError``, and ``ValueError`` for a result that is not text or is too long: no turn goes on without it.
+    The prompt stands behind the history, so that it changes nothing that a prompt cache holds. Raises what the function
+    raises, ``TimeoutError``, and ``ValueError`` for a result that is not text or is too long. Each ends the turn.
     """
     function = agent.code.prompt
     if function is None:

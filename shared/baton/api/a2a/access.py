@@ -36,18 +36,18 @@ class A2AAccess:
 def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
     """Return the deployment's address as the client knows it, without a slash at its end, and whether it is trusted.
 
-    It is not if it is what the request's ``Host`` says. API Gateway serves no other hosts than its own and the custom
-    domains that lead to it.
+    An address from the ``Host`` header is not trusted. One from API Gateway is, because that serves only its own hosts
+    and the custom domains that lead to it.
     """
     if access.public_url is not None:
         return access.public_url, True
     context = gateway_context(request) if access.has_stage else {}
-    stage_path, domain = context.get("path"), context.get("domainName")
-    if not isinstance(stage_path, str) or not isinstance(domain, str):
+    full_path, domain = context.get("path"), context.get("domainName")
+    if not isinstance(full_path, str) or not isinstance(domain, str):
         return str(request.base_url).rstrip("/"), False
     raw_path = request.scope.get("raw_path")
     path = raw_path.decode("latin-1") if raw_path is not None else quote(request.scope["path"])
-    return f"https://{domain}{stage_path.removesuffix(path).rstrip('/')}", True
+    return f"https://{domain}{full_path.removesuffix(path).rstrip('/')}", True
 
 
 @dataclass(frozen=True, slots=True)

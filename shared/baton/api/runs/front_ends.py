@@ -13,11 +13,11 @@ from baton.domain.threads.interrupt import APPROVAL, CLIENT_TOOL
 from baton_documents.media_types import MediaType
 
 TOOL_RESULT = "tool_call_result"
-"""The name of the CUSTOM event with a result that the client has sent itself."""
+"""The name of the CUSTOM event that stands for a result which the client sent itself. It does not repeat the result."""
 
 
 def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
-    """Return the conversion for AG-UI's clients, before ``convert``.
+    """Return a conversion that adapts events to AG-UI's clients and then applies ``convert``.
 
     ``answered`` are the ids of calls whose results came with the request. The client has messages with them already.
     """

@@ -1,8 +1,9 @@
 """Replacing the specifics of one conversation by placeholders: ``{channel}`` instead of ``#ops``.
 
-Three rules apply one after the other: literal arguments of the task's tool calls and names from their results,
-personal data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary
-(their names, and the values that their schemas list) is not specific.
+Whole URLs are replaced first, because parts of them may be literals. Then three rules apply one after the other:
+literal arguments of the task's tool calls and names from their results, personal data that the detector finds, and
+whatever looks like an id, a key or an address. The tools' own vocabulary (their names, and the values that their
+schemas list) is not specific.
 """
 
 from __future__ import annotations
@@ -88,8 +89,9 @@ class Specifics:
 
     async def generalise(self, text: str) -> str:
         """Return the text with placeholders for everything specific. Raises as the detector does."""
-        # A whole address of the web first: parts of it may be literals.
-        text = self._replace(_URL.sub("{url}", self._keep_own_placeholders(_normal(text))))
+        text = self._keep_own_placeholders(_normal(text))
+        text = _URL.sub("{url}", text)
+        text = self._replace(text)
         redacted = await Redactor(self._detector).redact(text)
         if redacted is not None:
             text = _REDACTED.sub(lambda match: "{" + match[1].replace(" ", "_") + "}", redacted)

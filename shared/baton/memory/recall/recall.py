@@ -167,9 +167,9 @@ class Recall:
         return replace(findings, procedure=replace(findings.procedure, items=(*triggered, *findings.procedure.items)))
 
     def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
-        """Begin to embed a message and to search for ``agent``.
+        """Begin to embed a message, and to search the user's past and the agent's documents for it.
 
-        Returns None for a message without words, and for an agent that searches neither the past nor documents.
+        Returns None for a blank message, and for an agent that searches neither.
         """
         query, memory = text.strip()[:MAX_QUERY], agent.memory
         if not query or not memory.retrieved_tokens or not (memory.episodic_top_k or memory.semantic_top_k):

@@ -102,8 +102,8 @@ def parse_branch_request(raw: object) -> BranchRequest | None:
     match raw:
         case None:
             return None
-        case {"from": str(from_id)} if is_printable(from_id, MAX_MESSAGE_ID):
-            regenerate = raw.get("regenerate") if isinstance(raw, dict) else None
+        case {"from": str(from_id), **others} if is_printable(from_id, MAX_MESSAGE_ID):
+            regenerate = others.get("regenerate")
             if regenerate is None or isinstance(regenerate, bool):
                 return BranchRequest(from_id, is_regenerate=bool(regenerate))
     raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')

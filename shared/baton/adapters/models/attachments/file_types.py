@@ -80,7 +80,7 @@ _MARKS = (
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
 _DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
-"""An unreadable archive that was announced as an Office file."""
+"""An unreadable archive. ``file_type`` takes it for a damaged Office file only if it was announced as one."""
 _OFFICE = {
     "word/document.xml": (DOCX, "application/vnd.ms-word.document.macroenabled.12", "a Word document"),
     "ppt/presentation.xml": (PPTX, "application/vnd.ms-powerpoint.presentation.macroenabled.12", "a presentation"),
@@ -103,7 +103,8 @@ _IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Offi
 def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     """Return what ``data`` is. ``announced`` is a media type, perhaps a wrong one.
 
-    Like ``name``, it decides only the kind of a text.
+    It and ``name`` decide the kind of a text, whether an unreadable archive is a damaged Office file, and whether data
+    with the mark of a PDF after its first bytes is one.
     """
     media_type = MediaType.parse(announced)
     by_mark = _find_by_mark(data)

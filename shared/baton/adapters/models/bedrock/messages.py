@@ -27,16 +27,17 @@ def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
     return "toolResult" not in block or profile.further.get("cache_after_results") != "no"
 
 
-def limited(contents: Sequence[list[Block]], most: int) -> bool:
-    """Remove cache points beyond the ``most`` from the lists of blocks, and return whether any are left.
+def remove_excess_cache_points(contents: Sequence[list[Block]], limit: int) -> bool:
+    """Remove cache points from the lists of blocks until ``limit`` are left. Return whether there are any.
 
-    The first half stays, which lasts longest, and the newest half.
+    The oldest half of ``limit`` stays, whose prefixes change last, and the newest; those between them go.
     """
     points = [(content, block) for content in contents for block in content if "cachePoint" in block]
-    half = most // 2
-    for content, block in points[half : len(points) - (most - half)] if len(points) > most else ():
-        content[:] = [other for other in content if other is not block]
-    return bool(points) and most > 0
+    if len(points) > limit:
+        oldest = limit // 2
+        for content, block in points[oldest : len(points) - (limit - oldest)]:
+            content[:] = [other for other in content if other is not block]
+    return bool(points) and limit > 0
 
 
 GO_ON = "[Please go on.]"
@@ -70,7 +71,7 @@ class ConverseMessages:
         if self._last_role != "user":
             self._extend("user", [{"text": GO_ON if self.messages else BEGINNING}])
         contents = [self.system, *(wire_message["content"] for wire_message in self.messages)]
-        self.has_cache_points = limited(contents, profile.max_cache_marks)
+        self.has_cache_points = remove_excess_cache_points(contents, profile.max_cache_marks)
 
     @property
     def _last_role(self) -> str | None:
