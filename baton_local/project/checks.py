@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -78,10 +77,8 @@ def _guardrails() -> list[str]:
     found = []
     for agent in ports.agent_files.all():
         for number, guardrail in enumerate(agent.guardrails):
-            address = urlsplit(guardrail.url)
             try:
-                ports.settings.egress.check_scheme(address.scheme, address.hostname or "")
-                ports.settings.egress.check_host(address.hostname or "")
+                ports.settings.egress.check_url(guardrail.url)
             except EgressRefused as problem:
                 location = ports.agent_files.place_of(agent, "guardrails", number, "url")
                 found.append(f"{location}: {problem} The guardrail {guardrail.name} fails until then.")

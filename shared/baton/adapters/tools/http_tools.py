@@ -162,11 +162,8 @@ class HttpTools(ToolSource[HttpTool]):
         return f"guardrail:{definition.name} {host}" if definition.is_guardrail else f"http:{host}"
 
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
-        parts = urlsplit(definition.url)
         try:
-            policy = self.policy()
-            policy.check_scheme(parts.scheme, parts.hostname or "")
-            policy.check_host(parts.hostname or "")
+            self.policy().check_url(definition.url)
         except EgressRefused as error:
             raise ToolFailed(str(error)) from error
         return [

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from baton.domain.errors import InvalidRequest, SourceRefused
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
@@ -43,10 +42,8 @@ class SourceRules:
             raise InvalidRequest(
                 f"Addresses must be absolute http or https ones of at most {MAX_SOURCE_URL} characters."
             )
-        parts = urlsplit(url)
         try:
-            self.egress.check_scheme(parts.scheme, parts.hostname or "")
-            self.egress.check_host(parts.hostname or "")
+            self.egress.check_url(url)
         except EgressRefused as error:
             raise SourceRefused(str(error)) from None
 

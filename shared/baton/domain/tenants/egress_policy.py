@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 
@@ -49,6 +50,10 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine in addresses of web pages and agents."""
 
+_LOCAL_NAME = re.compile(r"(.+\.)?(localhost|local|internal|home\.arpa)|[^.:]*|(.+\.)?(\d+|0x[0-9a-f]*)", re.IGNORECASE)
+"""Names that no public host has (RFC 6761, 6762 and 8375; ICANN's ``internal``), those without a dot, and numbers that
+some resolvers read as addresses (``127.1``)."""
+
 
 class EgressRefused(Exception):
     """The deployment does not allow this connection; the message names the host, for operators and models."""
@@ -81,16 +86,30 @@ class EgressPolicy:
                 raise ValueError(f"{host!r} is no host name: write api.example.com, *.example.com or *")
         return cls(hosts, allow_local)
 
+    def check_url(self, url: str) -> None:
+        """Raise ``EgressRefused`` for an address that is refused whatever its host resolves to."""
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            raise EgressRefused("It is not a valid address.") from None
+        self.check_host(host)
+        self.check_scheme(parts.scheme, host)
+
     def check_scheme(self, scheme: str, host: str) -> None:
         """Raise ``EgressRefused`` for anything but https, and http in the local cloud."""
         if scheme != "https" and not (self.allow_local and scheme == "http"):
             raise EgressRefused(f"{host} must be called over https.")
 
     def check_host(self, host: str) -> None:
-        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address as in a URL."""
+        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address, which may be a public one."""
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
+        address = _parsed(name)
+        is_local = not is_public(address) if address is not None else _LOCAL_NAME.fullmatch(name) is not None
+        if is_local and not self.allow_local:
+            raise EgressRefused(f"{host} is not a public address.")
         if not any(_matches(entry, name) for entry in self.hosts):
             raise EgressRefused(
                 f"{host} is not among the hosts that this deployment may call (allowedHosts of the settings; in a "
@@ -104,10 +123,9 @@ class EgressPolicy:
         """
         if self.allow_local and _is_loopback(address):
             return
-        try:
-            parsed = ip_address(address)
-        except ValueError:
-            raise EgressRefused(f"{host} has no usable address.") from None
+        parsed = _parsed(address)
+        if parsed is None:
+            raise EgressRefused(f"{host} has no usable address.")
         if not is_public(parsed):
             # The message omits the address, because internal addresses must not leak.
             raise EgressRefused(f"{host} is not a public address.")
@@ -138,7 +156,12 @@ def _matches(entry: str, name: str) -> bool:
 
 
 def _is_loopback(text: str) -> bool:
+    address = _parsed(text)
+    return address is not None and address.is_loopback
+
+
+def _parsed(text: str) -> Address | None:
     try:
-        return ip_address(text).is_loopback
+        return ip_address(text)
     except ValueError:
-        return False
+        return None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.egress import EgressPolicy, EgressRefused
+from baton.adapters.egress.pool import connect
 from baton.domain.tenants.egress_policy import is_public
 
 ANYWHERE = EgressPolicy(("*",))
@@ -177,3 +178,34 @@ def test_the_local_cloud_may_call_this_machine_and_nothing_else_inside() -> None
     for address in ("169.254.169.254", "10.0.0.1", "fe80::1"):
         with pytest.raises(EgressRefused):
             AT_HOME.check_address("localhost", address)
+
+
+NAMES = st.sampled_from(("api.example.com", "example.com", "localhost", "x.localhost", "db", "a.internal", "b.local"))
+
+
+@given(host=NAMES | st.ip_addresses().map(str), entry=st.sampled_from(("*", "api.example.com", "*.example.com")))
+async def test_an_address_is_refused_beforehand_exactly_if_a_connection_to_it_would_be(host: str, entry: str) -> None:
+    async def resolve(name: str, port: int) -> list[str]:
+        return [name if is_number else "8.8.8.8"]
+
+    async def open_to(address: str, seconds: float | None) -> str:
+        return address
+
+    is_number = ":" in host or host.replace(".", "").isdigit()
+    policy = EgressPolicy.of([entry])
+    refusals = 0
+    try:
+        policy.check_url(f"https://[{host}]/x" if ":" in host else f"https://{host}/x")
+    except EgressRefused:
+        refusals += 1
+    try:
+        await connect(policy, resolve, host, 443, None, open_to)
+    except EgressRefused:
+        refusals += 1
+    assert refusals != 1
+
+
+@pytest.mark.parametrize("host", ["localhost", "a.localhost", "printer.local", "api.internal", "db", "127.1", "0x7f.1"])
+def test_names_that_no_public_host_has_are_refused_whatever_is_listed(host: str) -> None:
+    with pytest.raises(EgressRefused, match="is not a public address"):
+        EgressPolicy.of(["*", host]).check_url(f"https://{host}/x")
