@@ -9,8 +9,10 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from baton.adapters.agents.agent_files import AgentFiles
 from baton_deployment.account import Account
 from baton_deployment.checks import Outcome, lines_of
+from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import address_lines, read_outputs
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
@@ -23,6 +25,7 @@ from baton_deployment.settings_put import put_settings
 from baton_deployment.smoke import smoke_stage
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
+from baton_local.project.project_tools import importable
 from baton_local.root import ROOT
 
 Write = Callable[[str], None]
@@ -41,12 +44,20 @@ class Deployment:
     deploy: tuple[str, ...]
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that a project may call, unless the stage's settings file names some."""
+    read_contents: Callable[[], Contents] | None = None
+    """Reads what is deployed beside the product. None: that is not checked."""
 
     @classmethod
     def of_checkout(cls, stage: Stage) -> Deployment:
         """Return the deployment of this repository."""
         config = ("--config-file", str(stage.file), "--config-env", stage.name)
-        return cls(stage, ROOT, ("sam", "build", *config), ("sam", "deploy", *config))
+        return cls(
+            stage,
+            ROOT,
+            ("sam", "build", *config),
+            ("sam", "deploy", *config),
+            read_contents=lambda: _contents_of_checkout(stage),
+        )
 
     def deploy_command(self, quota: int | None = None) -> tuple[str, ...]:
         """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one."""
@@ -62,7 +73,7 @@ class Deployment:
 
     def preflight(self, *, asks_model: bool = False) -> Preflight:
         """Return the checks of this deployment."""
-        return Preflight(self.stage, self.built, asks_model)
+        return Preflight(self.stage, self.built, asks_model, self.read_contents, self.allowed_hosts)
 
     def shell_lines(self) -> str:
         """Return the steps of ``deploy``: SAM's commands as a shell takes them, and the others as comments."""
@@ -120,6 +131,11 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
         command = (*command, "--no-confirm-changeset")
     write(f"$ {shlex.join(command)}")
     run_sam(find_sam(), command, ROOT, sam_variables(account.region))
+
+
+def _contents_of_checkout(stage: Stage) -> Contents:
+    with importable(ROOT / "tools"):
+        return Contents(ROOT, AgentFiles.load(ROOT / "agents", stage.parameters.get("DefaultAgent")))
 
 
 def _find_quota(account: Account) -> int | None:

@@ -11,8 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from baton_client.agent_folders import no_such_agent, owned_files
+from baton_deployment.checks import Check, Outcome
+from baton_deployment.contents import Contents
 from baton_local.environment import applied
 from baton_local.project.project_tools import importable
+from baton_local.root import ROOT
 from baton_project.errors import CheckFailed
 from baton_project.project import Project
 
@@ -39,6 +42,10 @@ class Problem:
         line = match["line"]
         return cls(match["message"], match["file"], int(line) if line else None, match["field"])
 
+    def is_about(self, other: Problem) -> bool:
+        """Return whether the other problem, found by other means, has the same cause."""
+        return self.file == other.file and other.message in self.message
+
     def __str__(self) -> str:
         location = ":".join(str(part) for part in (self.file, self.line) if part is not None)
         return ": ".join(part for part in (location, self.field, self.message) if part)
@@ -46,14 +53,28 @@ class Problem:
 
 def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None:
     """Print the problems. Raises ``CheckFailed`` if there is one, and ``ProjectProblem`` if there is no project."""
-    agents, problems = examined(Project.found(folder))
+    project = Project.found(folder)
+    agents, problems = examined(project)
+    notes = [
+        obstacle
+        for obstacle in (obstacles(project) if agents else ())
+        if not any(problem.is_about(obstacle[0]) for problem in problems)
+    ]
     if as_json:
-        write(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(problem) for problem in problems]}))
+        deployment = [{**asdict(problem), "remedy": remedy} for problem, remedy in notes]
+        lists = {"agents": agents, "problems": [asdict(problem) for problem in problems], "deployment": deployment}
+        write(json.dumps({"ok": not problems, **lists}))
     else:
         for problem in problems:
             write(str(problem))
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
-        write(f"{len(agents)} agents, {count}.")
+        files = sorted({problem.file for problem in problems if problem.file is not None})
+        rest = f"{', '.join(files) or 'They'} must be mended before the agents are checked further."
+        write(f"{len(agents)} agents, {count}." if agents else f"{count}. {rest}")
+        if notes:
+            write("\nDeployed, this would not work, as `baton deploy STAGE --check` reports too:\n")
+        for problem, remedy in notes:
+            write(f"{problem}\n  {remedy}")
     if problems:
         raise CheckFailed
 
@@ -70,6 +91,35 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
         agents = [agent.id for agent in read_agents().all()]
         own_problems = _within(project, event_loop.run(checks.problems()))
         return agents, sorted([*own_problems, *_unowned(project, agents)], key=_by_place)
+
+
+def obstacles(project: Project) -> list[tuple[Problem, str]]:
+    """Return what works on this machine and not in a deployment, with the remedies. Secrets and search are a stage's.
+
+    Raises ``AgentFileError``.
+    """
+    from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton_deployment.preflight import project as rules
+    from baton_deployment.template import DeployedTemplate
+
+    contents = read_contents(project)
+    template = DeployedTemplate.read(ROOT / "template.yaml", {}, project.name, "eu-central-1")
+    checks: Iterable[Check] = (
+        *rules.check_addresses(contents, EgressPolicy.of(project.settings.allowed_hosts)),
+        *rules.check_secret_names(contents, template),
+        *rules.check_variables_read(contents, template),
+        *rules.check_documents(contents),
+    )
+    refused = [(Problem.of(check.detail), check.advice) for check in checks if check.outcome is not Outcome.FINE]
+    return sorted(refused, key=lambda obstacle: _by_place(obstacle[0]))
+
+
+def read_contents(project: Project) -> Contents:
+    """Read what is deployed of the project. Raises ``AgentFileError``."""
+    from baton_local.project.shared_agents import read_agents
+
+    with _settings_of(project):
+        return Contents(project.folder, read_agents(), project.requirements)
 
 
 def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from baton_deployment.deployment import Deployment, build, deploy, deploy_account
@@ -11,7 +12,7 @@ from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
 from baton_local.project.project_tools import packages_in
 from baton_project.building import assemble
-from baton_project.check import unreadable
+from baton_project.check import read_contents, unreadable
 from baton_project.errors import ProjectProblem
 from baton_project.project import STATE, Project
 
@@ -64,6 +65,7 @@ def plan(project: Project, stage: str) -> Deployment:
         build=("sam", "build", "--build-in-source", *config),
         deploy=("sam", "deploy", *config),
         allowed_hosts=project.settings.allowed_hosts,
+        read_contents=partial(read_contents, project),
     )
 
 

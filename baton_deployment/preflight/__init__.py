@@ -10,9 +10,13 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-from baton.settings.document import SettingsDocument
+from baton.adapters.agents.agent_files import AgentFileError
+from baton.domain.tenants.egress_policy import EgressPolicy
+from baton.settings.document import InvalidDocument, SettingsDocument, read_document
 from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
 from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of, unknown
+from baton_deployment.contents import Contents
+from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.caller import PERMISSIONS, check_account, check_permissions
 from baton_deployment.preflight.limits import (
@@ -26,12 +30,22 @@ from baton_deployment.preflight.model import NAME as MODEL
 from baton_deployment.preflight.model import check_model
 from baton_deployment.preflight.packages import check_python, check_sizes
 from baton_deployment.preflight.parameters import check_parameters
+from baton_deployment.preflight.project import (
+    check_addresses,
+    check_documents,
+    check_models,
+    check_search,
+    check_secret_names,
+    check_stage_addresses,
+    check_variables_read,
+)
 from baton_deployment.preflight.secrets import NAME as SECRET
-from baton_deployment.preflight.secrets import check_secrets
+from baton_deployment.preflight.secrets import check_references, check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
 from baton_deployment.preflight.tokens import TOKENS, check_tokens
 from baton_deployment.regions import advice_on_region
 from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
+from baton_deployment.settings_put import read_deployed
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
@@ -49,6 +63,10 @@ class Preflight:
     """SAM's ``.aws-sam/build``."""
     asks_model: bool = False
     """True if the provider of models may be asked."""
+    read_contents: Callable[[], Contents] | None = None
+    """Reads what is deployed beside the product. It may raise ``AgentFileError``. None: that is not checked."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that the project allows, unless the settings file names some."""
 
     def checks(self) -> Iterator[Check]:
         """Yield the result of each check, as soon as it is there."""
@@ -61,9 +79,15 @@ class Preflight:
         template = DeployedTemplate.read(
             ROOT / "template.yaml", self.stage.parameters, self.stage.stack, region or "eu-central-1"
         )
+        contents = None
+        try:
+            contents = self.read_contents() if self.read_contents is not None else None
+        except AgentFileError as problem:
+            for line in str(problem).splitlines():
+                yield fails("agents", line)
         who = (yield from _identity(account)) if account is not None else None
         if account is not None and who is not None:
-            yield from self._remote(account, template, who)
+            yield from self._remote(account, template, who, contents)
         else:
             account = None
             for name in (PERMISSIONS, STATE, CONCURRENCY, LOGGING_ROLE, SECRET):
@@ -72,10 +96,35 @@ class Preflight:
         yield from check_parameters(template)
         yield from check_alarms(self.stage.name, template)
         yield from check_settings_file(self.stage)
+        yield from check_stage_addresses(template, self._settings())
+        if contents is not None:
+            yield from self._project(contents, template, account)
         yield from check_python()
         yield from check_sizes(template, self.build)
         if self.asks_model:
             yield from asked(MODEL, partial(check_model, account, template))
+
+    def _project(self, contents: Contents, template: DeployedTemplate, account: Account | None) -> Iterator[Check]:
+        """Yield the checks of what the project brings, by the rules that hold once it is deployed."""
+        yield from check_addresses(contents, EgressPolicy.of(self._hosts(account)))
+        yield from check_models(contents, self._settings(), template)
+        yield from check_secret_names(contents, template)
+        yield from check_variables_read(contents, template)
+        yield from check_documents(contents)
+        yield from check_search(contents, template)
+
+    def _hosts(self, account: Account | None) -> tuple[str, ...]:
+        """Return the hosts that may be called after the deployment, which puts the settings."""
+        settings = self._settings()
+        if "allowed_hosts" in settings.model_fields_set:
+            return settings.allowed_hosts
+        if self.allowed_hosts or account is None or path_of(self.stage).is_file():
+            return self.allowed_hosts
+        try:
+            deployed = read_deployed(account, read_outputs(account, self.stage.stack)["BucketName"])
+            return read_document(deployed.text).allowed_hosts if deployed is not None else ()
+        except (DeploymentError, InvalidDocument, ClientError, BotoCoreError):
+            return ()  # there is no stack yet, or its settings are to be replaced
 
     def _provider_secrets(self) -> dict[str, str]:
         providers = self._settings().model_providers
@@ -89,7 +138,9 @@ class Preflight:
             return SettingsDocument()  # the check of the file reports it
         return settings_file.document if settings_file is not None else SettingsDocument()
 
-    def _remote(self, account: Account, template: DeployedTemplate, who: dict[str, Any]) -> Iterator[Check]:
+    def _remote(
+        self, account: Account, template: DeployedTemplate, who: dict[str, Any], contents: Contents | None
+    ) -> Iterator[Check]:
         stack = self.stage.stack
         checks: list[tuple[str, Callable[[], Iterator[Check]]]] = [
             (PERMISSIONS, partial(check_permissions, account, who, stack)),
@@ -99,6 +150,8 @@ class Preflight:
             (SECRET, partial(check_secrets, account, template, self._provider_secrets())),
             (TOKENS, partial(check_tokens, account, template, len(self._settings().token_issuers))),
         ]
+        if contents is not None:
+            checks.append((SECRET, partial(check_references, account, template, contents)))
         for name, check in checks:
             yield from asked(name, check)
 

@@ -13,9 +13,12 @@ from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.signing_keys import parse_card_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
 from baton.domain.errors import InternalError
+from baton.domain.tenants.secret import SecretReference
 from baton.domain.tracing import parse_trace_headers
 from baton_deployment.account import Account, code_of, explain, is_denied
+from baton_deployment.called_addresses import secret_references
 from baton_deployment.checks import Check, Outcome, fails, fine, note, unknown
+from baton_deployment.contents import Contents
 from baton_deployment.template import DeployedTemplate
 
 NAME = "secret"
@@ -72,6 +75,50 @@ def check_secrets(
     keys = _Keys(account, template.values["SecretsKeyArn"])
     for secret in expected_secrets(template, provider_secrets):
         yield _check(manager, secret, account.region, keys)
+
+
+def check_references(account: Account, template: DeployedTemplate, contents: Contents) -> Iterator[Check]:
+    """Yield one row for each secret and parameter that the agents' headers name."""
+    stage = template.values["Stage"]
+    keys = _Keys(account, template.values["SecretsKeyArn"])
+    places: dict[SecretReference, str] = {}
+    for agent in contents.agents.all():
+        for field, reference in secret_references(agent):
+            places.setdefault(reference, contents.place_of(agent, *field))
+    for reference, location in places.items():
+        name = reference.place(stage)
+        if reference.parameter is not None:
+            yield _check_parameter(account, name, location)
+            continue
+        problem_of = _key_problem if reference.key is None else _field_problem(reference.key)
+        example = '"${SECRET:?is not set}"' if reference.key is None else f"""'{{"{reference.key}": "..."}}'"""
+        secret = ExpectedSecret(location, name, problem_of, example)
+        yield _check(account.client("secretsmanager"), secret, account.region, keys)
+
+
+def _check_parameter(account: Account, name: str, location: str) -> Check:
+    named = f"the parameter {name} ({location})"
+    try:
+        account.client("ssm").get_parameter(Name=name)
+    except ClientError as problem:
+        if code_of(problem) == "ParameterNotFound":
+            command = f'aws ssm put-parameter --name {name} --type SecureString --value "${{SECRET:?is not set}}"'
+            return fails(NAME, f"{named} does not exist", f"{command} --region {account.region}")
+        if is_denied(problem):
+            return unknown(NAME, f"{named}: the caller may not read it (ssm:{problem.operation_name})")
+        raise
+    return fine(NAME, named)
+
+
+def _field_problem(key: str) -> Callable[[str], str]:
+    def problem(text: str) -> str:
+        try:
+            is_there = isinstance(json.loads(text).get(key), str)
+        except (ValueError, AttributeError):
+            is_there = False
+        return "" if is_there else f"is no JSON object with the text {key}"
+
+    return problem
 
 
 @dataclass(frozen=True)

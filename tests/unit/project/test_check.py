@@ -202,3 +202,13 @@ def test_outside_of_a_project_the_exit_code_is_that_of_wrong_usage(project: Proj
     with pytest.raises(typer.Exit) as ended:
         check(project.folder.parent)
     assert ended.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read_is_named_as_the_reason_why_no_agent_was_checked(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true")
+    with pytest.raises(typer.Exit):
+        check(project.folder, as_json=False)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "1 problem. agents/orders.yaml must be mended before the agents are checked further."

@@ -1,0 +1,43 @@
+"""The contents of a deployment beside the product: agents, their documents and code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.domain.agents.agent import AgentDefinition
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of ``folder`` that are deployed."""
+
+    folder: Path
+    """The folder whose files are named relative to it."""
+    agents: AgentFiles
+    requirements: tuple[str, ...] = ()
+    """Requirements of its tools besides Baton, as package requirements."""
+
+    @property
+    def agents_folder(self) -> Path:
+        """The folder of the agents' files."""
+        return self.folder / "agents"
+
+    @property
+    def documents(self) -> Path:
+        """The folder of the agents' documents. It need not exist."""
+        return self.folder / "documents"
+
+    @property
+    def code(self) -> tuple[Path, ...]:
+        """The folders with code in Python. They need not exist."""
+        return self.agents_folder, self.folder / "tools"
+
+    def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
+        """Return where a field of an agent is written, as ``file:line: field`` from the folder."""
+        return self.relative(self.agents.place_of(agent, *field))
+
+    def relative(self, path: str) -> str:
+        """Return a path, perhaps with a line behind it, relative to the folder."""
+        return path.removeprefix(f"{self.folder}/")
