@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton.adapters.agents.agent_modules import describe_code_problem
@@ -91,7 +92,11 @@ class StubbedTools:
         """Return the stubs that stand for a definition whose source is not asked."""
         if isinstance(definition, McpServer):
             return [
-                _tool(name, stub, stub.description, "mcp:" + definition.name, definition.needs_approval(name))
+                replace(
+                    _tool(name, stub, stub.description, "mcp:" + definition.name, definition.needs_approval(name)),
+                    label=definition.label.get(name),
+                    asks=definition.asks.get(name),
+                )
                 for name, stub in self._stubs.items()
                 if stub.server == definition.name
             ]
@@ -101,13 +106,14 @@ class StubbedTools:
         declared = definition.parameters if isinstance(definition, HttpTool | PythonTool) else None
         description = getattr(definition, "description", None) or stub.description
         needs = bool(getattr(definition, "requires_approval", False))
-        return [_tool(definition.name, stub, description, definition.type, needs, declared)]
+        tool = _tool(definition.name, stub, description, definition.type, needs, declared)
+        return [replace(tool, label=definition.label, asks=definition.asks)]
 
     def _apply_stub(self, tool: Tool) -> Tool:
         stub = self._stubs.get(tool.spec.name)
         if stub is None or stub.requires_approval is None:
             return tool
-        return Tool(tool.spec, tool.origin, stub.requires_approval, tool.timeout_seconds)
+        return replace(tool, requires_approval=stub.requires_approval)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -43,10 +43,12 @@ class FakeTools:
         requires_approval: bool = False,
         required_permissions: tuple[str, ...] = (),
         timeout_seconds: float = 30.0,
+        label: str | None = None,
+        asks: str | None = None,
     ) -> None:
         """Add a tool."""
         spec = ToolSpec(name, description, parameters or {"type": "object", "properties": {}})
-        tool = Tool(spec, origin, requires_approval, timeout_seconds)
+        tool = Tool(spec, origin, requires_approval, timeout_seconds, label, asks)
         self._tools[name] = tool, function, required_permissions
 
     def withdraw(self, name: str) -> None:

@@ -11,6 +11,7 @@ from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.guardrails.hooks import Hooks
 from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.call_cards import make_card
 from baton.agents.tools.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
@@ -85,6 +86,9 @@ class AgentWork:
         result = self.result
         if outcome.waits:
             result.waiting.append(call)
+            tool = self.tools.offers[call.name].tool
+            if tool is not None:
+                result.cards[call.id] = make_card(call, tool, self.agent, self.context.today.known_zone)
             return
         if result.transfer is None or result.transfer.refusal is not None:
             result.transfer = outcome.transfer or result.transfer

@@ -10,6 +10,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import sentence
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
+from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.interrupt import (
@@ -103,20 +104,31 @@ class Approvals:
 
 
 def make_interrupts(
-    calls: Sequence[ToolCall], run: Run, agent: AgentDefinition, thread_id: str, clock: Clock
+    calls: Sequence[ToolCall],
+    cards: Mapping[str, CallCard],
+    run: Run,
+    agent: AgentDefinition,
+    thread_id: str,
+    clock: Clock,
 ) -> tuple[Interrupt, ...]:
-    """Return the interrupts for ``calls``. The agent's definition says when they expire."""
+    """Return the interrupts for ``calls``. The agent's definition says when they expire.
+
+    ``cards`` are by call id. Calls of the user's application have none.
+    """
     expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
 
     def interrupt(number: int, call: ToolCall) -> Interrupt:
         is_client = is_client_call(call.id)
+        card = cards.get(call.id) or CallCard("", sentence(agent, "client_tool_waiting", tool=call.name))
         return Interrupt(
             id=call.id if is_client else interrupt_id(thread_id, run.message_id, number),
             tool_call_id=call.id,
             tool_name=call.name,
-            message=sentence(agent, "client_tool_waiting" if is_client else "approval_needed", tool=call.name),
+            message=card.text,
             expires_at=expires_at,
             arguments="" if is_client else shown_arguments(call.arguments),
+            label=card.label,
+            fields=card.fields,
         )
 
     return tuple(interrupt(number, call) for number, call in enumerate(calls, start=1))

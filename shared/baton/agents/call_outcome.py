@@ -9,6 +9,7 @@ from typing import Any
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import Refusal
 from baton.domain.handoffs.handoff import HandoffDefinition
+from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.runs.usage import Usage
@@ -96,6 +97,8 @@ class AgentResult:
     """True if something that it needed was unavailable. Baton says so to the user."""
     waiting: list[ToolCall] = field(default_factory=list)
     """Calls that a person has to approve or that the user's application carries out; they interrupt the run."""
+    cards: dict[str, CallCard] = field(default_factory=dict)
+    """The calls to approve in words, by call id."""
     transfer: Transfer | None = None
     """The handoff that it asks for, or the reason why that is refused, in words for the user."""
     returns: AgentReport | None = None

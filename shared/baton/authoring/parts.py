@@ -145,6 +145,8 @@ def HttpTool(  # noqa: N802
     parameters: Mapping[str, Any] | None = None,
     headers: Headers | None = None,
     requires_approval: bool = False,
+    asks: str | None = None,
+    label: str | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
 ) -> tools.HttpTool:
@@ -158,6 +160,8 @@ def HttpTool(  # noqa: N802
         parameters: JSON Schema of the arguments. Those without a placeholder go to the query or the body.
         headers: Headers, or where their values are: ``{"secret": "name"}``.
         requires_approval: Whether a person must agree to each call.
+        asks: The question for that person, with placeholders for arguments: ``Book {days} days[ of {kind}]?``
+        label: Its name for people. Default: its name for models.
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
@@ -197,6 +201,8 @@ def OpenApiTool(  # noqa: N802
     base_url: str | None = None,
     headers: Headers | None = None,
     requires_approval: bool = False,
+    asks: str | None = None,
+    label: str | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
 ) -> tools.OpenApiTool:
@@ -209,6 +215,8 @@ def OpenApiTool(  # noqa: N802
         base_url: The API's base URL. Default: the document's first server.
         headers: Headers, or where their values are.
         requires_approval: Whether a person must agree to each call.
+        asks: The question for that person, with placeholders for arguments: ``Book {days} days[ of {kind}]?``
+        label: Its name for people. Default: its name for models.
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
@@ -222,6 +230,8 @@ def McpServer(  # noqa: N802
     include: Sequence[str] | None = None,
     headers: Headers | None = None,
     requires_approval: bool | Sequence[str] = False,
+    asks: Mapping[str, str] | None = None,
+    label: Mapping[str, str] | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
 ) -> tools.McpServer:
@@ -233,6 +243,8 @@ def McpServer(  # noqa: N802
         include: The offered tools, by the server's names. Default: all.
         headers: Headers, or where their values are.
         requires_approval: Whether a person must agree to each call: of all tools, or of those listed.
+        asks: The questions for that person by the server's names of tools, with placeholders for arguments.
+        label: Names of tools for people, by the server's names.
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """

@@ -40,6 +40,8 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     approval: Approval = "never",
+    asks: str | None = None,
+    label: str | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
     parameters: Mapping[str, Any] | None = None,
@@ -53,6 +55,8 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     approval: Approval = "never",
+    asks: str | None = None,
+    label: str | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
     parameters: Mapping[str, Any] | None = None,
@@ -66,6 +70,9 @@ def tool(
         name: Its name for models. Default: the function's.
         description: Its purpose. Default: the docstring without the texts about parameters.
         approval: ``always`` if a person must agree to each call.
+        asks: The question for that person, with placeholders for arguments: ``Book {days} days[ of {kind}]?`` Text in
+            square brackets is left out if its argument is. Default: the agent's sentence ``approval_needed``.
+        label: Its name for people: ``Bike booking``. Default: its name for models.
         required_permissions: The permissions a user needs. Without all of them, the tool does not exist for the user.
         timeout_seconds: The time limit of one call.
         parameters: JSON Schema of the arguments, which are then passed as they are. Default: derived from the
@@ -79,6 +86,8 @@ def tool(
     def make(decorated: Callable[P, R]) -> Tool[P, R]:
         if approval not in ("never", "always"):
             raise WrongArgument(f"approval is {approval!r}; it is 'never' or 'always'")
+        if asks is not None and approval == "never":
+            raise WrongArgument("asks is the question of an approval: add approval='always'")
         tool_name = name or decorated.__name__
         fields: dict[str, Any] = {
             "type": "python",
@@ -87,6 +96,8 @@ def tool(
             "entry_point": _entry_point(decorated, tool_name),
             "parameters": parameters,
             "requires_approval": approval == "always",
+            "asks": asks,
+            "label": label,
             "required_permissions": tuple(required_permissions),
             "timeout_seconds": timeout_seconds,
         }

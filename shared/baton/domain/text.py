@@ -32,6 +32,30 @@ def encodable(text: str) -> str:
     return text
 
 
+_SILENT = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff]")
+"""Characters that are invisible and change nothing that is read: hints on hyphens, spaces and directions."""
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u180e\u202a-\u202e\u2061-\u206f\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Control characters, and invisible ones that hide, move or reorder what people read."""
+
+
+def readable(text: str) -> str:
+    """Return a text in which nothing is hidden, moved or reordered when people read it, in a terminal too.
+
+    Line breaks stay. What could deceive becomes ``U+FFFD``, so that it shows.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    lines = re.sub("\r\n?|[\u2028\u2029]", "\n", text).replace("\t", " ")
+    return _UNSAFE.sub("\ufffd", _SILENT.sub("", lines))
+
+
+def is_plain_line(text: str) -> bool:
+    """Return whether a text is one line without characters that people cannot see."""
+    return "\n" not in text and readable(text) == text
+
+
 def fold(text: str) -> str:
     """Return a text that is the same for texts that differ in case and spacing only."""
     return " ".join(text.casefold().split())

@@ -208,7 +208,7 @@ class RunCommit:
         """Return the interrupts that the thread waits for after the run."""
         agent = result.agent or self.facts.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = make_interrupts(waits, self._run, agent, self._thread.id, self.services.agents.clock)
+        interrupts = make_interrupts(waits, result.cards, self._run, agent, self._thread.id, self.services.agents.clock)
         return pending_interrupts(
             interrupts,
             self._run,

@@ -26,7 +26,7 @@ def server(name: str) -> MCPServer:
         """Add two numbers."""
         return a + b
 
-    @made.tool(name="files.search", description="Look for files.")
+    @made.tool(name="files.search", title="File search", description="Look for files.")
     def search(query: str) -> str:
         return f"{name} found {query}"
 

@@ -228,3 +228,16 @@ async def test_a_server_that_the_deployment_may_not_call_is_missing(harness: Har
     [missing] = (await harness.toolbox.offered(agent, ADA)).missing
 
     assert "not among the hosts that this deployment may call" in missing.reason
+
+
+async def test_a_servers_titles_are_labels_and_a_question_that_does_not_fit_its_tool_is_left_out(
+    harness: Harness, files_port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    asks = {"files.search": "Look for {query}?", "add": "Add {a} and {c}?"}
+    agent = agent_with(
+        mcp(files_port, include=["add", "files.search"], requires_approval=True, label={"add": "Sum"}, asks=asks)
+    )
+    tools = {tool.spec.name: tool for tool in (await harness.toolbox.offered(agent, ADA)).tools}
+    assert (tools["add"].label, tools["add"].asks) == ("Sum", None)
+    assert (tools["files_search"].label, tools["files_search"].asks) == ("File search", "Look for {query}?")
+    assert "{c}, which is no argument of the tool" in caplog.text

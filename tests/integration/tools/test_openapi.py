@@ -182,3 +182,14 @@ def test_parameters_that_share_a_name_are_distinguished() -> None:
 
     assert set(made.schema["properties"]) == {"id", "header_id", "body", "request_body"}
     assert made.body_argument == "request_body"
+
+
+async def test_a_question_names_fields_of_the_body_and_one_that_names_others_is_refused(
+    harness: Harness, service: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = openapi(service, requires_approval=True, label="Pets", asks="Rename {petId} to {body.name}?")
+    [tool] = (await harness.toolbox.offered(agent_with(asked), ADA)).tools
+    assert (tool.label, tool.asks) == ("Pets", "Rename {petId} to {body.name}?")
+    wrong = agent_with(openapi(service, requires_approval=True, asks="Rename to {body.nmae}?"))
+    assert (await harness.toolbox.offered(wrong, ADA)).tools == ()
+    assert "asks has {body.nmae}, which is no field of body (did you mean name?)" in caplog.text

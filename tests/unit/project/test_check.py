@@ -107,6 +107,13 @@ def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Proje
     assert "order_status: the parameter other has no type" in problem.message
 
 
+def test_a_question_for_approval_that_names_no_argument_is_reported_with_its_line(coded: Project) -> None:
+    edited(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Look up {nubmer}?')\n")
+    _, [problem] = examined(coded)
+    assert (problem.file, problem.line) == ("agents/assistant.py", 8)
+    assert "asks has {nubmer}, which is no argument of the tool (did you mean number?)" in problem.message
+
+
 def test_a_function_that_nobody_can_call_is_reported_with_its_line(coded: Project) -> None:
     file = coded.agents / "assistant.py"
     lines = file.read_text().count("\n")

@@ -30,7 +30,12 @@ async def test_a_call_that_needs_approval_ends_the_run_with_a_question(harness: 
     assert interrupt["reason"] == "tool_approval"
     assert interrupt["message"] == "May I use delete?"
     assert interrupt["expiresAt"] > "2"
-    assert interrupt["metadata"] == {"toolName": "delete", "arguments": '{"page": "home"}'}
+    assert interrupt["metadata"] == {
+        "toolName": "delete",
+        "arguments": '{"page": "home"}',
+        "label": "delete",
+        "fields": [{"name": "page", "label": "Page", "text": "home", "depth": 0, "inText": False}],
+    }
     assert harness.tools.calls == []
     assert [open_interrupt.as_ag_ui().metadata for open_interrupt in (await stored(harness)).open_interrupts] == [
         interrupt["metadata"]

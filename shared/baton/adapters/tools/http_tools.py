@@ -167,7 +167,14 @@ class HttpTools(ToolSource[HttpTool]):
         except EgressRefused as error:
             raise ToolFailed(str(error)) from error
         return [
-            SourceTool(definition.name, definition.description, definition.parameters, definition.requires_approval)
+            SourceTool(
+                definition.name,
+                definition.description,
+                definition.parameters,
+                definition.requires_approval,
+                definition.label,
+                definition.asks,
+            )
         ]
 
     async def call(

@@ -29,9 +29,12 @@ from baton.adapters.tools.mcp_answers import (
 )
 from baton.adapters.tools.tool_source import GRACE_SECONDS, SourceTool, ToolSource
 from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.approval_question import MAX_LABEL, find_problem
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, McpServer
 from baton.domain.metrics import Metric, count
+from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.schemas.schema_form import SchemaProblem, check_form
+from baton.domain.text import readable
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
@@ -107,7 +110,16 @@ class McpTools(ToolSource[McpServer]):
                 count(Metric.TOOL_FAILURES)
                 continue
             description = (tool.description or tool.title or tool.name)[:DESCRIPTION]
-            offered.append(SourceTool(tool.name, description, schema, definition.needs_approval(tool.name)))
+            offered.append(
+                SourceTool(
+                    tool.name,
+                    description,
+                    schema,
+                    definition.needs_approval(tool.name),
+                    definition.label.get(tool.name) or _title(tool),
+                    _question(definition, tool.name, schema),
+                )
+            )
         return offered
 
     async def call(
@@ -213,6 +225,25 @@ async def _hurry_closing(request: httpx2.Request) -> None:
 
 def _key(definition: McpServer) -> str:
     return definition.model_dump_json(include={"url", "headers"})
+
+
+def _title(tool: types.Tool) -> str | None:
+    """Return the title that the server gives a tool, as a label."""
+    title = tool.title or (tool.annotations.title if tool.annotations is not None else None)
+    return " ".join(readable(title).split())[:MAX_LABEL] or None if title else None
+
+
+def _question(definition: McpServer, name: str, schema: Mapping[str, Any]) -> str | None:
+    """Return the question for approvals; None if there is none, or the server's arguments do not fit it.
+
+    Then the agent's own sentence asks, above all arguments. The server's other tools have nothing to do with it.
+    """
+    question = definition.asks.get(name)
+    problem = find_problem(question, ArgumentSchema(schema)) if question is not None else None
+    if problem is not None:
+        _log.warning("The tool %r of %s is asked for without its question: %s", name, definition.name, problem)
+        return None
+    return question
 
 
 def _usable(tool: types.Tool) -> Mapping[str, Any] | None:

@@ -63,7 +63,15 @@ class OpenApiTools(ToolSource[OpenApiTool]):
     async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
         operation = await self._operation(definition)
         description = operation.description[:DESCRIPTION]
-        return [SourceTool(definition.name, description, operation.schema, definition.requires_approval)]
+        tool = SourceTool(
+            definition.name,
+            description,
+            operation.schema,
+            definition.requires_approval,
+            definition.label,
+            definition.asks,
+        )
+        return [tool.check_question()]
 
     async def call(
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext

@@ -33,6 +33,8 @@ class _Loaded:
     """Its purpose, for the model."""
     requires_approval: bool
     """Whether the definition or the function's own decorator asks for it."""
+    declared: PythonTool
+    """The definition of the function's own decorator, or ``definition``."""
     filled: Filled
     """The parameters that the model does not see."""
     arguments: type[BaseModel] | None
@@ -52,7 +54,16 @@ class PythonTools(ToolSource[PythonTool]):
 
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
-        return [SourceTool(definition.name, loaded.description, loaded.schema, loaded.requires_approval)]
+        return [
+            SourceTool(
+                definition.name,
+                loaded.description,
+                loaded.schema,
+                loaded.requires_approval,
+                definition.label or loaded.declared.label,
+                definition.asks or loaded.declared.asks,
+            ).check_question()
+        ]
 
     async def call(
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
@@ -88,10 +99,14 @@ class PythonTools(ToolSource[PythonTool]):
         description = definition.description or read_docstring(function).description
         if not description:
             raise CannotLoad(f"{function.__qualname__}: give it a docstring, or the tool a description.")
+        arguments: type[BaseModel] | None
+        schema: Mapping[str, Any]
         if definition.parameters is not None:
-            return _Loaded(definition, function, description, needs_approval, filled, None, definition.parameters)
-        signature = read_signature(function, filled.names)
-        return _Loaded(definition, function, description, needs_approval, filled, signature.arguments, signature.schema)
+            arguments, schema = None, definition.parameters
+        else:
+            signature = read_signature(function, filled.names)
+            arguments, schema = signature.arguments, signature.schema
+        return _Loaded(definition, function, description, needs_approval, declared, filled, arguments, schema)
 
     def _find(self, entry_point: str) -> Callable[..., Any]:
         module_name, _, attribute = entry_point.partition(":")

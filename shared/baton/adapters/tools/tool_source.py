@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from baton.domain.agents.approval_question import find_problem
 from baton.domain.agents.tool import BUILTIN_TOOLS, ToolDefinition
+from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_NAME = 64
@@ -83,6 +85,17 @@ class SourceTool:
     parameters: Mapping[str, Any]
     """A valid JSON Schema of type object."""
     requires_approval: bool
+    label: str | None = None
+    """Its name for people; None for its name."""
+    asks: str | None = None
+    """The question for a person who approves a call. Its placeholders fit the parameters."""
+
+    def check_question(self) -> SourceTool:
+        """Return the tool. Raises ``ToolFailed`` if its question has a placeholder that is no argument."""
+        problem = find_problem(self.asks, ArgumentSchema(self.parameters)) if self.asks is not None else None
+        if problem is not None:
+            raise ToolFailed(f"{problem}.")
+        return self
 
 
 class ToolSource(ABC, Generic[D]):

@@ -238,6 +238,8 @@ class Toolbox:
             origin=self._source(definition).origin(definition),
             requires_approval=own.requires_approval,
             timeout_seconds=definition.timeout_seconds,
+            label=own.label,
+            asks=own.asks,
         )
 
     def _make(self, kinds: Iterable[type[Any]]) -> None:

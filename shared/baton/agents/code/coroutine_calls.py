@@ -157,7 +157,8 @@ class CoroutineCalls:
         """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
         caller = f"{self._work.caller}\0{step.place}"
         call_id = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
-        return ToolCall(call_id, name, arguments)
+        offer = self._tools.offers.get(name)
+        return ToolCall(call_id, name, arguments, offer.label if offer is not None else None)
 
     def _add(
         self,

@@ -65,6 +65,11 @@ class ToolOffer:
     is_client: bool = False
     """True if it runs in the user's application."""
 
+    @property
+    def label(self) -> str | None:
+        """Its name for people; None for the name that models know."""
+        return self.tool.label if self.tool is not None else None
+
     def arguments(self, call: ToolCall) -> dict[str, Any]:
         """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
         if count_values(call.arguments) > MAX_VALUES:
@@ -198,4 +203,4 @@ class CallIds:
         offer = self._tools.offers.get(call.name)
         if offer is not None and offer.is_client:
             named = client_call_id(context.thread_id, context.run.message_id, named)
-        return replace(call, id=named)
+        return replace(call, id=named, label=offer.label if offer is not None else None)

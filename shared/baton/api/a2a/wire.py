@@ -173,7 +173,7 @@ def _questions(task: A2ATask) -> Message:
     assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
     pending = task.thread.pending
     interrupts = shown_interrupts(pending.open)
-    texts = [Part(text=interrupt.message) for interrupt in pending.open]
+    texts = [Part(text=interrupt.plain_text) for interrupt in pending.open]
     return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": interrupts})])
 
 

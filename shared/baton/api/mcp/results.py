@@ -79,9 +79,7 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
         return None
     requests: dict[str, Any] = {}
     for question in _questions(interrupts, finished.messages):
-        lines = [question["message"], f"{question.get('tool', '')} {question.get('arguments', '')}".strip()]
-        text = "\n".join(line for line in lines if line)
-        form = types.ElicitRequestFormParams(message=text, requested_schema=FORM)
+        form = types.ElicitRequestFormParams(message=question["message"], requested_schema=FORM)
         requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
     # The state is not a secret and proves nothing: a caller that sends it back is checked like any other.
     return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
@@ -115,7 +113,7 @@ def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage
         as_shown = interrupt.as_ag_ui()
         question = {
             "interrupt_id": interrupt.id,
-            "message": as_shown.message or "",
+            "message": interrupt.plain_text,
             "tool": interrupt.tool_name,
             "schema": as_shown.response_schema or {},
             "expires_at": as_shown.expires_at or "",

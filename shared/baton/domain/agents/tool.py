@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
+from baton.domain.agents.approval_question import Label, Question, find_problem
 from baton.domain.definition import Definition
+from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.schemas.schema_form import check_declared
 from baton.domain.tenants.identity import PermissionName
 from baton.domain.tenants.secret import Headers, HeaderValue, TokenExchange
@@ -24,6 +26,9 @@ IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
 """A key in the ``_meta`` of a call over MCP. Its value is the same in every attempt at the call."""
 TIME_ZONE_KEY = "baton.dev/time-zone"
 """A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
+
+
+ASKS_NOBODY = "asks is the question of an approval, which requires_approval must ask for"
 
 
 def _check_name(name: str) -> str:
@@ -69,6 +74,14 @@ class _Tool(Definition):
         return self._tenant_id
 
 
+class _OneTool(_Tool):
+    requires_approval: bool = False
+    label: Label | None = None
+    """Its name for people, such as ``Bike booking``. Default: its name for models."""
+    asks: Question | None = None
+    """The question for a person who approves a call, with placeholders for arguments."""
+
+
 class McpServer(_Tool):
     """The tools of a server that speaks MCP over streamable HTTP."""
 
@@ -81,6 +94,10 @@ class McpServer(_Tool):
     """The offered tools, by the server's names; absent for all."""
     requires_approval: bool | tuple[str, ...] = False
     """Whether each call needs approval: of all tools, or of those listed by the server's names."""
+    label: dict[str, Label] = Field(default_factory=dict)
+    """Names of tools for people, by the server's names. Default: the title that the server gives a tool."""
+    asks: dict[str, Question] = Field(default_factory=dict)
+    """The questions for people who approve calls, by the server's names."""
 
     @field_validator("headers")
     @classmethod
@@ -90,6 +107,13 @@ class McpServer(_Tool):
             raise ValueError("token_exchange is for http and openapi tools and remote agents, not for MCP servers")
         return headers
 
+    @model_validator(mode="after")
+    def _asks_only_what_needs_approval(self) -> McpServer:
+        for tool in self.asks:
+            if not self.needs_approval(tool):
+                raise ValueError(f"asks has a question for {tool}, whose calls need no approval by requires_approval")
+        return self
+
     def needs_approval(self, tool: str) -> bool:
         """Return whether calls of ``tool``, the server's name, need approval."""
         if isinstance(self.requires_approval, bool):
@@ -97,7 +121,7 @@ class McpServer(_Tool):
         return tool in self.requires_approval
 
 
-class HttpTool(_Tool):
+class HttpTool(_OneTool):
     """One HTTP operation."""
 
     type: Literal["http"]
@@ -109,7 +133,6 @@ class HttpTool(_Tool):
     parameters: Parameters = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
     headers: Headers = Field(default_factory=dict)
-    requires_approval: bool = False
     _is_guardrail: bool = PrivateAttr(default=False)
     _is_always_asked: bool = PrivateAttr(default=False)
 
@@ -139,8 +162,17 @@ class HttpTool(_Tool):
             raise ValueError("url has a brace that belongs to no placeholder")
         return self
 
+    @model_validator(mode="after")
+    def _asks_about_its_arguments(self) -> HttpTool:
+        if self.asks is not None:
+            if not self.requires_approval:
+                raise ValueError(ASKS_NOBODY)
+            if problem := find_problem(self.asks, ArgumentSchema(self.parameters)):
+                raise ValueError(problem)
+        return self
 
-class OpenApiTool(_Tool):
+
+class OpenApiTool(_OneTool):
     """One operation of an API that an OpenAPI document (3.0 or 3.1) describes."""
 
     type: Literal["openapi"]
@@ -152,7 +184,6 @@ class OpenApiTool(_Tool):
     base_url: Url | None = None
     """The API's base URL. Default: the document's first server."""
     headers: Headers = Field(default_factory=dict)
-    requires_approval: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -170,13 +201,19 @@ class OpenApiTool(_Tool):
             raise ValueError("spec must be a URL, or a path below the folder of the agents' files")
         return self
 
+    @model_validator(mode="after")
+    def _asks_only_for_approval(self) -> OpenApiTool:
+        if self.asks is not None and not self.requires_approval:
+            raise ValueError(ASKS_NOBODY)
+        return self
+
     @property
     def is_remote(self) -> bool:
         """Whether the document must be fetched."""
         return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", self.spec) is not None
 
 
-class PythonTool(_Tool):
+class PythonTool(_OneTool):
     """A function that ships with the deployment."""
 
     type: Literal["python"]
@@ -188,7 +225,6 @@ class PythonTool(_Tool):
     """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
     parameters: Parameters | None = None
     """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
-    requires_approval: bool = False
     _function: Callable[..., Any] | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")

@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -46,6 +46,8 @@ class ToolCall:
     name: str
     arguments: str
     """JSON as the model wrote it, possibly malformed; ``{}`` if it wrote nothing."""
+    label: str | None = field(default=None, compare=False)
+    """The tool's name for people; None for its name."""
 
     def encodable(self) -> ToolCall:
         """Return the call in text that UTF-8 can encode, the values of its arguments included."""
@@ -53,6 +55,11 @@ class ToolCall:
         if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
             arguments = encodable(json.dumps(parsed, ensure_ascii=False))
         return replace(self, name=name, arguments=arguments)
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        """The call's metadata for clients."""
+        return {"label": self.label} if self.label is not None else None
 
     def parsed(self) -> dict[str, Any] | None:
         """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""

@@ -15,6 +15,7 @@ from typing import Any
 from ag_ui.core import Interrupt as ShownInterrupt
 from ag_ui.core import ResumeEntry
 
+from baton.domain.runs.call_card import CardField, write_plain
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
@@ -100,6 +101,10 @@ class Interrupt:
 
     Empty for calls of the user's application, which reads them in its events.
     """
+    label: str = ""
+    """The tool's name for people; empty for calls of the user's application."""
+    fields: tuple[CardField, ...] = ()
+    """The call's arguments in words."""
 
     @property
     def is_client_call(self) -> bool:
@@ -114,8 +119,23 @@ class Interrupt:
             tool_call_id=self.tool_call_id,
             response_schema=None if self.is_client_call else APPROVAL_SCHEMA,
             expires_at=iso(self.expires_at),
-            metadata={"toolName": self.tool_name, **({"arguments": self.arguments} if self.arguments else {})},
+            metadata=self._metadata(),
         )
+
+    def _metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"toolName": self.tool_name}
+        if self.arguments:
+            metadata["arguments"] = self.arguments
+        if self.label:
+            metadata |= {"label": self.label, "fields": [field.to_response() for field in self.fields]}
+        return metadata
+
+    @property
+    def plain_text(self) -> str:
+        """The question with the arguments that it does not show, for channels that show text only."""
+        if self.arguments and not self.label:
+            return f"{self.message}\n{self.tool_name} {self.arguments}"  # by a release that had no fields
+        return write_plain(self.message, self.fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,7 +316,11 @@ class StoredMessage:
                 id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=metadata
             )
         calls = [
-            ag_ui.ToolCall(id=call.id, function=ag_ui.FunctionCall(name=call.name, arguments=call.arguments))
+            ag_ui.ToolCall(
+                id=call.id,
+                function=ag_ui.FunctionCall(name=call.name, arguments=call.arguments),
+                metadata=call.metadata,
+            )
             for call in self.tool_calls
             if is_shown(call.name)
         ]

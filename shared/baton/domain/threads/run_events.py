@@ -14,7 +14,9 @@ from baton.domain.threads.events import MAX_DELTA_CHARS
 
 def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[ag_ui.BaseEvent]:
     """Yield a call, from TOOL_CALL_START to TOOL_CALL_END; long arguments in several deltas."""
-    yield ag_ui.ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id)
+    yield ag_ui.ToolCallStartEvent(
+        tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id, metadata=call.metadata
+    )
     for start in range(0, len(call.arguments), MAX_DELTA_CHARS):
         yield ag_ui.ToolCallArgsEvent(tool_call_id=call.id, delta=call.arguments[start : start + MAX_DELTA_CHARS])
     yield ag_ui.ToolCallEndEvent(tool_call_id=call.id)

@@ -39,6 +39,10 @@ class Tool:
     requires_approval: bool = False
     """True if a person must agree to each call."""
     timeout_seconds: float = 30.0
+    label: str | None = None
+    """Its name for people; None for its name."""
+    asks: str | None = None
+    """The question for a person who approves a call, with placeholders (``domain.agents.approval_question``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ class Dialogue:
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,
             waiting=tuple(last.waiting) if last is not None else (),
+            cards=last.cards if last is not None else {},
             is_cancelled=self._is_cancelled,
             error=self._error,
             forked=self._runner.forked,

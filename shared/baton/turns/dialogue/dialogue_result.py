@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ag_ui.core import BaseEvent
@@ -11,6 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import BatonError, Interrupted, ModelError, TurnTimeout
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
+from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import run_error, run_finished, thread_closed
@@ -37,6 +39,8 @@ class DialogueResult:
     """The agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls that a person has to approve."""
+    cards: Mapping[str, CallCard] = field(default_factory=dict)
+    """These calls in words, by call id."""
     ends_conversation: bool = False
     """True if an agent has closed the conversation and its answer is complete."""
     is_cancelled: bool = False

@@ -137,6 +137,8 @@ def test_tools_are_shown_with_references_instead_of_secrets() -> None:
             "headers": {"Authorization": {**SECRET, "format": "Bearer {}"}, "X-Plain": "1"},
             "include": None,
             "requiresApproval": ["a"],
+            "label": {},
+            "asks": {},
             "requiredPermissions": [],
             "timeoutSeconds": 30.0,
         }

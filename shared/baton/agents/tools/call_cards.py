@@ -1,0 +1,223 @@
+"""Cards of calls, for people who approve them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, time
+from typing import Any
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.approval_question import fill
+from baton.domain.agents.sentences import sentence
+from baton.domain.locale_formats import LocaleFormat, format_of
+from baton.domain.runs.call_card import CallCard, CardField
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schemas.argument_schema import ArgumentSchema
+from baton.domain.schemas.schema_form import has_format
+from baton.domain.text import readable
+from baton.domain.times import local_time
+from baton.ports.agents.tools import Tool
+
+MAX_VALUE_IN_TEXT = 100
+"""Characters of a value in a question. Longer values are cut there, and whole among the fields."""
+MAX_LABEL = 80
+MAX_VALUE = 2_000
+"""Characters of a value among the fields."""
+MAX_FIELDS = 60
+MAX_CHARACTERS = 6_000
+"""Characters of a card's fields."""
+MAX_DEPTH = 4
+NOTHING = "\u2013"
+HIDDEN = "\u2022\u2022\u2022\u2022"
+MORE = "\u2026"
+
+
+def make_card(call: ToolCall, tool: Tool, agent: AgentDefinition, time_zone: str | None) -> CallCard:
+    """Return the card of a call: its question, and all its arguments.
+
+    Values are written in the agent's default locale, in which its sentences are, and times in the user's ``time_zone``.
+    The arguments may be no JSON object, and the schema may come from outside: both become text, whatever they are.
+    """
+    label = tool.label or call.name
+    arguments = call.parsed() or {}
+    schema = ArgumentSchema(tool.spec.parameters)
+    writer = _Writer(schema, format_of(agent.default_locale), time_zone)
+    whole: set[str] = set()
+
+    def value(path: str) -> str | None:
+        text = writer.at(path, arguments)
+        if text is None:
+            return None
+        line = re.sub(r"[ \n]+", " ", text).strip()
+        if line == text and len(line) <= MAX_VALUE_IN_TEXT:
+            whole.add(path)
+        return isolate(cut(line, MAX_VALUE_IN_TEXT))
+
+    question = fill(tool.asks, value) if tool.asks else None
+    text = question or sentence(agent, "approval_needed", tool=label)
+    fields = _mark(_bound(writer.fields(arguments)), whole if question is not None else set())
+    return CallCard(label, text, tuple(fields))
+
+
+def cut(text: str, length: int) -> str:
+    """Return a text of at most ``length`` characters. An ellipsis ends one that is cut."""
+    return text if len(text) <= length else f"{text[: length - 1]}{MORE}"
+
+
+def isolate(text: str) -> str:
+    """Return a text whose direction does not change the order of the words around it."""
+    return text if text.isascii() or not _is_right_to_left(text) else f"\u2068{text}\u2069"
+
+
+def _is_right_to_left(text: str) -> bool:
+    import unicodedata
+
+    return any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in text)
+
+
+def _bound(fields: Iterator[CardField]) -> Iterator[CardField]:
+    """Yield fields up to the limits, and one that stands for the others."""
+    characters = 0
+    for number, field in enumerate(fields):
+        characters += len(field.label) + len(field.text) + len(field.name)
+        if number >= MAX_FIELDS or characters > MAX_CHARACTERS:
+            yield CardField(MORE, MORE, MORE)
+            return
+        yield field
+
+
+def _mark(fields: Iterator[CardField], whole: set[str]) -> list[CardField]:
+    """Return fields with those marked that the question shows, and headings of which it shows everything."""
+    listed = list(fields)
+    # Names of objects without a schema may hold dots, and then two fields have one path.
+    counts = Counter(field.name for field in listed)
+    marked = [replace(field, in_text=field.name in whole and counts[field.name] == 1) for field in listed]
+    for at in reversed(range(len(marked))):
+        if marked[at].text:
+            continue
+        inner = []
+        for field in marked[at + 1 :]:
+            if field.depth <= marked[at].depth:
+                break
+            inner.append(field)
+        if inner and all(field.in_text for field in inner):
+            marked[at] = replace(marked[at], in_text=True)
+    return marked
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """A writer of values in words."""
+
+    schema: ArgumentSchema
+    forms: LocaleFormat
+    time_zone: str | None
+
+    def at(self, path: str, arguments: Mapping[str, Any]) -> str | None:
+        """Return the value at a path, or its default; None if there is none, or it is no value that a text can hold."""
+        part: object = self.schema.root
+        value: Any = arguments
+        around: Mapping[str, Any] = {}
+        for name in path.split("."):
+            described = self.schema.describe(part, value)
+            part = (described.get("properties") or {}).get(name, {})
+            around = value if isinstance(value, Mapping) else {}
+            value = around.get(name, self.schema.describe(part).get("default"))
+        if value is None or value == "":
+            return None
+        return self.text(part, value, around)
+
+    def fields(self, values: Mapping[str, Any]) -> Iterator[CardField]:
+        """Yield the fields of a call's arguments."""
+        yield from self._inner(self.schema.root, values, "", 0)
+
+    def _inner(self, part: object, values: Mapping[str, Any] | list[Any], path: str, depth: int) -> Iterator[CardField]:
+        described = self.schema.describe(part, values)
+        if isinstance(values, list):
+            items = described.get("items", {})
+            for number, value in enumerate(values, 1):
+                yield from self._field(f"{path}{number}", str(number), items, value, {}, depth)
+            return
+        properties = described.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        others = described.get("additionalProperties", {})
+        for name in [
+            *(name for name in properties if name in values),
+            *(name for name in values if name not in properties),
+        ]:
+            inner = properties.get(name, others)
+            label = cut(readable(self.schema.label(name, inner)).replace("\n", " "), MAX_LABEL)
+            yield from self._field(f"{path}{name}", label, inner, values[name], values, depth)
+
+    def _field(
+        self, path: str, label: str, part: object, value: Any, around: Mapping[str, Any], depth: int
+    ) -> Iterator[CardField]:
+        name = cut(readable(path), MAX_LABEL)
+        text = self.text(part, value, around)
+        if text is None and depth < MAX_DEPTH:
+            yield CardField(name, label, "", depth)
+            yield from self._inner(part, value, f"{path}.", depth + 1)
+        else:
+            yield CardField(name, label, cut(text if text is not None else MORE, MAX_VALUE), depth)
+
+    def text(self, part: object, value: Any, around: Mapping[str, Any]) -> str | None:
+        """Return a value in words; None for objects, and for lists with objects or lists.
+
+        ``around`` is the object that has the value: it may have the currency.
+        """
+        described = self.schema.describe(part, value)
+        if described.get("writeOnly") is True or described.get("format") == "password":
+            return HIDDEN
+        if isinstance(value, Mapping):
+            return None if value else NOTHING
+        if isinstance(value, list):
+            if any(isinstance(item, Mapping | list) for item in value):
+                return None
+            items = [self.text(described.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]]
+            more = [MORE] if len(value) > len(items) else []
+            return (("; " if any("," in item for item in items) else ", ").join([*items, *more])) or NOTHING
+        return self._scalar(part, described, value, around)
+
+    def _scalar(self, part: object, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str:
+        if value is None or value == "":
+            return NOTHING
+        if (choice := self.schema.choice(part, value)) is not None:
+            return readable(choice)
+        if isinstance(value, bool):
+            return self.forms.yes if value else self.forms.no
+        if (money := self._money(described, value, around)) is not None:
+            return money
+        if isinstance(value, int | float):
+            unit = described.get("x-unit")
+            return self.forms.number(value) + (f"\u00a0{readable(unit)}" if isinstance(unit, str) and unit else "")
+        return self._moment(described.get("format"), value) or readable(value[: MAX_VALUE + 1])
+
+    def _money(self, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str | None:
+        kind, currency = described.get("format"), described.get("x-currency")
+        if kind not in ("money", "money-minor") or not isinstance(currency, str):
+            return None
+        code = around.get(currency, currency)
+        if not isinstance(code, str) or not (len(code) == 3 and code.isascii() and code.isalpha()):
+            return None
+        return self.forms.amount(value, code.upper(), is_minor=kind == "money-minor")
+
+    def _moment(self, kind: object, value: str) -> str | None:
+        """Return a date or a time; None if the text is none."""
+        if kind == "date" and has_format(value, "date"):
+            return self.forms.day(datetime.fromisoformat(value).date())
+        try:
+            if kind == "time":
+                at = time.fromisoformat(value)
+                return self.forms.clock(at) + (f" {at.tzname()}" if at.tzinfo is not None else "")
+            if kind == "date-time":
+                moment = datetime.fromisoformat(value)
+                if moment.tzinfo is not None and self.time_zone is not None:
+                    moment = local_time(self.time_zone, moment)
+                zone = f" {moment.tzname()}" if moment.tzinfo is not None and self.time_zone is None else ""
+                return f"{self.forms.day(moment.date())}, {self.forms.clock(moment)}{zone}"
+        except (ValueError, OverflowError):
+            pass
+        return None

@@ -1,0 +1,79 @@
+"""Sentences that ask a person to approve a call, with placeholders for its arguments.
+
+``Book {days} days[ of {kind}] from {day}?`` A placeholder is the name of an argument, or a path to a value in one:
+``{customer.name}``. Text in square brackets is left out if a placeholder in it has no value. Nothing else is special,
+and no attribute or format of Python is ever looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+
+from baton.domain.schemas.argument_schema import ArgumentSchema
+from baton.domain.text import is_plain_line
+
+MAX_QUESTION = 300
+"""Characters of a question, before its placeholders are filled."""
+MAX_LABEL = 60
+"""Characters of the label of a tool."""
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+
+
+def _check_line(text: str) -> str:
+    if not is_plain_line(text):
+        raise ValueError("must be one line without control characters")
+    return text
+
+
+def _check_question(text: str) -> str:
+    for name in placeholders(text):
+        if _NAME.fullmatch(name) is None:
+            raise ValueError(f"has {{{name}}}: a placeholder is the name of an argument, such as {{day}}")
+    for optional in _OPTIONAL.findall(text):
+        if _PLACEHOLDER.search(optional) is None:
+            raise ValueError(f"has [{optional}]: square brackets are for text that belongs to a placeholder in them")
+    if stray := re.search(r"[{}\[\]]", _PLACEHOLDER.sub("", _OPTIONAL.sub(r"\1", text))):
+        raise ValueError(f"has a {stray[0]!r} that belongs to no placeholder and no optional text")
+    return text
+
+
+Question = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_QUESTION, strip_whitespace=True),
+    AfterValidator(_check_line),
+    AfterValidator(_check_question),
+]
+Label = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_LABEL, strip_whitespace=True), AfterValidator(_check_line)
+]
+
+
+def placeholders(question: str) -> Iterator[str]:
+    """Yield the names in the placeholders of a question."""
+    return (match[1] for match in _PLACEHOLDER.finditer(question))
+
+
+def find_problem(question: str, schema: ArgumentSchema) -> str | None:
+    """Return what is wrong with a question for arguments of ``schema``, with a suggestion; None if nothing is."""
+    for name in placeholders(question):
+        if problem := schema.find_problem(name):
+            return f"asks has {{{name}}}, {problem}"
+    return None
+
+
+def fill(question: str, value: Callable[[str], str | None]) -> str | None:
+    """Return the question with the texts of values; None if one that it cannot do without has none."""
+    pieces = []
+    for number, phrase in enumerate(_OPTIONAL.split(question)):
+        texts = [value(part) if odd % 2 else part for odd, part in enumerate(_PLACEHOLDER.split(phrase))]
+        if all(text is not None for text in texts):
+            pieces += [text for text in texts if text is not None]
+        elif number % 2 == 0:
+            return None
+    return "".join(pieces)

@@ -1,0 +1,129 @@
+"""Dates, times, numbers and amounts of money as people of a language write them.
+
+These are the languages of the chat widget, and French. Others get the forms of ISO 8601 and 4217, which are the same
+everywhere. ``strftime`` would use the language of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+
+_SYMBOLS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
+_DECIMALS: Mapping[str, int] = {
+    **dict.fromkeys(("CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+}
+"""Decimal places of currencies that have not 2 (ISO 4217)."""
+MAX_DIGITS = 25
+"""Digits of an amount that is written as money. Longer ones are no amounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocaleFormat:
+    """The forms of one language."""
+
+    months: tuple[str, ...] = ()
+    date_form: str = "{year:04}-{month:02}-{day:02}"
+    decimal: str = "."
+    group: str = ""
+    money: str = "{number} {currency}"
+    yes: str = "✓"
+    no: str = "✗"
+
+    def day(self, day: date) -> str:
+        """Return a date, with the name of its month if the language is known."""
+        name = self.months[day.month - 1] if self.months else ""
+        return self.date_form.format(year=day.year, month=day.month, day=day.day, name=name)
+
+    def clock(self, moment: time | datetime) -> str:
+        """Return the time of day: hours and minutes, and seconds if there are any."""
+        return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+
+    def number(self, value: int | float) -> str:
+        """Return a number as exactly as it is. Whole numbers are not grouped: they may be years or ids."""
+        text = repr(value)
+        return text if isinstance(value, int) or "e" in text else text.replace(".", self.decimal)
+
+    def amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
+        """Return an amount of money, never rounded; None if ``value`` is not a number.
+
+        ``is_minor``: it is in the smallest unit of the currency, such as cents.
+        """
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            return None
+        digits = repr(value) if not isinstance(value, str) else value.strip()
+        try:
+            exact = Decimal(digits) if len(digits) <= MAX_DIGITS else None
+        except InvalidOperation:
+            return None
+        if exact is None or not exact.is_finite() or abs(exact.adjusted()) > MAX_DIGITS:
+            return None
+        places = _DECIMALS.get(currency, 2)
+        if is_minor:
+            exact = exact.scaleb(-places)
+        digits_after = max(places, -int(exact.normalize().as_tuple().exponent))
+        whole, _, fraction = f"{abs(exact):,.{digits_after}f}".partition(".")
+        number = whole.replace(",", self.group) + (self.decimal + fraction if fraction else "")
+        written = self.money if currency in _SYMBOLS else "{number} {currency}"
+        sign = "\u2212" if exact < 0 else ""
+        return sign + written.format(number=number, currency=_SYMBOLS.get(currency, currency))
+
+
+def _months(names: str) -> tuple[str, ...]:
+    return tuple(names.split())
+
+
+_ENGLISH = LocaleFormat(
+    _months("January February March April May June July August September October November December"),
+    date_form="{day} {name} {year}",
+    group=",",
+    money="{currency}{number}",
+    yes="yes",
+    no="no",
+)
+_COMMA = LocaleFormat(decimal=",", group=".", money="{number}\u00a0{currency}")
+_FORMATS: Mapping[str, LocaleFormat] = {
+    "en": _ENGLISH,
+    "en-US": replace(_ENGLISH, date_form="{name} {day}, {year}"),
+    "de": replace(
+        _COMMA,
+        months=_months("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        date_form="{day}. {name} {year}",
+        yes="ja",
+        no="nein",
+    ),
+    "es": replace(
+        _COMMA,
+        months=_months("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        date_form="{day} de {name} de {year}",
+        yes="sí",
+        no="no",
+    ),
+    "fr": replace(
+        _COMMA,
+        months=_months("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        date_form="{day} {name} {year}",
+        group="\u202f",
+        yes="oui",
+        no="non",
+    ),
+    "zh": replace(
+        _ENGLISH, months=_months("1 2 3 4 5 6 7 8 9 10 11 12"), date_form="{year}年{name}月{day}日", yes="是", no="否"
+    ),
+    "ar": replace(
+        _ENGLISH,
+        months=_months("يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
+        money="{number}\u00a0{currency}",
+        yes="نعم",
+        no="لا",
+    ),
+}
+_EVERYWHERE = LocaleFormat()
+
+
+def format_of(locale: str) -> LocaleFormat:
+    """Return the forms of a locale, or of its language; those that are the same everywhere for other languages."""
+    return _FORMATS.get(locale) or _FORMATS.get(locale.split("-")[0]) or _EVERYWHERE
