@@ -134,10 +134,14 @@ const CHANGES: Changes = {
   },
 
   TOOL_CALL_START(talk, { toolCallId, toolCallName }, about) {
+    const { label } = about;
     const id = `tool:${toolCallId}`;
     const known = talk.find(id);
     if (known?.ordinal !== undefined) return talk.put(known, about);
-    talk.put({ id, role: "tool", callId: toolCallId, name: toolCallName, args: "", open: true }, about);
+    talk.put(
+      { id, role: "tool", callId: toolCallId, name: toolCallName, args: "", open: true, ...(label && { label }) },
+      about,
+    );
   },
 
   TOOL_CALL_ARGS(talk, { toolCallId, delta }) {

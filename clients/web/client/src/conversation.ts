@@ -174,8 +174,8 @@ function itemsOf(message: StoredMessage): Partial<Item>[] {
     return [{ ...call, ...(outcome && { outcome }) }];
   }
   if (isHandoffSummary || (message.role !== "user" && message.role !== "assistant")) return [];
-  const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => {
-    return { ...stored, id: `tool:${id}`, role: "tool" as const, callId: id, name, args };
+  const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args }, metadata }) => {
+    return { ...stored, id: `tool:${id}`, role: "tool" as const, callId: id, name, args, ...metadata };
   });
   if (calls.length && !message.content) return calls;
   const name = message.name ?? agentName ?? undefined;

@@ -90,6 +90,8 @@ export interface ToolItem extends Shown {
   readonly role: "tool";
   readonly callId: string;
   readonly name?: string;
+  /** The tool's name for people. */
+  readonly label?: string;
   readonly args: string;
   readonly result?: string;
   readonly outcome?: CallOutcome;

@@ -82,6 +82,7 @@ function isPartOfContent(value: unknown): value is Part {
 export interface ToolCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };
+  readonly metadata?: { readonly label?: string };
 }
 
 /** A message as `GET /v1/threads/{id}/messages` tells it. */
@@ -128,6 +129,17 @@ export interface Interrupt {
   readonly responseSchema?: JsonSchema;
   readonly expiresAt?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** One argument of a call that waits for approval, in words; an empty `text` makes it a heading of those within. */
+export interface CardField {
+  readonly name: string;
+  readonly label: string;
+  readonly text: string;
+  /** The number of objects and lists around it. */
+  readonly depth: number;
+  /** Whether the question shows the whole value. */
+  readonly inText: boolean;
 }
 
 /** As much of JSON Schema as forms are made of. */
@@ -202,6 +214,8 @@ export interface EventMetadata {
   readonly requestId?: string;
   readonly action?: string;
   readonly outcome?: CallOutcome;
+  /** Of a call: the tool's name for people. */
+  readonly label?: string;
   readonly sources?: readonly Source[];
   readonly consulted?: readonly Source[];
   readonly finishReason?: string | null;

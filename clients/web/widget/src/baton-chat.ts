@@ -11,6 +11,7 @@ import {
   type TokenCallback,
   textOf,
 } from "#client";
+import type { ApprovalCard, CallCard } from "./cards.ts";
 import type { BatonComposer } from "./components/composer.ts";
 import type { BatonThreads } from "./components/threads.ts";
 import type { BatonTranscript } from "./components/transcript.ts";
@@ -40,6 +41,8 @@ export interface BatonChatEvents {
   "baton-close": null;
   "baton-message": ChatEvents["message"];
   "baton-interrupt": ChatEvents["interrupt"];
+  "baton-approval": ApprovalCard;
+  "baton-call": CallCard;
   "baton-event": ChatEvents["event"];
   "baton-change": ChatSnapshot;
   "baton-error": ChatEvents["error"];

@@ -1,2 +1,3 @@
 /** Registers `<baton-chat>`. */
 export { BatonChat, type BatonChatEvents } from "./baton-chat.ts";
+export type { ApprovalCard, CallCard } from "./cards.ts";

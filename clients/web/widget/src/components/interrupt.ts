@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
-import type { InterruptItem, JsonSchema } from "#client";
+import type { CardField, InterruptAnswer, InterruptItem, JsonSchema } from "#client";
+import { approvalCard, fieldsOf, isForDevelopers, offerCard } from "../cards.ts";
 import type { Sentence } from "../locales/index.ts";
 import { interrupt } from "../styles/interrupt.ts";
 import { define, Piece } from "../ui.ts";
@@ -18,18 +19,65 @@ export class BatonInterrupt extends Piece {
   static override readonly sheet = interrupt;
   static override properties = { ...Piece.properties, item: { attribute: false } };
   declare item: InterruptItem;
+  /** What the page waits for that was told of the question. */
+  #told: ((answer: InterruptAnswer) => void) | null = null;
+  #isShown = true;
+
+  protected override willUpdate(): void {
+    const { interrupt, answer, settled } = this.item;
+    if (answer && settled) this.#told?.(answer);
+    if (this.#told || answer || interrupt.reason === "client_tool" || inputsOf(interrupt.responseSchema).length) return;
+    const answered = new Promise<InterruptAnswer>((resolve) => {
+      this.#told = resolve;
+    });
+    const give = (status: "resolved" | "cancelled", payload?: unknown) => {
+      if (!this.item.answer) this.ui.chat?.answer(interrupt.id, status, payload);
+    };
+    this.#isShown = offerCard(this, "baton-approval", approvalCard(this.item, give, answered));
+  }
 
   protected override render(): TemplateResult | typeof nothing {
-    const { interrupt, args, answer, settled } = this.item;
+    const { interrupt, answer } = this.item;
     if (interrupt.reason === "client_tool") return this.#call();
-    const fields = fieldsOf(interrupt.responseSchema);
+    // Of an answered one the widget shows what was asked and answered, whoever's card it was.
+    if (answer) return this.#card();
+    return html`<slot name="approval-${interrupt.id}">${this.#isShown ? this.#card() : nothing}</slot>`;
+  }
+
+  #card(): TemplateResult {
+    const { interrupt, answer, settled } = this.item;
+    const inputs = inputsOf(interrupt.responseSchema);
     return html`
       <section class="interrupt" part="interrupt" aria-label=${this.say("approval")}>
+        ${interrupt.metadata?.label ? html`<p class="label" dir="auto">${interrupt.metadata.label}</p>` : nothing}
         <p class="question" dir="auto">${interrupt.message ?? this.say("approval")}</p>
-        ${args ? html`<pre tabindex="0" role="group" aria-label=${this.say("input")} dir="ltr"><code>${indented(args)}</code></pre>` : nothing}
-        ${answer ? html`<p class="answer">${this.#answerOf(answer, fields.length > 0)}${settled ? nothing : "…"}</p>` : this.#form(fields)}
+        ${this.#arguments()}
+        ${answer ? html`<p class="answer">${this.#answerOf(answer, inputs.length > 0)}${settled ? nothing : "…"}</p>` : this.#form(inputs)}
       </section>
     `;
+  }
+
+  /** What the question does not say, and what it says in a list that can be opened: nobody permits what they cannot see. */
+  #arguments(): TemplateResult | typeof nothing {
+    const { args } = this.item;
+    const json = args
+      ? html`<pre tabindex="0" role="group" aria-label=${this.say("input")} dir="ltr"><code>${indented(args)}</code></pre>`
+      : nothing;
+    const fields = fieldsOf(this.item);
+    if (!fields) return html`${json}`;
+    const isAsked = fields.some(({ inText }) => inText);
+    const isForDeveloper = isForDevelopers(this) && json !== nothing;
+    return html`
+      ${this.#list(fields.filter(({ inText }) => !inText))}
+      ${isAsked || isForDeveloper ? html`<details part="details"><summary>${this.say("details")}</summary>${isAsked ? this.#list(fields) : nothing}${isForDeveloper ? json : nothing}</details>` : nothing}
+    `;
+  }
+
+  #list(fields: readonly CardField[]): TemplateResult | typeof nothing {
+    if (fields.length === 0) return nothing;
+    const row = ({ label, text, depth }: CardField) =>
+      html`<div class="depth-${depth} ${text ? "" : "heading"}"><dt dir="auto">${label}</dt><dd dir="auto">${text}</dd></div>`;
+    return html`<dl class="fields" part="fields" tabindex="0" aria-label=${this.say("details")}>${fields.map(row)}</dl>`;
   }
 
   /** The page's own code answers it, in this window or in another one; the user may give it up. */
@@ -49,13 +97,13 @@ export class BatonInterrupt extends Piece {
     return this.say(isForm && answer === "resolved" ? "answered" : ANSWERS[answer]);
   }
 
-  #form(fields: readonly Field[]): TemplateResult {
+  #form(inputs: readonly Field[]): TemplateResult {
     const { expiresAt } = this.item.interrupt;
     const expires = new Date(expiresAt ?? Number.NaN);
-    const isForm = fields.length > 0;
+    const isForm = inputs.length > 0;
     return html`
       <form @submit=${this.#submit}>
-        ${fields.map((field) => this.#field(field))}
+        ${inputs.map((input) => this.#field(input))}
         <p class="buttons">
           <button type="submit" class="primary" part="button approve-button">${this.say(isForm ? "submit" : "approve")}</button>
           <button type="button" class="secondary" part="button refuse-button" @click=${this.#refuse}>${this.say(isForm ? "cancel" : "refuse")}</button>
@@ -91,8 +139,8 @@ export class BatonInterrupt extends Piece {
   #submit(event: SubmitEvent): void {
     event.preventDefault();
     const { interrupt } = this.item;
-    const fields = fieldsOf(interrupt.responseSchema);
-    const payload = fields.length ? valuesOf(event.target as HTMLFormElement, fields) : { approved: true };
+    const inputs = inputsOf(interrupt.responseSchema);
+    const payload = inputs.length ? valuesOf(event.target as HTMLFormElement, inputs) : { approved: true };
     this.ui.chat?.answer(interrupt.id, "resolved", payload);
   }
 
@@ -108,7 +156,7 @@ interface Field {
 }
 
 /** The fields of a form; none where all that is asked is whether it is approved. */
-function fieldsOf(schema: JsonSchema | undefined): Field[] {
+function inputsOf(schema: JsonSchema | undefined): Field[] {
   const { properties = {}, required = [] } = schema ?? {};
   if ("approved" in properties) return [];
   return Object.entries(properties).map(([name, field]) => ({

@@ -79,6 +79,7 @@ export const ar: Catalogue = {
   callRefused: "رُفض استدعاء {name}",
   input: "المدخلات",
   result: "النتيجة",
+  details: "التفاصيل",
   approval: "مطلوب موافقة",
   approve: "موافقة",
   refuse: "رفض",

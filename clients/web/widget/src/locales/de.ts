@@ -79,6 +79,7 @@ export const de: Catalogue = {
   callRefused: "Aufruf von {name} abgelehnt",
   input: "Eingabe",
   result: "Ergebnis",
+  details: "Einzelheiten",
   approval: "Zustimmung nötig",
   approve: "Zustimmen",
   refuse: "Ablehnen",

@@ -79,6 +79,7 @@ export const es: Catalogue = {
   callRefused: "La llamada a {name} fue rechazada",
   input: "Entrada",
   result: "Resultado",
+  details: "Detalles",
   approval: "Se necesita aprobación",
   approve: "Aprobar",
   refuse: "Rechazar",

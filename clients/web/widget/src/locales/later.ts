@@ -23,6 +23,7 @@ export const later = {
   callFailed: "Call of {name} failed",
   callRefused: "Call of {name} refused",
   result: "Result",
+  details: "Details",
   approve: "Approve",
   refuse: "Refuse",
   until: "Until {time}",

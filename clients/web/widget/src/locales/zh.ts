@@ -79,6 +79,7 @@ export const zh: Catalogue = {
   callRefused: "调用 {name} 被拒绝",
   input: "输入",
   result: "结果",
+  details: "详情",
   approval: "需要批准",
   approve: "批准",
   refuse: "拒绝",

@@ -3,7 +3,21 @@ import { css } from "lit";
 /** What a run waits for. */
 export const interrupt = css`
   .interrupt { padding: 14px; border: 1px solid color-mix(in srgb, var(--_accent) 45%, var(--_border)); border-radius: 14px; background: color-mix(in srgb, var(--_accent) 5%, var(--_background)); }
-  .interrupt .question { font-weight: 600; }
+  .interrupt .label { color: var(--_muted); font-size: 13px; margin-block-end: 2px; }
+  .interrupt .question { font-weight: 600; overflow-wrap: anywhere; }
+  .interrupt .fields { margin: 10px 0 0; max-block-size: 320px; overflow: auto; font-size: 14px; }
+  .interrupt .fields div { display: grid; grid-template-columns: minmax(5em, 34%) 1fr; gap: 2px 12px; padding-block: 4px; border-block-start: 1px solid var(--_border); }
+  .interrupt .fields div:first-child { border: 0; }
+  .interrupt .fields .heading { grid-template-columns: 1fr; }
+  .interrupt .fields .heading dd { display: none; }
+  .interrupt .fields :is(.depth-1, .depth-2, .depth-3, .depth-4) { border: 0; padding-inline-start: 14px; }
+  .interrupt .fields .depth-2 { padding-inline-start: 28px; }
+  .interrupt .fields .depth-3 { padding-inline-start: 42px; }
+  .interrupt .fields .depth-4 { padding-inline-start: 56px; }
+  .interrupt dt { color: var(--_muted); overflow-wrap: anywhere; }
+  .interrupt dd { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+  .interrupt details { margin-block-start: 10px; font-size: 13px; }
+  .interrupt summary { inline-size: fit-content; cursor: pointer; color: var(--_muted); }
   .interrupt pre { padding: 10px 12px; max-block-size: 220px; overflow: auto; border-radius: 10px; background: var(--_surface); color: var(--_text); font: 12.5px/1.5 var(--_mono); white-space: pre-wrap; overflow-wrap: anywhere; }
   .interrupt pre { margin-block-start: 8px; }
   .interrupt form { display: grid; gap: 10px; margin-block-start: 10px; }
