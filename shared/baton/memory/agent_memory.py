@@ -94,8 +94,8 @@ class AgentMemory:
     ) -> context.AssembledContext:
         """Return the prompt with the findings that are not in its history.
 
-        Everything that was left out because the history has it does stand there: if the blocks leave less room for the
-        history, they are chosen again, against the history that fits next to the most tokens that they may take.
+        An item that the history has is left out. If the blocks leave less room for the history, they are chosen again,
+        against the shortest history that may result: otherwise an item could be missing in both.
         """
 
         def choose(windowed: WindowedHistory) -> RecalledBlocks:

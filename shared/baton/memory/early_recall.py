@@ -174,7 +174,7 @@ class EarlyRecall:
         find_episodes: FindItems | None,
         find_knowledge: FindItems | None,
     ) -> None:
-        """Begin to embed ``query``, and then to search. There is no search without its ``find``."""
+        """Begin to embed ``query``, and then to search. A search whose function is None is not begun."""
         self._owner = scope.tenant_id, scope.user_id
         self._query = query
         self._began = asyncio.get_running_loop().time()

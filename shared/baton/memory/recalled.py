@@ -120,7 +120,7 @@ class RecalledBlocks:
     knowledge: RecalledBlock = RecalledBlock(BlockKind.KNOWLEDGE)
     episodes: RecalledBlock = RecalledBlock(BlockKind.EPISODES)
     procedures: tuple[Procedure, ...] = ()
-    """The procedure in its block."""
+    """The procedure whose steps are in the prompt, if any."""
 
     @property
     def blocks(self) -> tuple[RecalledBlock, RecalledBlock, RecalledBlock]:

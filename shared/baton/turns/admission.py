@@ -68,7 +68,7 @@ class Admission:
         If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
         """
         request = call.request
-        self._agents.begin(call.scope)  # during the lease's request
+        self._agents.begin(call.scope)  # so that both are read while the lease is requested
         self._services.limits.begin(call.scope)
         delivery = call.record.delivery if call.record is not None else None
         lease_request = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=delivery)
@@ -78,7 +78,7 @@ class Admission:
             agent = await self._agents.for_new_thread(call.scope, request.agent_id)
         except UnknownAgent as unknown:
             return lease_request, unknown
-        await self._refuse_new_thread(call.scope, request, agent)
+        await self._check_tools_of_new_thread(call.scope, request, agent)
         idle_seconds = agent.timeouts.idle_minutes * 60
         may_create = request.thread.may_create
         return replace(lease_request, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
@@ -112,13 +112,13 @@ class Admission:
         agent = await self._agents.get(call.scope, lease_request.agent_id)
         return self._services.agents.memory.begin(call.scope, text_of(request.content), agent)
 
-    async def denial(
+    async def audit_denial(
         self,
         call: TurnCall,
         error: NoSuchThread | errors.ThreadUnavailable | UnknownAgent,
         unknown: UnknownAgent | None,
     ) -> errors.ThreadUnavailable | UnknownAgent:
-        """Audit the refusal of the message, and return its error.
+        """Audit the refusal of the message, and return the error to raise.
 
         ``unknown`` refuses a message to a thread that does not exist. An agent that the caller may know is not audited.
         """
@@ -255,7 +255,7 @@ class Admission:
         agents = await self._agents.of(lease.scope)
         return await self._find_taken_name(lease.scope, agents.answering(lease.thread), request.client)
 
-    async def _refuse_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
+    async def _check_tools_of_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
         """Raise ``ToolNameTaken`` if the client's tools clash with those of a new thread's ``agent``.
 
         It is checked before the lease is taken, because that would create the thread.

@@ -255,7 +255,7 @@ class RunCommit:
     async def _notify_of_end(self, thread: Thread, session: EpisodeRef | None) -> bool:
         """Queue a notification of the run's end, if clients want one. Return whether it is queued.
 
-        It is queued before the commit if they are known by then, so that the death of this worker does not lose it.
+        Before the commit it is queued for the clients known by then, so that the death of this worker does not lose it.
         """
         is_of_task = self.facts.question.a2a_task is not None or self.facts.answered is not None
         if not thread.notifies or not (is_of_task or session is not None):

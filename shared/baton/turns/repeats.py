@@ -99,7 +99,7 @@ class Repeats:
         await send_to(self.services.connections, connection_id, events, patience=WORKER_SECONDS)
 
 
-async def adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
+async def find_adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
     """Return the messages of the attempt in ``record`` if only its commit is missing; otherwise None.
 
     None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
@@ -139,14 +139,14 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     )
     if not messages or messages[0].id != run.message_id:
         return None
-    request = _again(lease.thread, run, messages[0], turn_record)
+    request = _rebuild_request(lease.thread, run, messages[0], turn_record)
     if request is None or request.digest != turn_record.digest:
         return None
     # The token at hand came with another request, and may be wider than the one that the run began with.
     return Orphan(request, replace(lease.scope, permissions=frozenset(turn_record.permissions), subject_token=None))
 
 
-def _again(thread: Thread, run: Run, opening: StoredMessage, record: TurnRecord) -> TurnRequest | None:
+def _rebuild_request(thread: Thread, run: Run, opening: StoredMessage, record: TurnRecord) -> TurnRequest | None:
     """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:

@@ -159,7 +159,7 @@ class Reruns:
             ) from None
         definition = self._own_agents.parse_usable(caller.tenant_id, version) if version.values is not None else None
         if definition is None:
-            raise UnknownAgentVersion("This version is a deletion, or today's rules do not allow it.")
+            raise UnknownAgentVersion("This version deletes the agent, or the present rules do not allow it.")
         return definition
 
 

@@ -84,7 +84,7 @@ class RunExecution:
             question=question if branch is None else replace(question, branch=branch.start),
             answered=answered,
             client=request.client,
-            client_results=run_question.with_client_results(
+            client_results=run_question.fill_in_client_results(
                 request, lease.thread.pending, agent, services.agents.clock.now()
             ),
         )

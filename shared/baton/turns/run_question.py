@@ -26,7 +26,7 @@ from baton.ports.threads.run_records import RunRecords
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.delivery import Delivery
-from baton.turns.repeats import adoptable
+from baton.turns.repeats import find_adoptable
 from baton.turns.turn_services import TurnServices
 
 
@@ -73,7 +73,7 @@ def opening_message(
     )
 
 
-def with_client_results(
+def fill_in_client_results(
     request: TurnRequest, pending: PendingInterrupts | None, agent: AgentDefinition, now: datetime
 ) -> PendingInterrupts | None:
     """Return the interrupts of ``agent`` with the client's results that came with a message; None if none came."""
@@ -136,14 +136,14 @@ async def find_earlier_attempt(
     """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
 
     This comes first, because an earlier attempt's question may be stored at the ordinal of this one, and another
-    text must not replace it. The question of the returned facts has the date of that one.
+    text must not replace it. The question of the returned facts has the time of that one.
     """
     if facts.run.attempt == 1:
         return None, None, facts
     turn = await store.open_turn(lease, turn_record(facts, lease))
     if turn is None or turn.digest != facts.request.digest:
         return turn, None, facts
-    messages = await adoptable(store, lease, turn)
+    messages = await find_adoptable(store, lease, turn)
     if messages is None:
         facts = replace(facts, question=await keep_timestamp(store, lease, turn, facts.question))
     return turn, messages, facts

@@ -86,8 +86,9 @@ class Acquisition:
 
 
 ORPHAN_SECONDS = 300.0
+"""Seconds for the run of a dead worker that was found with a lease taken for another purpose."""
 GIVE_UP_SECONDS = 40.0
-"""Long enough for the lease of an earlier worker to run out."""
+"""Seconds to give a run up: enough for the lease of an earlier worker to run out."""
 
 
 class Turns:
@@ -150,7 +151,7 @@ class Turns:
                         continue  # that was an orphaned run
                     return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
                 except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
-                    raise await self._admission.denial(call, error, unknown_agent) from None
+                    raise await self._admission.audit_denial(call, error, unknown_agent) from None
                 except LeaseLost:
                     if call.subscriber is not None:
                         raise  # the record returns to the queue, and its next delivery finds the other worker's outcome

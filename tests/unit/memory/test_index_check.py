@@ -13,7 +13,7 @@ from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason
-from baton.memory.episodes.index_check import IndexCheck, Place
+from baton.memory.episodes.index_check import EpisodeKey, IndexCheck
 from baton.ports.documents.search import IndexedSource
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.search import MARCH, document, listed
@@ -75,8 +75,8 @@ class World:
         await self.search.put(scope, IndexName.EPISODES, documents)
 
 
-def place(each: Episode) -> Place:
-    return Place(each.user_id, each.ref.id)
+def place(each: Episode) -> EpisodeKey:
+    return EpisodeKey(each.user_id, each.ref.id)
 
 
 async def test_an_index_of_all_episodes_is_sound() -> None:

@@ -140,9 +140,9 @@ class BuiltinTools:
         self.tracker.current = conversation.with_workflow(moved)
         moves = workflow.state != moved.state
         for event in (
-            *(self.tracker.step_ends() if moves else ()),
+            *(self.tracker.end_step() if moves else ()),
             *self.tracker.changes_since(conversation.shown),
-            *(self.tracker.step_begins() if moves else ()),
+            *(self.tracker.begin_step() if moves else ()),
         ):
             emit(event)
         notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))

@@ -24,7 +24,9 @@ MAX_MESSAGE = 12_000
 MAX_CHUNKS = 50
 """Chunks of an episode. The messages of longer ones are shortened more."""
 MIN_MESSAGE = 200
+"""Characters of a message that are given even of the longest episode."""
 CONCURRENT = 4
+"""Chunks that the model is asked about at the same time."""
 SUMMARY_TOKENS = 200
 FACTS_TOKENS = 2_000
 MAX_SOURCES = 10
@@ -67,7 +69,8 @@ FACTS_SCHEMA = closed_object({"facts": {"type": "array", "items": _FACT_SCHEMA}}
 @dataclass(slots=True)
 class _Chunk:
     messages: list[EpisodeMessage] = field(default_factory=list)
-    shown: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """The messages as the model is given them."""
     characters: int = 0
 
 
@@ -107,7 +110,7 @@ class Digester:
         return await self._combine(summaries), await self._facts(episode_id, facts)
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[Fact]]:
-        data = {"messages": chunk.shown}
+        data = {"messages": chunk.entries}
         summary = await self.light_model.text("episode_summary", SUMMARIZE, data, max_tokens=SUMMARY_TOKENS)
         answer = await self.light_model.json(
             "episode_facts", LIST_FACTS, data, schema=FACTS_SCHEMA, max_tokens=FACTS_TOKENS
@@ -148,7 +151,7 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
                 chunk, chunks = _Chunk(), chunks + 1
                 if chunks == MAX_CHUNKS:
                     return
-            chunk.shown.append(
+            chunk.entries.append(
                 {
                     "n": len(chunk.messages) + 1,
                     "date": message.day.isoformat(),
@@ -185,12 +188,13 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
         numbers = [n for n in sources[:MAX_SOURCES] if isinstance(n, int) and not isinstance(n, bool)]
         named = [messages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(messages)]
         if named:
-            cut = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
-            facts.append(Fact("", cut, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
+            text = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
+            facts.append(Fact("", text, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
     return facts[:FACTS_A_CHUNK]
 
 
 def _day(value: object, source: EpisodeMessage) -> date:
+    """Return the date that the model has written; the day of the source if it is none."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) else source.day
     except ValueError:

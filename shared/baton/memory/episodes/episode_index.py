@@ -182,7 +182,7 @@ class EpisodeIndex:
         written = await self._find_written(scope, episode.ref)
         async for batch in self._message_documents(scope, thread, episode, held):
             await self._write(scope, [document for document in batch if self._digest(document) not in written])
-        # Facts that have become known as old ones since an earlier run are not facts of this episode any more.
+        # An earlier run may have written facts that were dropped since, because another episode has them.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
 

@@ -41,9 +41,9 @@ class EpisodeMessages:
 
         Only messages of the user have a time zone. It counts for the answers too, until it changes.
         """
-        there, zone = ref.selected(thread), thread.time_zone
+        branch, zone = ref.selected(thread), thread.time_zone
         windows = (
-            message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal)
+            message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal)
             if held is None
             else _in_windows(held.messages)
         )
@@ -77,8 +77,8 @@ class EpisodeMessages:
         top = ref.end_ordinal if before is None else min(before, ref.end_ordinal)
         if top <= ref.first_ordinal:
             return (), None
-        there = ref.selected(thread)
-        page = await self.store.read_messages(scope, there, limit=min(limit, top - ref.first_ordinal), before=top)
+        branch = ref.selected(thread)
+        page = await self.store.read_messages(scope, branch, limit=min(limit, top - ref.first_ordinal), before=top)
         messages = [
             message for message in page.messages if message.ordinal >= ref.first_ordinal and is_part_of_episode(message)
         ]

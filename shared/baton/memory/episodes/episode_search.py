@@ -118,6 +118,7 @@ async def rank_episodes(
 
 
 def _shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
+    """Return the ids of the best messages, and of the best one of each of the best sessions."""
     best_first = sorted(scores.messages, key=lambda id_: (-scores.messages[id_], id_))
     best_of_session: dict[str, str] = {}
     for id_ in best_first:
@@ -131,8 +132,8 @@ def score_messages(
 ) -> MessageScores:
     """Return the scores of the messages found, and of their sessions.
 
-    A message's is its fused score with a share of its session's best ones. A session has the sum of its scores by words
-    and by meaning, because a question's words may be in one message and its meaning in another.
+    The score of a message is its fused score and a share of its session's best ones. That of a session is the sum of
+    its scores by words and by meaning, because a question's words may be in one message and its meaning in another.
     """
     scores, sessions = fuse_scores(candidates, of_messages), _sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
@@ -176,7 +177,7 @@ def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list
 
 
 def is_valid(ranked: Ranked) -> bool:
-    """Return whether it is not a fact that another one superseded."""
+    """Return False for a fact that another one has superseded, and True for all other documents."""
     return ranked.document.kind != FACT or ranked.document.fields.get("superseded_at") is None
 
 

@@ -72,7 +72,7 @@ class FactChanges:
         facts, changed = list(episode.facts), dict[str, EpisodeRef]()
         for fact, other, relation in await self._related(episode.facts, others):
             if relation == SAME:
-                facts = [other for other in facts if other.id != fact.id]
+                facts = [own for own in facts if own.id != fact.id]
             elif (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at):
                 ref = other.episode.ref
                 await self.episodes.supersede(
@@ -81,7 +81,7 @@ class FactChanges:
                 changed[ref.id] = ref
             else:
                 old = replace(fact, superseded_at=_since(other.fact), superseded_by=other.fact.id)
-                facts = [old if other.id == fact.id else other for other in facts]
+                facts = [old if own.id == fact.id else own for own in facts]
         for ref in changed.values():
             now = await self.episodes.get(scope, ref.thread_id, ref.number)
             if now is not None and EpisodePart.INDEX in now.parts:
@@ -123,7 +123,7 @@ class FactChanges:
         return others
 
     async def _related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:
-        """Return the pairs that the model names, as far as they exist."""
+        """Return pairs with their relation: facts with the same text, then the existing facts that the model names."""
         exact = {fold(fact.text): fact for fact in facts}
         pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]
         others = [other for other in others if fold(other.fact.text) not in exact]

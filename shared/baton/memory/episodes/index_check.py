@@ -17,8 +17,8 @@ OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """An episode and its owner."""
+class EpisodeKey:
+    """The ids of an episode and of its owner."""
 
     user_id: str
     episode_id: str
@@ -33,11 +33,11 @@ class TenantCheck:
     indexed: int
     """Episodes that have documents."""
     documents: int
-    missing: tuple[Place, ...]
+    missing: tuple[EpisodeKey, ...]
     """Complete episodes without documents."""
-    without_vectors: tuple[Place, ...]
+    without_vectors: tuple[EpisodeKey, ...]
     """Episodes of which some documents are found by their words only."""
-    orphaned: tuple[Place, ...]
+    orphaned: tuple[EpisodeKey, ...]
     """Documents whose episode is not stored, by their source."""
 
     @property
@@ -87,14 +87,14 @@ class IndexCheck:
         A repetition continues where an earlier one has stopped. Raises ``SearchUnavailable`` and
         ``EmbedderUnavailable``.
         """
-        indexed: set[Place] | None = None
+        indexed: set[EpisodeKey] | None = None
         if self.administration is not None:
             sources = self.administration.sources(IndexName.EPISODES, tenant)
-            indexed = {Place(source.user_id, source.source_id) async for source in sources}
+            indexed = {EpisodeKey(source.user_id, source.source_id) async for source in sources}
         async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR)):
             scope, is_missing = Scope(tenant, episode.user_id), _is_due(episode)
             if is_missing and indexed is not None:
-                is_missing = Place(episode.user_id, episode.ref.id) not in indexed
+                is_missing = EpisodeKey(episode.user_id, episode.ref.id) not in indexed
             elif is_missing:
                 source = SearchFilter(source_id=episode.ref.id)
                 is_missing = not await self.search.count(scope, IndexName.EPISODES, source)
@@ -104,15 +104,15 @@ class IndexCheck:
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         stored = {
-            Place(episode.user_id, episode.ref.id): episode
+            EpisodeKey(episode.user_id, episode.ref.id): episode
             async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR))
         }
         if self.administration is None:
-            users = sorted({position.user_id for position in stored})
+            users = sorted({key.user_id for key in stored})
             sources = [source for user in users for source in await self._list(tenant, user)]
-        indexed = {Place(source.user_id, source.source_id): source for source in sources}
-        missing = [position for position, episode in stored.items() if _is_due(episode) and position not in indexed]
-        plain = [position for position, source in indexed.items() if source.without_vectors and position in stored]
+        indexed = {EpisodeKey(source.user_id, source.source_id): source for source in sources}
+        missing = [key for key, episode in stored.items() if _is_due(episode) and key not in indexed]
+        plain = [key for key, source in indexed.items() if source.without_vectors and key in stored]
         return TenantCheck(
             tenant_id=tenant,
             episodes=len(stored),

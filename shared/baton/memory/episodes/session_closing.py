@@ -114,8 +114,8 @@ class SessionClosing:
     async def carry_out(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> ClosingSession | None:
         """Carry out one step, and return the session as it is then; None if its thread was deleted.
 
-        Every invocation looks at the thread, and a step that follows a model's or an engine's answer looks again:
-        nothing outlives a deletion. Raises as the step's model, search engine and store do.
+        ``begin`` has read the thread, and a step that follows a model's or an engine's answer reads it again: nothing
+        outlives a deletion. Raises as the step's model, search engine and store do.
         """
         episode: Episode | None = session.episode
         try:
@@ -150,7 +150,7 @@ class SessionClosing:
         redactor, redactions = Redactor(self.detector), dict[int, str]()
         held, room = list[StoredMessage](), MAX_HELD_CHARACTERS
         agents: dict[str, None] = {}
-        usage, number, started_at = Usage(), 0, ref.ended_at
+        usage, message_count, started_at = Usage(), 0, ref.ended_at
         zone: str | None = None
         branch = ref.selected(thread)
         async for window in message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal):
@@ -158,8 +158,8 @@ class SessionClosing:
                 room -= len(message.text) + MESSAGE_CHARACTERS
                 if room >= 0:
                     held.append(message)
-                started_at = min(started_at, message.timestamp) if number else message.timestamp
-                number += 1
+                started_at = min(started_at, message.timestamp) if message_count else message.timestamp
+                message_count += 1
                 zone = zone or message.time_zone
                 if message.agent_id is not None:
                     agents[message.agent_id] = None
@@ -176,11 +176,11 @@ class SessionClosing:
             agent_ids=tuple(agents) or (thread.agent_id,),
             status=EpisodeStatus.PENDING,
             started_at=started_at,
-            message_count=number,
+            message_count=message_count,
             usage=usage,
             time_zone=zone or thread.time_zone,
         )
-        is_whole = len(held) == number
+        is_whole = len(held) == message_count
         return await self.episodes.store(scope, episode), HeldMessages(held, redactions) if is_whole else None
 
     async def _summarise(self, scope: Scope, session: ClosingSession) -> Episode | None:
@@ -216,7 +216,7 @@ class SessionClosing:
             return None
         if (now.summary, now.facts) == (episode.summary, episode.facts):
             return await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
-        return now
+        return now  # its facts have changed since: the documents are not those of the stored episode
 
     async def _complete(self, scope: Scope, episode: Episode) -> Episode | None:
         done = await self.episodes.complete(scope, episode.ref)

@@ -46,7 +46,7 @@ def expand(stored: ContextRecord, messages: Iterable[StoredMessage]) -> Json:
 
 
 def referred_ordinals(body: Json) -> Iterator[int]:
-    """Yield the first and last ordinals of the messages that a compact record refers to."""
+    """Yield the ordinals of the messages that a compact record refers to; of a span, the first and the last."""
     entries = [(item, "text") for block in body["blocks"] for item in block["items"]]
     entries += [(message, "content") for call in body["calls"] for message in call["messages"]]
     for entry, name in entries:
@@ -63,7 +63,7 @@ class _Compaction:
         self._by_id = {message.id: message for message in self._messages.values()}
         self._by_text: dict[str, list[StoredMessage]] = {}
         self._by_later_text: dict[str, list[StoredMessage]] = {}
-        """The messages whose texts name in later turns the passages that they cite."""
+        """The messages with citations, by their texts in later turns, which name passages instead of numbering them."""
         self._in_parts: list[StoredMessage] = []
         """The messages with several parts, such as files."""
         for message in self._messages.values():
@@ -114,7 +114,10 @@ class _Compaction:
         return messages
 
     def _stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, Json] | None:
-        """Return the stored message that was sent, with ``parts`` of its provider, in the form of a ``later`` turn."""
+        """Return the stored message that was sent, and the form in which it was; None if it is not stored.
+
+        It usually follows the last message ``before`` it.
+        """
         content = sent["content"]
         candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
         follower = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None

@@ -98,17 +98,17 @@ class Inspection:
     def replace_question(self, old: Prompt, new: Prompt) -> None:
         """Put a question as a guardrail has left it in place of the one that was asked, also in earlier prompts."""
 
-        def judged(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+        def with_new(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
             return tuple(
                 new if prompt.role is old.role and prompt.content == old.content else prompt for prompt in prompts
             )
 
         self.contexts = [
-            replace(context, context=replace(context.context, prompts=judged(context.context.prompts)))
+            replace(context, context=replace(context.context, prompts=with_new(context.context.prompts)))
             for context in self.contexts
         ]
         for call in self.calls:
-            call.prompts = judged(call.prompts)
+            call.prompts = with_new(call.prompts)
 
     def messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
         """Yield the messages of a thread that were in a prompt's history, or left out of it."""

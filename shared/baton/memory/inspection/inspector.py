@@ -140,14 +140,14 @@ async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str,
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, document in value.items():
-            if name in TEXTS and isinstance(document, str):
-                yield document
+        for name, member in value.items():
+            if name in TEXTS and isinstance(member, str):
+                yield member
             else:
-                yield from _texts(document)
+                yield from _texts(member)
     elif isinstance(value, list):
-        for document in value:
-            yield from _texts(document)
+        for member in value:
+            yield from _texts(member)
 
 
 def _replace(value: Any, clean: Mapping[str, str]) -> Any:
@@ -164,7 +164,7 @@ def _replace(value: Any, clean: Mapping[str, str]) -> Any:
 MAX_RECORD_BYTES = 2 * 1024 * 1024
 """Bytes of a record as JSON. Lambda returns at most 6 MB."""
 TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
-"""Characters of a text, from the first limit that is enough."""
+"""Characters to which texts are cut: the first limit with which the record is small enough."""
 
 
 def limit_size(record: dict[str, Any]) -> bytes:
@@ -206,6 +206,7 @@ def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_left_out(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record with at most 100 items of a block, all of a prompt, and 100 messages of a call."""
     blocks = [
         {**block, "items": [item for item in block["items"] if item["included"]][-100:]} for block in record["blocks"]
     ]
@@ -241,6 +242,6 @@ def _text_lengths(record: Mapping[str, Any]) -> list[int]:
 
 def _json(record: Mapping[str, Any]) -> bytes:
     try:
-        return to_json(record)  # a fifth of the time
+        return to_json(record)  # takes a fifth of the time of ``json.dumps``
     except ValueError:  # a lone surrogate, which UTF-8 cannot encode
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -192,9 +192,10 @@ class ProcedureAdministration:
         return decided
 
     async def _newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
-        """Return the newest version, for a caller who has not named the version that they have read.
+        """Return the number of the newest version, for a caller who has not named the version that they have read.
 
-        Raises ``InvalidRequest`` if it is to be approved and others are pending too: one of them may have come since.
+        Raises ``InvalidRequest`` if it is to be approved and the one before it is pending too: the caller may have read
+        that one.
         """
         newest = await self._get(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE and newest.version > 1:

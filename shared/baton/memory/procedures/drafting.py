@@ -72,7 +72,7 @@ async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None
     Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalised, and as the detector of
     personal data does.
     """
-    _check(record)
+    _check_specifics(record)
     data = {"record": record.entries}
     answer = await light_model.json("procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS)
     if answer.get("task") is not True:
@@ -82,14 +82,14 @@ async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None
 
 async def draft_procedure(light_model: LightModel, name: str, record: TaskRecord) -> ProcedureDraft:
     """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect_task`` does."""
-    _check(record)
+    _check_specifics(record)
     data = {"task": name, "record": record.entries, "tools": record.tools}
     answer = await light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
     return await to_draft(answer, name, record)
 
 
-def _check(record: TaskRecord) -> None:
-    """Raise ``NoProcedure`` before the light model is given what could not be generalised."""
+def _check_specifics(record: TaskRecord) -> None:
+    """Raise ``NoProcedure`` for a task with more specifics than can be replaced, before the light model gets it."""
     if record.specifics.are_too_many:
         raise NoProcedure("the task has too many specifics")
 

@@ -108,7 +108,7 @@ class Learning:
             return None
         agents = await self.agents.of(scope)
         agent = agents.main(thread)
-        has_workflow = any(_is_worth(agents.describe(workflow.agent_id)) for workflow in workflows)
+        has_workflow = any(_may_become_procedure(agents.describe(workflow.agent_id)) for workflow in workflows)
         if agent.code.run is not None and not has_workflow:
             return None  # its code decides what is called, and follows no procedure
         if not is_candidate(messages, agent.id, agent.learning, has_workflow=has_workflow):
@@ -168,8 +168,8 @@ class SessionLearning:
         return started
 
 
-def _is_worth(agent: AgentDefinition | None) -> bool:
-    """Return whether the work of an agent's workflow may become a procedure, and is none yet."""
+def _may_become_procedure(agent: AgentDefinition | None) -> bool:
+    """Return whether a task by an agent's workflow may become a procedure. A workflow that makes skills is none."""
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 

@@ -242,7 +242,7 @@ async def most_alike(
     meanings = await _meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
     scores = meanings or [_overlap(words, _words(procedure.draft)) for procedure in nearest]
     likenesses = [
-        (max(score, _triggered(draft, procedure.draft)), procedure)
+        (max(score, _trigger_share(draft, procedure.draft)), procedure)
         for procedure, score in zip(nearest, scores, strict=True)
     ]
     return sorted(likenesses, key=lambda likeness: (-likeness[0], likeness[1].slug, -likeness[1].version))
@@ -250,7 +250,7 @@ async def most_alike(
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
     """Return whether two drafts say the same, apart from case and spacing."""
-    return _said(draft) == _said(other)
+    return _comparable(draft) == _comparable(other)
 
 
 async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
@@ -269,7 +269,7 @@ def _text(draft: ProcedureDraft) -> str:
     return f"{draft.name}: {draft.description} {' '.join(step.text for step in draft.steps)}"
 
 
-def _triggered(draft: ProcedureDraft, other: ProcedureDraft) -> float:
+def _trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
     """Return the share of the draft's triggers that the other one's triggers match."""
     return sum(matching(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
 
@@ -282,7 +282,8 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def _said(draft: ProcedureDraft) -> tuple[object, ...]:
+def _comparable(draft: ProcedureDraft) -> tuple[object, ...]:
+    """Return the texts of a draft without differences of case and spacing."""
     steps = tuple((fold(step.text), fold(step.condition or "")) for step in draft.steps)
     triggers = frozenset(map(fold, draft.triggers))
     return fold(draft.name), fold(draft.description), triggers, steps, frozenset(draft.allowed_tools)

@@ -100,10 +100,10 @@ class ProcedureSources:
             return []
         end = last.ordinal + 1
         branch = thread.continued_from(last.ordinal)
-        tools, messages = set(named), list[SourceMessage]()
+        named_ids, messages = set(named), list[SourceMessage]()
         async for window in message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
             for message in window:
-                if message.id in tools or (messages and _is_a_call(message)):
+                if message.id in named_ids or (messages and _is_a_call(message)):
                     messages.append(_read(message))
         return messages
 

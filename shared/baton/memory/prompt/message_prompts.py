@@ -165,12 +165,12 @@ def _result(result: StoredMessage | None, masked_below: int, *, is_current: bool
 
 def _describe_call(call: ToolCall, result: StoredMessage | None) -> str:
     """Return another agent's call as plain text."""
-    came = result.text_elsewhere if result is not None else NOT_CARRIED_OUT
-    if len(came) > SHORTENED_CHARS:
-        came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
+    output = result.text_elsewhere if result is not None else NOT_CARRIED_OUT
+    if len(output) > SHORTENED_CHARS:
+        output = f"{output[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
     if result is None or result.call_end is CallEnd.REFUSED:
-        return f"[Wanted to call {call.name} with {call.arguments}, which was refused: {came}]"
-    return f"[Called {call.name} with {call.arguments}. Result: {came}]"
+        return f"[Wanted to call {call.name} with {call.arguments}, which was refused: {output}]"
+    return f"[Called {call.name} with {call.arguments}. Result: {output}]"
 
 
 def _to_content(message: StoredMessage, *, is_current: bool) -> Content:

@@ -61,7 +61,7 @@ def episode_line(item: FoundItem, text: str, *, zone: str) -> str:
 
 def knowledge_line(item: FoundItem, text: str) -> str:
     """Return a chunk's line, without its number; ``text`` is the part of its text that is quoted."""
-    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_place(item)}: {quote(text)}"
+    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_location(item)}: {quote(text)}"
 
 
 def number_line(line: str, number: int) -> str:
@@ -102,22 +102,23 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     """Return the text, or the part of at most ``limit`` characters with most occurrences of ``words``."""
     if len(text) <= limit:
         return text
-    places = [start for word, start in find_words(text) if search_form(word) in words]
+    positions = [start for word, start in find_words(text) if search_form(word) in words]
     room = limit - 2 * len(ELLIPSIS)
     start, best = 0, 0
     first = 0
-    for last, position in enumerate(places):
-        while position - places[first] > room * 3 // 4:
+    for last, position in enumerate(positions):
+        # The rest of the room is for what stands around the words: half of it before them.
+        while position - positions[first] > room * 3 // 4:
             first += 1
         if last - first + 1 > best:
-            best, start = last - first + 1, places[first]
+            best, start = last - first + 1, positions[first]
     start = max(0, min(start - room // 8, len(text) - room))
     before, after = ELLIPSIS if start else "", ELLIPSIS if start + room < len(text) else ""
     return f"{before}{text[start : start + room]}{after}"
 
 
-def _place(item: FoundItem) -> str:
-    """Return the place of a chunk in its document. The document's own words in it are quoted, too."""
+def _location(item: FoundItem) -> str:
+    """Return the location of a chunk in its document. The document's own words in it are quoted, too."""
     citation = item.source.citation
     if citation is None:
         return ""

@@ -75,15 +75,15 @@ class ProcedureVectors:
         return await off_loop(size, partial(_nearest, procedures.procedures, views, vector))
 
     async def _views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
-        """Return the views of the procedures, by their place."""
+        """Return the views of the procedures, by their index."""
         keys = [self._key(procedure) for procedure in procedures]
         # Another message may push known vectors out while others are embedded.
         known_views = {index: self._known[key] for index, key in enumerate(keys) if key in self._known}
         missing = [index for index in range(len(keys)) if index not in known_views]
         try:
             async with asyncio.timeout(seconds):
-                for places in _batches(procedures, missing):
-                    texts = [_texts(procedures[index]) for index in places]
+                for indices in _batches(procedures, missing):
+                    texts = [_texts(procedures[index]) for index in indices]
                     embedded = list(
                         await self._embedder.embed(
                             [text for own_texts in texts for text in own_texts],
@@ -91,7 +91,7 @@ class ProcedureVectors:
                             tenant_id=procedures[0].tenant_id,
                         )
                     )
-                    for index, own_texts in zip(places, texts, strict=True):
+                    for index, own_texts in zip(indices, texts, strict=True):
                         known_views[index] = tuple(map(_View.of, embedded[: len(own_texts)]))
                         self._known[keys[index]] = known_views[index]
                         embedded = embedded[len(own_texts) :]
@@ -121,11 +121,11 @@ def _nearest(
     return tuple(sorted(matches, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
 
 
-def _batches(procedures: Sequence[Procedure], places: Sequence[int]) -> Iterable[list[int]]:
-    """Yield the places of procedures whose texts are embedded together."""
+def _batches(procedures: Sequence[Procedure], indices: Sequence[int]) -> Iterable[list[int]]:
+    """Yield the indices of procedures whose texts are embedded together."""
     batch: list[int] = []
     texts = 0
-    for index in places:
+    for index in indices:
         count = len(_texts(procedures[index]))
         if batch and texts + count > BATCH:
             yield batch

@@ -155,9 +155,9 @@ class Recall:
             embedding = early.embedding
         else:
             embedding = self._embedding(search.scope, query, earlier.vector if is_same else None)
-        work = _Work(self, agent, search, query, embedding, early)
+        retrievals = _MessageRetrievals(self, agent, search, query, embedding, early)
         try:
-            findings = await work.find(earlier.episodes if is_same else Retrieval(), reading)
+            findings = await retrievals.find(earlier.episodes if is_same else Retrieval(), reading)
             if reading is None:
                 return findings
             _, triggered = await reading
@@ -212,7 +212,7 @@ async def _read_procedures(read: ReadProcedures, text: str) -> tuple[ProcedureSe
 
 
 @dataclass(slots=True)
-class _Work:
+class _MessageRetrievals:
     """The retrievals for one message."""
 
     recall: Recall
@@ -226,7 +226,10 @@ class _Work:
     """True if procedures should have been compared by meaning, and could not."""
 
     async def find(self, earlier: Retrieval[FoundItem], procedures: _Procedures | None) -> Findings:
-        """Run the retrievals, and return their findings before the deadline; ``earlier`` is of episodes."""
+        """Run the retrievals, and return what they find before the deadline.
+
+        ``earlier`` has the episodes that were found before, for the same message to another agent.
+        """
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
         knowledge = episodes = procedure = None
@@ -274,7 +277,10 @@ class _Work:
     def _retrieval(
         self, step: RetrievalStep[T] | None, otherwise: Retrieval[T], *, is_by_meaning: bool = True
     ) -> Retrieval[T]:
-        """Return what a retrieval found. ``is_by_meaning``: it says if the message had to be searched by words only."""
+        """Return the findings of a retrieval; ``otherwise`` if it was not begun.
+
+        One that ``is_by_meaning`` gives as its error the reason why the message was searched by words only.
+        """
         if step is None:
             return otherwise
         items, error = step.outcome(self.recall.deadline)

@@ -72,7 +72,7 @@ def content_words(text: str) -> tuple[str, ...]:
 
 
 def coverage(words: frozenset[str], text: str) -> float:
-    """Return the share of the ``words`` words that the text has, from 0 to 1; words of one stem count as one."""
+    """Return the share of ``words`` that the text has, from 0 to 1. A text has a word if it has one with its stem."""
     if not words:
         return 0.0
     stems = {_stem(word) for word in content_words(text)}

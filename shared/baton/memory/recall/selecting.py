@@ -289,7 +289,7 @@ def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
 def _procedure(
     retrieval: Retrieval[ProcedureMatch], memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
 ) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
-    """Return the block with the procedure that fits best, and why the others are left out."""
+    """Return the block of all matches, with the reasons of those left out, and the procedure in the prompt if any."""
     rivals = _find_rivals(retrieval.items, memory.procedural_floor) if follows_procedures else ()
     items, prompts, procedures, used = [], [], [], 0
     for match in retrieval.items:
@@ -297,7 +297,7 @@ def _procedure(
         if not follows_procedures:
             reason = "a specialist follows no procedures of the main agent"
         elif match is not next(iter(rivals), None):
-            reason = _not_followed(match, rivals, memory)
+            reason = _omission_reason(match, rivals, memory)
         else:
             prompt = _steps(match)
             tokens = prompt_tokens(prompt, counter)
@@ -335,7 +335,7 @@ def _steps(match: ProcedureMatch) -> Prompt:
     return Prompt(Role.CONTEXT, quoting.private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
 
 
-def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
+def _omission_reason(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
     best = rivals[0].procedure.id if rivals else ""
     if match.trigger is not None:
         return f"its trigger matches too, but that of {best} comes first"

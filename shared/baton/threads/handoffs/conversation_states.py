@@ -232,7 +232,7 @@ class ConversationStates:
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
         if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
-            return  # the request has its own record
+            return  # the stored request is the audit record of a beginning and of a refusal
         outcome = request.outcome.value
         once = Once(derive_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
         detail = request.audit_detail
@@ -253,19 +253,19 @@ class ConversationTracker:
         self._step: str | None = None
         """The workflow state that clients are shown."""
 
-    def step_begins(self) -> Iterator[BaseEvent]:
-        """Show the current state of the workflow."""
+    def begin_step(self) -> Iterator[BaseEvent]:
+        """Yield the event that shows the current state of the workflow, unless one is shown."""
         workflow = self.current.workflow
         if workflow is not None and self._step is None:
             self._step = workflow.state
             yield step_started(self._step)
 
-    def step_ends(self) -> Iterator[BaseEvent]:
-        """End the state that is shown, if one is."""
+    def end_step(self) -> Iterator[BaseEvent]:
+        """Yield the event that ends the state that is shown, if one is."""
         if self._step is not None:
             step, self._step = self._step, None
             yield step_finished(step)
 
     def changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
-        """Show what has changed since clients were shown ``before``."""
+        """Yield the events that show what has changed since clients were shown ``before``."""
         yield from state_changes(before, self.current.shown)

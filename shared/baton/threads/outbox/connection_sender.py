@@ -65,7 +65,7 @@ class ConnectionSender:
             self._wake.set()
         return True
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is left to be sent."""
         await self._idle.wait()
 

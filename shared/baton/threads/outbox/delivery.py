@@ -116,7 +116,7 @@ class Delivery:
         senders = list(self._senders.values())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
-                await gather_all(*(sender.idle() for sender in senders))
+                await gather_all(*(sender.wait_until_idle() for sender in senders))
         for sender in senders:
             sender.stop()
         self._senders.clear()

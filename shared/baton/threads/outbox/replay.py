@@ -26,7 +26,9 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.outbox.event_log import restore
 
 LOG_KEPT = timedelta(hours=24)
+"""The time for which the log keeps events."""
 SNAPSHOT_MESSAGES = 50
+"""The newest messages, in the snapshot for a client that missed too much."""
 MAX_PAGES = 10
 """Pages of messages that a replay reads at most, each of 50 messages and about 1 MB at most."""
 
@@ -80,7 +82,7 @@ class Replays:
         messages, begin = await self._messages_since(
             scope, thread, after if read.is_whole else read.pieces[0].first_seq
         )
-        pieces = _valid(read.pieces, thread, messages)
+        pieces = _select_valid(read.pieces, thread, messages)
         segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
         is_cut = not read.is_whole or begin is not None
         if begin is not None:
@@ -92,15 +94,15 @@ class Replays:
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
-        start = None if is_cut else _contiguous_from(segments, after, last_seq)
+        is_whole = not is_cut and _reach(segments, after, last_seq)
         events = tuple(
             restore(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
-            for segment in segments[start if start is not None else _last_whole(segments) :]
+            for segment in segments[0 if is_whole else _find_last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
         )
         snapshot = None
-        if start is None:
+        if not is_whole:
             page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=None)
             snapshot = unsequenced(messages_snapshot(page.messages), threadId=thread.id)
         return Replay(events, last_seq, snapshot)
@@ -182,15 +184,15 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
 
 
 def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
-    """Return the messages without those of the first run, whose beginning may be missing, and their first number."""
-    last_index = next((index for index, message in enumerate(messages) if message.end is not None), len(messages) - 1)
-    stored_messages = list(messages[last_index + 1 :])
+    """Return the messages without the first run, whose beginning may be missing, and their first sequence number."""
+    end_of_first = next((index for index, message in enumerate(messages) if message.end is not None), len(messages) - 1)
+    stored_messages = list(messages[end_of_first + 1 :])
     return stored_messages, next(
         (message.end.first_seq for message in stored_messages if message.end is not None), last_seq + 1
     )
 
 
-def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
+def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
     """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
     ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
     committed = {run_id for run_id, _, _ in ends}
@@ -242,19 +244,22 @@ def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segm
     ]
 
 
-def _contiguous_from(segments: Sequence[_Segment], after: int, last_seq: int) -> int | None:
-    """Return 0 if the segments reach from ``after`` to ``last_seq`` without a gap; None if an event is missing."""
+def _reach(segments: Sequence[_Segment], after: int, last_seq: int) -> bool:
+    """Return whether the segments reach from ``after`` to ``last_seq`` without a gap, except those of takeovers."""
     seen = after
     for segment in segments:
         jump = segment.previous_seq
         if segment.first_seq > seen + 1 and (jump is None or jump > seen):
-            return None
+            return False
         seen = max(seen, segment.last_seq)
-    return 0 if seen >= last_seq else None
+    return seen >= last_seq
 
 
-def _last_whole(segments: Sequence[_Segment]) -> int:
-    """Return the index of the first segment of a run from which there are no gaps to the end."""
+def _find_last_whole(segments: Sequence[_Segment]) -> int:
+    """Return the index of the first segment that begins a run and from which no event is missing to the end.
+
+    Without such a segment it is their number.
+    """
     start = len(segments)
     for index in range(len(segments) - 1, -1, -1):
         if index + 1 < len(segments):

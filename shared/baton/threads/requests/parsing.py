@@ -43,7 +43,7 @@ from baton.domain.threads.turn_requests import (
 from baton.domain.times import is_time_zone
 
 MAX_PAYLOAD = 4_096
-"""Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
+"""Characters of a decision's payload as JSON. The thread's item stores it until the run continues."""
 MAX_RESULT_BYTES = 32 * 1024
 """Bytes of the result of a client's tool as JSON. The thread's item, of at most 400 KB, stores it too."""
 MAX_RESULT_DEPTH = 32
@@ -274,8 +274,8 @@ def client_offer(tools: object, context: object) -> ClientOffer | None:
     offered, notes = _list(tools, "tools", MAX_TOOLS), _list(context, "context", MAX_CONTEXT)
     if not offered and not notes:
         return None
-    _json(offered, "tools", MAX_TOOLS_BYTES)
-    _json(notes, "context", MAX_CONTEXT_BYTES)
+    _check_size(offered, "tools", MAX_TOOLS_BYTES)
+    _check_size(notes, "context", MAX_CONTEXT_BYTES)
     return ClientOffer(_tools(offered), tuple(map(_context_item, range(len(notes)), notes)))
 
 
@@ -291,14 +291,14 @@ def _list(value: object, name: str, most: int) -> Sequence[Mapping[str, Any]]:
     return value
 
 
-def _json(value: object, name: str, most: int) -> str:
+def _check_size(value: object, name: str, most: int) -> None:
+    """Raise ``MessageTooLarge`` for more than ``most`` bytes of JSON, ``InvalidRequest`` for a value that has none."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise InvalidRequest(f"{name} holds a number that JSON cannot represent.") from None
     if len(text.encode("utf-8", "surrogatepass")) > most:
         raise MessageTooLarge(f"{name} must be at most {most // 1024} KB of JSON.")
-    return text
 
 
 def _tools(offered: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:

@@ -21,6 +21,7 @@ MAX_MESSAGES = 5_000
 MAX_AHEAD = timedelta(days=1)
 """The longest time that a message may be in the future: clocks differ, and dates without a zone are a day off."""
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+"""The earliest time of a message."""
 _ROLES = {role.value: role for role in (Role.USER, Role.ASSISTANT, Role.TOOL)}
 
 
@@ -37,9 +38,9 @@ def imported_session(
 ) -> ImportedSession:
     """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
 
-    Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out,
-    because other systems keep some and nothing in them can be remembered. Other parts become a word in brackets,
-    because the files are not imported. The day of a message is that of the time zone named for it or, by
+    Messages keep their ids, their times and their order, even if their times have another one. Messages without a text
+    are left out, because other systems keep some and nothing in them can be remembered. Other parts become a word in
+    brackets, because the files are not imported. The day of a message is that of the time zone named for it or, by
     ``time_zone``, for the session; otherwise of its time's offset.
     """
     thread = imported_thread_ref(scope, session_id)

@@ -71,7 +71,7 @@ class Importer:
         ref = _ref(imported, lease.thread.created_at)
         async with holding(self.store, lease):
             if lease.thread.next_ordinal or lease.thread.run is not None or lease.thread.parent_thread_id is not None:
-                await self._check_repeated(lease, imported)
+                await self._release_repeated(lease, imported)
                 await self.sessions.finish_again(scope, ref.thread_id, ref.number)
             else:
                 await self._store(lease, imported, ref)
@@ -84,7 +84,7 @@ class Importer:
         )
         return ref
 
-    async def _check_repeated(self, lease: Lease, imported: ImportedSession) -> None:
+    async def _release_repeated(self, lease: Lease, imported: ImportedSession) -> None:
         """End the lease, and raise ``ImportConflict`` unless the thread's import was the same."""
         turn = await self.store.get_turn(lease.scope, lease.thread_id, IMPORT_TURN)
         if lease.thread.run is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from baton.concurrency.tasks import gather_all, gather_each
 from baton.domain.cursors import decode, encode
@@ -25,7 +25,9 @@ READS = 3
 AT_ONCE = 8
 """Conversations that are read at the same time."""
 ALL_TURNS = 10_000
-MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=from_millis(0).tzinfo))
+"""More turns than ``READS`` reads of messages can hold, so that only they limit a page."""
+MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=UTC))
+"""The latest time of a cursor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class Ratings:
             thread = await own_thread(self.store, scope, thread_id)
             message = await self._answer(scope, thread, message_id)
             earlier = await self.feedback.get(scope, thread, message.ordinal)
-            if earlier.says(rating, comment) if earlier is not None else rating is None:
+            is_unchanged = earlier.says(rating, comment) if earlier is not None else rating is None
+            if is_unchanged:
                 return Rated(thread.id, message.id, message.run_id, earlier)
             feedback = await self._keep(scope, thread, message, rating, comment)
         if rating is not None and (earlier is None or earlier.rating is not rating):

@@ -92,22 +92,22 @@ def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]
     """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
     if not run or run[0].end is None:
         return []
-    last, first = run[0], run[-1]
+    last, first, end = run[0], run[-1], run[0].end
     return [
         TurnSummary(
             run_id=last.run_id,
             message_id=first.id,
             attempt=last.attempt,
-            status=run[0].end.outcome.value,
+            status=end.outcome.value,
             agent_id=last.agent_id,
             started_at=first.timestamp,
             ended_at=last.timestamp,
-            usage=run[0].end.usage,
-            model=run[0].end.model,
-            first_token_ms=run[0].end.first_token_ms,
-            error_code=run[0].end.error_code,
-            spent=run[0].end.by_model,
-            trace_id=run[0].end.trace_id,
+            usage=end.usage,
+            model=end.model,
+            first_token_ms=end.first_token_ms,
+            error_code=end.error_code,
+            spent=end.by_model,
+            trace_id=end.trace_id,
             feedback=tuple(rated[message.ordinal] for message in reversed(run) if message.ordinal in rated),
         )
     ]

@@ -104,6 +104,7 @@ class AgentHistories:
         return reading_budget(self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter)
 
     def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
+        """Yield the windows of the agents that spoke, except that of a fork whose messages are not written yet."""
         handoff = self._tracker.current.handoff
         for result in results:
             if result.history is None:

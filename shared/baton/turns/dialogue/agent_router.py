@@ -25,7 +25,7 @@ from baton.turns.dialogue.agent_histories import DialogueServices
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 TRIGGERS = 50
-"""Triggers that a message may be compared with, each of which may take as long as ``off_loop`` expects of its text."""
+"""The factor of a message's length in ``off_loop``'s bytes: it may be compared with this many triggers."""
 
 
 class AgentRouter:
@@ -72,7 +72,10 @@ class AgentRouter:
         return False
 
     def take_back(self, failure: ModelError) -> None:
-        """Undo the handoff to a specialist whose model failed before it said anything. Raises any other failure."""
+        """Undo the handoff to a specialist whose model failed before it said anything.
+
+        Raises ``failure`` if the active agent has said something, or was active before.
+        """
         if not self._is_silent_target:
             raise failure
         count(Metric.MODEL_FAILURES)

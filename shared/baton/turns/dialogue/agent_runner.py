@@ -37,7 +37,7 @@ from baton.turns.dialogue.agent_histories import AgentHistories, DialogueService
 from baton.turns.dialogue.merging import MergedAnswer
 from baton.turns.dialogue.remote_agent_runner import RemoteAgentRunner
 
-RunsAgent = AgentLoop | CoroutineAgent | RemoteAgentRunner
+AnsweringAgent = AgentLoop | CoroutineAgent | RemoteAgentRunner
 """An agent that produces one answer."""
 
 
@@ -47,7 +47,7 @@ class AgentRunner:
     def __init__(self, attempt: Attempt, services: DialogueServices, consult: Consult | None) -> None:
         """``consult`` answers in place of agents that are consulted; None: they are asked themselves."""
         user_message = attempt.facts.user_message
-        self._running: list[RunsAgent] = []
+        self._running: list[AnsweringAgent] = []
         self.forked: ForkedExchange | None = None
         """The exchange in the specialist's fork, which has yet to be written there."""
         self._attempt = attempt
@@ -109,7 +109,7 @@ class AgentRunner:
             opening = self._attempt.screened.apply(self._facts.question, self._services.counter)
             self.forked = ForkedExchange(handoff, agent, self._attempt.run, opening, fork.messages)
 
-    async def _prepare(self, transcript: Transcript, context: Attempt) -> RunsAgent:
+    async def _prepare(self, transcript: Transcript, context: Attempt) -> AnsweringAgent:
         """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
         conversation = self._tracker.current
         if not judges_questions(conversation.agent):
@@ -131,7 +131,7 @@ class AgentRunner:
             return await self._prepare_coroutine(tools, transcript, context)
         loop = AgentLoop(self._work(tools, transcript, context))
         self._running.append(loop)
-        message, client_results = self._asked, self._facts.client_results
+        message, client_results = self._screened_message, self._facts.client_results
         current: Sequence[StoredMessage] = (message,) if message is not None else ()
         is_judged, earlier = False, self._reserve_numbers()
         if self._facts.answered is not None and len(self._running) == 1:
@@ -160,9 +160,9 @@ class AgentRunner:
         self._attempt.numbers.reserve(earlier)
         return [source for source in earlier if source.get("number") is not None]
 
-    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> RunsAgent:
+    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AnsweringAgent:
         """Return the active agent, whose ``run`` answers."""
-        message, answered = self._asked, self._facts.answered
+        message, answered = self._screened_message, self._facts.answered
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
             self._work(tools, transcript, context),
@@ -181,7 +181,7 @@ class AgentRunner:
 
         async def assemble(alone: str | None) -> AssembledContext:
             nonlocal computed
-            agent, message, tools = self._tracker.current.agent, self._asked, ToolSet({})
+            agent, message, tools = self._tracker.current.agent, self._screened_message, ToolSet({})
             if computed is None:
                 computed = await compute_prompt(agent, context)
             today = Prompt(Role.SYSTEM, context.today.sentence)
@@ -201,7 +201,7 @@ class AgentRunner:
         return assemble
 
     @property
-    def _asked(self) -> StoredMessage | None:
+    def _screened_message(self) -> StoredMessage | None:
         """The user's message, as guardrails have left it."""
         user_message = self._facts.user_message
         return self._attempt.screened.apply(user_message, self._services.counter) if user_message is not None else None
@@ -218,7 +218,7 @@ class AgentRunner:
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
         is_first = self._tracker.current.was_handed_over_by(self._facts.question)
-        stored_message = self._asked
+        stored_message = self._screened_message
         text = (
             stored_message.text
             if stored_message is not None and stored_message.text

@@ -64,7 +64,7 @@ class Dialogue:
             self._is_cancelled = self._error is None
             return
         try:
-            attempt.emit_all(attempt.tracker.step_begins())
+            attempt.emit_all(attempt.tracker.begin_step())
             is_next_asked = await self._router.begin()
             while is_next_asked and not attempt.stop.is_set():
                 try:
@@ -79,7 +79,7 @@ class Dialogue:
             raise
         except Exception as error:  # noqa: BLE001 - it becomes the run's error
             self.fail(error)
-        attempt.emit_all(attempt.tracker.step_ends())
+        attempt.emit_all(attempt.tracker.end_step())
 
     def fail(self, error: Exception) -> None:
         """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
@@ -126,7 +126,7 @@ class Dialogue:
 
 
 def make_start_event(attempt: Attempt) -> BaseEvent:
-    """Return RUN_STARTED with the message or the answers that the run answers."""
+    """Return RUN_STARTED with the message that the run answers, or the decisions with which it continues."""
     answered = attempt.facts.answered
     return run_started(
         attempt.thread_id,

@@ -92,7 +92,7 @@ class HandoffEvents:
         activity_id = self._attempt.transcript.new_activity_id()
         self._attempt.emit(handed_over(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason))
         self._attempt.emit_all(self._tracker.changes_since(source.shown))
-        self._attempt.emit_all(self._tracker.step_begins())
+        self._attempt.emit_all(self._tracker.begin_step())
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
         if transfer.summary is None:
@@ -202,7 +202,7 @@ class HandoffEvents:
     def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
         """Make the main agent active and show it. Returns True if the workflow was saved."""
         conversation, now = self._tracker.current, self._clock.now()
-        self._attempt.emit_all(self._tracker.step_ends())
+        self._attempt.emit_all(self._tracker.end_step())
         saved = None
         if is_lost:
             self._tracker.current = conversation.release(outcome, now)
@@ -271,7 +271,9 @@ def _list_collected(workflow: Workflow | None) -> dict[str, str]:
 
 
 PATIENCE_SECONDS = 0.5
+"""Seconds that the light model may take: the user waits for the specialist meanwhile."""
 MESSAGES = 10
+"""The number of messages that a summary is made from, the newest ones."""
 MAX_MESSAGE = 1_000
 """Characters of each message that the summary is made from."""
 MAX_SUMMARY_TOKENS = 200

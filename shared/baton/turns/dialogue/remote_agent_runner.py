@@ -156,6 +156,7 @@ class RemoteAgentRunner:
         if not await self._context.may_act():
             return
         task = await self._task(remote_task_id, hands_over=hands_over)
+        # Data, with whether the agent's own text says the same; for a file, the text about it, and None.
         extras: list[tuple[Any, bool | None]] = []
         has_spoken, self._not_passed_on = False, []
         stream = client.stream(self._agent, task, is_passed_on=self._context.passed_on.is_set)
