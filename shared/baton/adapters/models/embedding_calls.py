@@ -139,10 +139,10 @@ class ApiEmbedder(ABC):
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
         batches = await off_loop(sum(map(len, texts)), self._batches, texts)
-        places = asyncio.Semaphore(self._limits.parallel)
+        slots = asyncio.Semaphore(self._limits.parallel)
 
         async def fill(batch: Sequence[_Text]) -> None:
-            async with places:
+            async with slots:
                 numbers = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
                 for text, vector in zip(batch, numbers, strict=True):
                     vectors[text.position] = vector
@@ -241,7 +241,7 @@ class ApiEmbedder(ABC):
                 continue
             delay = self._backoff.before_retry(failure, attempt)
             if pace is not None and failure.kind is FailureKind.TIMEOUT:
-                pace.timed_out(len(texts), began)
+                pace.note_timeout(len(texts), began)
                 if len(texts) > 1:
                     self._log(failure, attempt, last=False)
                     return []
@@ -266,7 +266,7 @@ class ApiEmbedder(ABC):
 
     def _log(self, failure: ProviderFailure, attempt: int, last: bool) -> None:
         message = "The embedder failed" if last else "The embedder failed; trying again"
-        details = failure.described(self._secret())
+        details = failure.log_fields(self._secret())
         self._logger.warning(message, extra={"model": self._model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)
 

@@ -64,7 +64,7 @@ class EmbeddingPace:
         if seconds < SLOW_SECONDS / 4 and texts >= self.texts:
             self.texts = min(self._most_texts, self.texts * 2)
 
-    def timed_out(self, texts: int, began: float) -> None:
+    def note_timeout(self, texts: int, began: float) -> None:
         """Note that a request was not answered in time.
 
         The endpoint may still compute it, so no request is sent for as long as this one took.

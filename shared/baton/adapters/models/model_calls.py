@@ -16,7 +16,7 @@ from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen, 
 from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.answers.answer_so_far import FORBIDDEN_CALLS, AnswerSoFar
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
-from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
 from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learning.refusal import content_size
 from baton.adapters.models.learning.request_form import RequestForm
@@ -151,7 +151,7 @@ class ApiChatModel:
         failure, model = _failure_of(error), settings.model
         if failure.name == FORBIDDEN_CALLS:
             self._insisting[settings.caller, model] = True
-        if isinstance(error, RefusedQuestion) and await attempt.adapts(error, now):
+        if isinstance(error, RefusedQuestion) and await attempt.adapt(error, now):
             self._log(failure, model, attempt.number, "The model refused; asking in another form")
             return 0.0
         if isinstance(error, ModelError) and not _is_outage(error):
@@ -164,14 +164,14 @@ class ApiChatModel:
             self._log(failure, model, attempt.number, "The model failed")
             # Its text may quote the request, so the cause is for the log and for operators only.
             final = failure.error
-            final.reason = str(failure.described(self._secret())["text"]) or failure.name
+            final.reason = str(failure.log_fields(self._secret())["text"]) or failure.name
             raise final from None
         self._log(failure, model, attempt.number, "The model failed; trying again")
         attempt.number += 1
         return delay
 
     def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str) -> None:
-        details = failure.described(self._secret())
+        details = failure.log_fields(self._secret())
         logger.warning(message, extra={"model": model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)
 
@@ -192,12 +192,12 @@ class _Attempt:
         """True if a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
 
-    async def adapts(self, refused: RefusedQuestion, now: float) -> bool:
+    async def adapt(self, refused: RefusedQuestion, now: float) -> bool:
         """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
         sent, settings = refused.sent, self.question.settings
-        other = await off_loop(content_size(sent), adapted, self.form, refused.failure, sent, settings)
+        other = await off_loop(content_size(sent), adapt_form, self.form, refused.failure, sent, settings)
         if other is None:
             return False
         self._adaptations += 1
@@ -279,7 +279,9 @@ class _Reading:
         if self._is_empty:
             self._is_empty = False
             is_users = any(tool.is_client for tool in self._question.tools)
-            self._learn(self._attempt.form.lasting(self._attempt.profile), self._attempt.profile, is_users=is_users)
+            self._learn(
+                self._attempt.form.lasting_profile(self._attempt.profile), self._attempt.profile, is_users=is_users
+            )
 
     def _learn(self, profile: ModelProfile, since: ModelProfile, *, is_users: bool) -> None:
         settings = self._question.settings

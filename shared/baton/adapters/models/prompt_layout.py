@@ -206,6 +206,7 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
 
 
 def _beginning_with_user(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Put a message of the user before the first one besides the system's, unless that is the user's."""
     first = next((at for at, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
     if first < len(laid) and laid[first].role is Role.USER:
         return list(laid)

@@ -62,7 +62,7 @@ class TiktokenCounter:
         self._table = folder / TABLE_FILE
         self._encoding: tiktoken.Encoding | None = None
         self._loading: threading.Thread | None = None
-        self._remembered = lru_cache(REMEMBERED)(self._exactly)
+        self._remembered = lru_cache(REMEMBERED)(self._count_exactly)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
@@ -70,10 +70,10 @@ class TiktokenCounter:
         Raises ``RuntimeError`` if a file of the vocabulary is missing or damaged.
         """
         if len(text) <= MAX_COUNTED:
-            return self._count(text, self._remembered if len(text) <= MAX_REMEMBERED else self._exactly)
+            return self._count(text, self._remembered if len(text) <= MAX_REMEMBERED else self._count_exactly)
         size = MAX_COUNTED // SAMPLES
         starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
-        counted = sum(self._count(text[start : start + size], self._exactly) for start in starts)
+        counted = sum(self._count(text[start : start + size], self._count_exactly) for start in starts)
         return counted * len(text) // MAX_COUNTED
 
     def prepare(self, texts: Iterable[str]) -> None:
@@ -99,7 +99,7 @@ class TiktokenCounter:
         self.load()
         return exactly(text)
 
-    def _exactly(self, text: str) -> int:
+    def _count_exactly(self, text: str) -> int:
         """Return the number of tokens. Raises ``TooManyLookups`` if that takes the vocabulary, which is not loaded."""
         if self._encoding is None and (pieces := _piece_counter(self._table)) is not None:
             return pieces.count(text)

@@ -479,7 +479,7 @@ def test_a_wait_that_is_too_long_is_not_waited_for() -> None:
 def test_no_part_of_a_key_is_logged(at: int) -> None:
     key = "sk-0123456789"
     said = ProviderFailure("E", status=400, code=f"no {key}", type=f"no {key}", text="." * at + key)
-    logged = str(said.described(key))
+    logged = str(said.log_fields(key))
     assert not any(key[:length] in logged for length in range(4, len(key) + 1))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace
@@ -175,7 +175,7 @@ DEFAULT_DROPPED = ModelProfile().dropped_keywords
     ],
 )
 def test_what_a_refusal_names_is_changed(body: Any, changed: dict[str, Any]) -> None:
-    form = adapted(RequestForm(ModelProfile()), refusal(body), EVERYTHING)
+    form = adapt_form(RequestForm(ModelProfile()), refusal(body), EVERYTHING)
     assert form is not None
     assert changes(form.profile) == changed
 
@@ -192,7 +192,7 @@ def test_what_a_refusal_names_is_changed(body: Any, changed: dict[str, Any]) -> 
     ],
 )
 def test_refused_attachments_are_left_out(text: str, left: dict[str, Any]) -> None:
-    form = adapted(RequestForm(ModelProfile()), refusal(message(text)), SentFeatures(has_media=True))
+    form = adapt_form(RequestForm(ModelProfile()), refusal(message(text)), SentFeatures(has_media=True))
     assert form is not None
     assert changes(form.profile) == left
 
@@ -208,7 +208,7 @@ def test_refused_attachments_are_left_out(text: str, left: dict[str, Any]) -> No
     ],
 )
 def test_parts_that_are_not_accepted_are_left_out_of_this_request_only(text: str) -> None:
-    form = adapted(RequestForm(ModelProfile()), refusal(message(text)), SentFeatures(has_parts=True))
+    form = adapt_form(RequestForm(ModelProfile()), refusal(message(text)), SentFeatures(has_parts=True))
     assert form is not None
     assert not form.sends_parts
     assert changes(form.profile) == {}
@@ -217,7 +217,7 @@ def test_parts_that_are_not_accepted_are_left_out_of_this_request_only(text: str
 def test_an_endpoint_that_takes_no_thinking_back_gets_none_from_then_on() -> None:
     profile = replace(ModelProfile(), replayed_fields=("reasoning_content",))
     words = message("property 'reasoning_content' is unsupported")
-    form = adapted(RequestForm(profile), refusal(words), SentFeatures(has_parts=True))
+    form = adapt_form(RequestForm(profile), refusal(words), SentFeatures(has_parts=True))
     assert form is not None
     assert changes(form.profile, profile) == {"replayed_fields": ()}
 
@@ -232,13 +232,13 @@ def test_an_endpoint_that_takes_no_thinking_back_gets_none_from_then_on() -> Non
     ],
 )
 def test_what_cannot_be_left_out_is_not_asked_again(body: Any, status: int) -> None:
-    assert adapted(RequestForm(ModelProfile()), refusal(body, status), EVERYTHING) is None
+    assert adapt_form(RequestForm(ModelProfile()), refusal(body, status), EVERYTHING) is None
 
 
 def test_what_was_left_out_already_is_not_left_out_again() -> None:
     form = RequestForm(replace(ModelProfile(), dropped=frozenset({"temperature"})))
     words = message("'temperature' is not supported", param="temperature")
-    assert adapted(form, refusal(words), SentFeatures(fields=("temperature",))) is None
+    assert adapt_form(form, refusal(words), SentFeatures(fields=("temperature",))) is None
 
 
 def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times() -> None:
@@ -247,7 +247,7 @@ def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times(
     while form is not None and asked < 100:
         left = tuple(name for name in EVERYTHING.fields if name not in form.profile.dropped)
         words = " ".join(f"'{name}'" for name in EVERYTHING.fields)
-        form = adapted(form, refusal(message(f"unsupported {words}")), replace(EVERYTHING, fields=left))
+        form = adapt_form(form, refusal(message(f"unsupported {words}")), replace(EVERYTHING, fields=left))
         asked += 1
     assert asked < 100
     assert MAX_ADAPTATIONS < 20

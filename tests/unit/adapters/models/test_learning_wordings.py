@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.attachments.content import MediaKind
-from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapted
+from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
@@ -56,7 +56,7 @@ def changes(form: RequestForm | None) -> dict[str, Any]:
     ],
 )
 def test_the_field_that_is_named_first_is_dropped(text: str, name: str) -> None:
-    assert changes(adapted(RequestForm(UNKNOWN), refusal(text), SENT)) == {"dropped": {name}}
+    assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text), SENT)) == {"dropped": {name}}
 
 
 def test_properties_of_tools_with_the_names_of_fields_are_no_fields() -> None:
@@ -64,7 +64,7 @@ def test_properties_of_tools_with_the_names_of_fields_are_no_fields() -> None:
         "Invalid schema for function 'weather': In context=('properties', 'temperature'), 'uri' is not a valid format."
     )
     for place in ("tools[0].function.parameters", "tools[0].function.parameters.temperature", ""):
-        assert changes(adapted(RequestForm(UNKNOWN), refusal(text, param=place), SENT)) == {
+        assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text, param=place), SENT)) == {
             "dropped_keywords": {"format"}
         }
 
@@ -80,7 +80,7 @@ def test_properties_of_tools_with_the_names_of_fields_are_no_fields() -> None:
     ],
 )
 def test_words_of_english_are_no_keywords_of_schemas(text: str, keywords: set[str]) -> None:
-    changed = changes(adapted(RequestForm(UNKNOWN), refusal(text), SENT))
+    changed = changes(adapt_form(RequestForm(UNKNOWN), refusal(text), SENT))
     assert changed.get("dropped_keywords", set()) == keywords
 
 
@@ -101,14 +101,14 @@ def test_words_of_english_are_no_keywords_of_schemas(text: str, keywords: set[st
     ],
 )
 def test_templates_say_in_many_words_which_roles_they_take(text: str, changed: dict[str, Any]) -> None:
-    assert changes(adapted(RequestForm(UNKNOWN), refusal(text), SENT)) == changed
+    assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text), SENT)) == changed
 
 
 def test_an_endpoint_with_a_system_field_of_its_own_gets_no_system_message() -> None:
     said = refusal('messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter')
-    form = adapted(RequestForm(UNKNOWN), said, SENT)
+    form = adapt_form(RequestForm(UNKNOWN), said, SENT)
     assert form is not None
-    assert changes(adapted(form, said, SENT)) == NO_SYSTEM
+    assert changes(adapt_form(form, said, SENT)) == NO_SYSTEM
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_endpoint_with_a_system_field_of_its_own_gets_no_system_message() -> 
     ],
 )
 def test_a_schema_of_the_answer_is_asked_for_otherwise(text: str) -> None:
-    assert changes(adapted(RequestForm(UNKNOWN), refusal(text), SENT)) == {"answer_form": AnswerForm.OBJECT}
+    assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text), SENT)) == {"answer_form": AnswerForm.OBJECT}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_schema_of_the_answer_is_asked_for_otherwise(text: str) -> None:
     ],
 )
 def test_a_file_at_fault_is_left_out_of_its_request_only(text: str, status: int, kinds: set[str]) -> None:
-    form = adapted(RequestForm(UNKNOWN), refusal(text, status), SentFeatures(has_media=True))
+    form = adapt_form(RequestForm(UNKNOWN), refusal(text, status), SentFeatures(has_media=True))
     assert set(changes(form)) == kinds
     assert form is not None
     assert form.lasting(UNKNOWN) == UNKNOWN
@@ -151,26 +151,28 @@ def test_a_file_at_fault_is_left_out_of_its_request_only(text: str, status: int,
     ],
 )
 def test_a_model_without_images_gets_none_from_then_on(text: str) -> None:
-    form = adapted(RequestForm(UNKNOWN), refusal(text, 404 if "found" in text else 400), SentFeatures(has_media=True))
+    form = adapt_form(
+        RequestForm(UNKNOWN), refusal(text, 404 if "found" in text else 400), SentFeatures(has_media=True)
+    )
     assert form is not None
     assert form.lasting(UNKNOWN).images is False
 
 
 def test_only_the_kinds_of_files_that_were_sent_are_learned() -> None:
     sent = SentFeatures(has_media=True, media_kinds=(MediaKind.IMAGE,))
-    assert changes(adapted(RequestForm(UNKNOWN), refusal("Something else is wrong"), sent)) == {"images": False}
+    assert changes(adapt_form(RequestForm(UNKNOWN), refusal("Something else is wrong"), sent)) == {"images": False}
 
 
 def test_parts_are_left_out_before_files_where_nothing_is_named() -> None:
     sent = SentFeatures(has_media=True, has_parts=True)
-    form = adapted(RequestForm(UNKNOWN), refusal("Something else is wrong"), sent)
+    form = adapt_form(RequestForm(UNKNOWN), refusal("Something else is wrong"), sent)
     assert form is not None
     assert (form.sends_parts, changes(form)) == (False, {})
 
 
 @pytest.mark.parametrize("status", [401, 403, 408, 429, 502, 503, 529])
 def test_keys_limits_and_outages_teach_nothing(status: int) -> None:
-    assert adapted(RequestForm(UNKNOWN), refusal("Unsupported parameter: 'temperature'", status), SENT) is None
+    assert adapt_form(RequestForm(UNKNOWN), refusal("Unsupported parameter: 'temperature'", status), SENT) is None
 
 
 def test_a_limit_that_is_refused_under_both_names_is_not_tried_in_turns() -> None:
@@ -180,7 +182,7 @@ def test_a_limit_that_is_refused_under_both_names_is_not_tried_in_turns() -> Non
     while form is not None:
         asked += 1
         names = tuple({form.profile.limit_field} - form.profile.dropped)
-        form = adapted(form, said, SentFeatures(fields=names))
+        form = adapt_form(form, said, SentFeatures(fields=names))
     assert asked < MAX_ADAPTATIONS
 
 
@@ -195,4 +197,4 @@ def test_a_limit_that_is_refused_under_both_names_is_not_tried_in_turns() -> Non
 )
 def test_beside_a_param_the_text_names_nothing(param: str, changed: dict[str, Any]) -> None:
     text = "It is refused: top_p, max_tokens is too large, response_format is not supported, metadata: extra inputs"
-    assert changes(adapted(RequestForm(UNKNOWN), refusal(text, param=param), SENT)) == changed
+    assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text, param=param), SENT)) == changed

@@ -55,7 +55,7 @@ class AnswerSoFar(ABC):
         self._origin = question.origin
         self._tools = question.tools
         self._model = question.settings.model
-        self._heard = 0
+        self._text_size = 0
         """Bytes of text and thinking."""
         self._has_text = False
         """True if the answer has words, even if they were taken back."""
@@ -74,7 +74,7 @@ class AnswerSoFar(ABC):
     @property
     def size(self) -> int:
         """Bytes of the model's output so far: text, calls and thinking."""
-        return self._heard + self._calls_size
+        return self._text_size + self._calls_size
 
     async def next(self) -> Sequence[ModelChunk] | None:
         """Return what the next event of the stream holds; None at its end.
@@ -116,11 +116,11 @@ class AnswerSoFar(ABC):
         """Return the profile with what this answer has shown of its model."""
         return replace(profile, thinks_first=profile.thinks_first or self._thought_first)
 
-    def _fitting(self, text: str) -> str:
-        """Return ``text``, cut to the remaining length of the answer."""
+    def _cut_to_room(self, text: str) -> str:
+        """Count ``text``, and return it cut to the remaining length of the answer."""
         room = MAX_ANSWER_BYTES - self.size
         fitting = first_bytes(text, room)
-        self._heard += utf8_size(fitting)
+        self._text_size += utf8_size(fitting)
         if len(fitting) < len(text) or room < 0:
             self.cut()
         return fitting
@@ -133,15 +133,16 @@ class AnswerSoFar(ABC):
             self._forget_text()
             self._written.forget()
             chunks.append(TextTakenBack())
-        chunks += self._shown_thinking(separated.thinking)
-        return [*chunks, *self._said(self._written.take(separated.text))]
+        chunks += self._to_reasoning(separated.thinking)
+        return [*chunks, *self._take_text(self._written.take(separated.text))]
 
     def _end_text(self) -> tuple[list[ModelChunk], list[ToolCall]]:
         """Return the rest of the text, and the calls that were written in it, at the end of the answer."""
         text, calls = self._written.end(cut=self.reason is FinishReason.LENGTH)
-        return self._said(text), calls
+        return self._take_text(text), calls
 
-    def _said(self, text: str) -> list[ModelChunk]:
+    def _take_text(self, text: str) -> list[ModelChunk]:
+        """Note text of the answer, and return its chunks; none for an empty text."""
         if not text:
             return []
         self._has_text = True
@@ -155,16 +156,16 @@ class AnswerSoFar(ABC):
         """Note text of the answer, and return it as clients get it."""
         return text
 
-    def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
+    def _to_reasoning(self, thinking: str) -> list[ModelChunk]:
         return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
 
-    def _found_reason(self) -> FinishReason:
-        """Return why the answer has ended. Raises ``ProviderFailure`` if it has no end."""
+    def _require_reason(self) -> FinishReason:
+        """Return the reason for which the answer has ended. Raises ``ProviderFailure`` if it has no end."""
         if self.reason is None:
             raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
         return self.reason
 
-    def _unsent(self, dropped: Collection[str]) -> tuple[str, ...]:
+    def _find_unsent(self, dropped: Collection[str]) -> tuple[str, ...]:
         """Return the settings of the agent that were not sent."""
         return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 

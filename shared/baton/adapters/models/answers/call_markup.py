@@ -66,7 +66,8 @@ _PARAMETER = re.compile(
 )
 _PAIR = re.compile(r"\s*<arg_key>(?P<name>[^<>]*)</arg_key>\s*<arg_value>(?P<value>[\s\S]*?)</arg_value>")
 _NAMED = re.compile(r"(?:(?:commentary|analysis)\s+)?(?:call:|to=)?(?P<name>[A-Za-z_][\w.:/-]*)")
-_POSITION = (
+# What stands before the name of a tool in a call.
+_BEFORE_NAME = (
     r"(?:[\"'](?:name|tool_name|function|tool)[\"']\s*:\s*[\"']|(?:function|invoke name|to)=\"?|call:)(?:functions?\.)?"
 )
 _STRING = re.compile(r"<\|\"\|>([\s\S]*?)<\|\"\|>|<escape>([\s\S]*?)<escape>")
@@ -97,17 +98,18 @@ def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCa
     # A TypeError is one of values that Python has and JSON has not, such as sets.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
-        return [] if is_bare or is_followed else _unreadable(text, tools)
+        return [] if is_bare or is_followed else _keep_unread(text, tools)
     return calls if any(tools.offered_name(name) is not None for name, _ in calls) else []
 
 
-def _unreadable(text: str, tools: ModelTools) -> list[WrittenCall]:
+def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
+    """Return a call of the first offered tool that the text names, with the text as its arguments; otherwise none."""
     names = "|".join(re.escape(tool.name) for tool in tools.tools)
     start = 0
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
         start = noise.end()
     match = re.compile(rf"(?:{names})(?![\w-])").match(text, start) or re.search(
-        rf"{_POSITION}({names})(?![\w-])", text, re.IGNORECASE
+        rf"{_BEFORE_NAME}({names})(?![\w-])", text, re.IGNORECASE
     )
     if match is None:
         return []

@@ -50,6 +50,7 @@ class Harmony:
         return [passage for passage in self._content(held) if passage[0]]
 
     def _content(self, text: str) -> list[Passage]:
+        """Return text of the current message. Within a head, add to it; one that is too long is text after all."""
         if self._header is None:
             return [(text, self._kind is _THINKING)]
         self._header += text
@@ -59,6 +60,7 @@ class Harmony:
         return [(text, False)]
 
     def _token(self, name: str, token: str) -> list[Passage]:
+        """Take a special token, which begins, continues or ends a head or a message."""
         if name in ("start", "channel", "constrain"):
             if name == "constrain" and self._header is None:
                 return [(token, self._kind is _THINKING)]

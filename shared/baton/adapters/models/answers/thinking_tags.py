@@ -214,30 +214,37 @@ class ThinkingTags:
         before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:position]]), mark.lower()
         after, self._undecided = self._held[position + len(mark) :], ""
         if tag in ANSWERS.values():
-            if tag == self._answer_close and not after.strip():
-                self._say(position)
-                self._undecided = mark
-                return False
-        elif is_quoted(before):
-            pass
-        elif tag in _CLOSINGS:
+            is_at_end = tag == self._answer_close and not after.strip()
+            return self._hold_mark(position, mark) if is_at_end else self._say_mark(position, mark)
+        if is_quoted(before):
+            return self._say_mark(position, mark)
+        if tag in _CLOSINGS:
             ends = self._ends_thinking(before, after)
             if ends is None:
-                self._say(position)
-                self._undecided = mark
-                return False
-            if ends:
-                self._marks += 1
-                self._take_back(position)
-                self._held = self._held[len(mark) :]
-                return True
-        elif not before.strip() or (stands_apart(before) and (tag in SURE_TAGS or tag in TOKENS)):
+                return self._hold_mark(position, mark)
+            if not ends:
+                return self._say_mark(position, mark)
             self._marks += 1
-            self._open_thought(position, mark)
+            self._take_back(position)
+            self._held = self._held[len(mark) :]
             return True
+        if before.strip() and not (stands_apart(before) and (tag in SURE_TAGS or tag in TOKENS)):
+            return self._say_mark(position, mark)
+        self._marks += 1
+        self._open_thought(position, mark)
+        return True
+
+    def _say_mark(self, position: int, mark: str) -> bool:
+        """Take the held text up to the end of a mark as the answer's. Returns True: the rest can be read."""
         self._marks += 1
         self._say(position + len(mark))
         return True
+
+    def _hold_mark(self, position: int, mark: str) -> bool:
+        """Take the text before a mark as the answer's, and hold the mark. Returns False: more text decides about it."""
+        self._say(position)
+        self._undecided = mark
+        return False
 
     def _open_thought(self, position: int, mark: str) -> None:
         if self._has_said_words or self._held[:position].strip():

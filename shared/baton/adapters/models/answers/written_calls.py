@@ -25,7 +25,9 @@ MAX_BARE = 200
 """Characters of a line, with its blanks, in which a call without a mark shows itself."""
 
 
-class _Place(NamedTuple):
+class _CallStart(NamedTuple):
+    """The place where a call may begin in the held text."""
+
     start: int
     length: int
     """Characters of the mark, and of the line ends before it; 0 for a call without a mark."""
@@ -49,7 +51,7 @@ class WrittenCalls:
         names = "|".join(re.escape(tool.name) for tool in tools.tools)
         self._name = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])") if names else None
         self._held = ""
-        self._open: _Place | None = None
+        self._open: _CallStart | None = None
         """The mark that the held text begins with."""
         self._call: list[str] | None = None
         """The text from a mark on that names a tool."""
@@ -118,7 +120,7 @@ class WrittenCalls:
         free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
-    def _decide(self, opened: _Place) -> bool:
+    def _decide(self, opened: _CallStart) -> bool:
         """Look for the name of a tool after a mark. Returns False if more text is needed."""
         assert self._name is not None  # noqa: S101 - nothing is read without tools
         if self._name.search(self._held) is not None:
@@ -129,34 +131,34 @@ class WrittenCalls:
         self._skip(opened)
         return True
 
-    def _skip(self, opened: _Place) -> None:
+    def _skip(self, opened: _CallStart) -> None:
         """Take a mark as text."""
         self._marks += 1
         self._open = None
         self._pass_on(max(1, opened.length))
 
-    def _find(self) -> _Place | None:
+    def _find(self) -> _CallStart | None:
         """Return the first place where a call may begin."""
         match = _OPENING.search(self._held)
-        places = [_Place(match.start(), len(match[0]), is_sure=True)] if match is not None else []
+        starts = [_CallStart(match.start(), len(match[0]), is_sure=True)] if match is not None else []
         if self._reads_bare:
             for line in _BARE.finditer(self._held):
                 if line.start() or not self._said or self._said[-1].endswith("\n"):
-                    is_bare = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
-                    if is_bare is not None:
-                        places.append(_Place(line.start(), 0, is_sure=is_bare, is_bare=True))
+                    begins = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
+                    if begins is not False:
+                        starts.append(_CallStart(line.start(), 0, is_sure=begins is True, is_bare=True))
                         break
-        return min(places, default=None)
+        return min(starts, default=None)
 
     def _begins_bare(self, text: str, position: int) -> bool | None:
-        """Return whether a line begins a call without a mark; None if it does not, False if more of it is needed."""
+        """Return whether a line begins a call without a mark; None if more of it is needed."""
         line = _BLANKS.sub("", text)
         forms = ("functions.{}:", *(("[{}(",) if not self._said and not position else ()))
         names = [form.format(tool.name) for tool in self._tools.tools for form in forms]
         beginnings = [*((mark, line.lower()) for mark in BARE), *((name, line) for name in names)]
         if any(start.startswith(mark) for mark, start in beginnings):
             return True
-        return False if any(mark.startswith(start) for mark, start in beginnings) else None
+        return None if any(mark.startswith(start) for mark, start in beginnings) else False
 
     def _pass_on(self, length: int) -> None:
         """Take the beginning of the held text as the answer's."""

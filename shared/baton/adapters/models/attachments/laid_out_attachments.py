@@ -54,7 +54,7 @@ class TextRoom:
 
     def cut(self, text: str) -> str | None:
         """Return as much of a text as there is room for, or None if there is too little."""
-        if len(text) > self._left < LEAST_CHARACTERS:
+        if self._left < min(len(text), LEAST_CHARACTERS):
             return None
         cut = text[: self._left]
         self._left -= len(cut)
@@ -80,9 +80,9 @@ class AttachedFile:
             name += _ENDINGS.get(file_type.mime_type, "")
         return cls(name, len(data), file_type, b"" if file_type.kind is FileKind.TEXT else data)
 
-    def not_given(self, reason: str) -> str:
+    def explain_omission(self, reason: str) -> str:
         """Return the sentence in the file's place."""
-        return not_given("image" if self.type.mime_type.startswith("image/") else "document", self.name, reason)
+        return explain_omission("image" if self.type.mime_type.startswith("image/") else "document", self.name, reason)
 
     def media(self) -> Media:
         """Return the file as it is."""
@@ -97,14 +97,14 @@ class AttachedFile:
             and not _is_full(MediaKind.DOCUMENT, profile.max_documents, sent)
         )
 
-    def framed(self, text: str, room: TextRoom, *, characters: int | None = None, pages: int | None = None) -> str:
+    def frame(self, text: str, room: TextRoom, *, characters: int | None = None, pages: int | None = None) -> str:
         """Return the text of the file between tags with its name, type and size.
 
         ``characters`` is the length of the whole text, None if it is longer by an unknown length.
         """
         cut = room.cut(text)
         if cut is None:
-            return self.not_given("the documents of the conversation are too long to be given together")
+            return self.explain_omission("the documents of the conversation are too long to be given together")
         note = ""
         if characters is None:
             note = f"\n[cut: the document has more than {len(text)} characters]"
@@ -174,17 +174,18 @@ class Attachments:
         except NotFound:
             return f"[The {part.type} {name or 'that was announced'} has not been uploaded.]"
         except binascii.Error:
-            return not_given(part.type, name or "that was sent", "its base64 is damaged")
+            return explain_omission(part.type, name or "that was sent", "its base64 is damaged")
         if not data:
-            return not_given(part.type, name or "that was sent", "it is empty")
+            return explain_omission(part.type, name or "that was sent", "it is empty")
         kind = await off_loop(len(data) * GUESSING, file_type, data, name, source.mime_type)
         return AttachedFile.of(part, data, kind)
 
     def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
+        """Return the file, or a sentence if no model gets it or the request holds too many bytes already."""
         if isinstance(file, str) or file.type.kind is FileKind.OTHER:
-            return file if isinstance(file, str) else file.not_given(f"it is {file.type.label}")
+            return file if isinstance(file, str) else file.explain_omission(f"it is {file.type.label}")
         if self._held + len(file.data) > MAX_HELD_BYTES:
-            return file.not_given("the attachments of the conversation are too large to be given together")
+            return file.explain_omission("the attachments of the conversation are too large to be given together")
         self._held += len(file.data)
         return file
 
@@ -203,16 +204,16 @@ class Attachments:
 
     async def _piece(self, part: _Attached, profile: ModelProfile, sent: Sequence[Media], room: TextRoom) -> Piece:
         if isinstance(part.source, UrlSource):
-            return linked(part, part.source, profile, sent)
+            return _to_linked_piece(part, part.source, profile, sent)
         key = _key(part)
         file = self._read[key]
         if isinstance(file, str):
             return file
         if file.type.kind is FileKind.TEXT:
-            return file.framed(file.type.text, room, characters=file.type.characters)
+            return file.frame(file.type.text, room, characters=file.type.characters)
         if file.type.kind is FileKind.IMAGE:
             refusal = _image_refusal(profile, sent, file.size)
-            return file.media() if refusal is None else file.not_given(refusal)
+            return file.media() if refusal is None else file.explain_omission(refusal)
         if file.is_document_for(profile, sent):
             return file.media()
         if key not in self._texts:
@@ -220,15 +221,15 @@ class Attachments:
         text = self._texts[key]
         if isinstance(text, str):
             return text
-        return file.framed(text.text, room, characters=None if text.is_cut else len(text.text), pages=text.pages)
+        return file.frame(text.text, room, characters=None if text.is_cut else len(text.text), pages=text.pages)
 
     async def _text(self, file: AttachedFile) -> DocumentText | str:
         """Return the text of a document, or the sentence in its place."""
         form = _FORMATS.get(file.type.mime_type)
         if form is None:
-            return file.not_given(f"it is {file.type.label}, which is not read")
+            return file.explain_omission(f"it is {file.type.label}, which is not read")
         if self._reader is None:
-            return file.not_given(f"it is {file.type.label}, which it does not read")
+            return file.explain_omission(f"it is {file.type.label}, which it does not read")
         now = self._monotonic()
         if self._reading_since is None:
             self._reading_since = now
@@ -250,8 +251,10 @@ def _key(part: _Attached) -> _Key:
     return (part.type, source.type, source.value, source.mime_type, part_name(part))
 
 
-def linked(part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, sent: Sequence[Media]) -> Piece:
-    """Return an attachment at an address."""
+def _to_linked_piece(
+    part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, sent: Sequence[Media]
+) -> Piece:
+    """Return the piece for an attachment at an address: an image, or a sentence."""
     name = part_name(part)
     if isinstance(part, DocumentPart):
         # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.
@@ -260,11 +263,11 @@ def linked(part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProf
     if refusal is None and not profile.image_urls:
         refusal = "it reads no images by their address"
     if refusal is not None:
-        return not_given("image", name or f"at {source.value}", refusal)
+        return explain_omission("image", name or f"at {source.value}", refusal)
     return Media(MediaKind.IMAGE, name or "image", source.mime_type or "", None, source.value)
 
 
-def not_given(word: str, name: str, reason: str) -> str:
+def explain_omission(word: str, name: str, reason: str) -> str:
     """Return the sentence in an attachment's place."""
     return f"[The {word} {name} was not given to the model, because {reason}.]"
 

@@ -52,7 +52,7 @@ class ConverseAnswer(AnswerSoFar):
     def end(self) -> Sequence[ModelChunk]:
         """See ``AnswerSoFar``."""
         chunks = [*self._held, *self._end_of_text()]
-        reason = self._found_reason()
+        reason = self._require_reason()
         rest, written = self._end_text()
         chunks += rest
         calls = [*self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH), *written]
@@ -100,11 +100,11 @@ class ConverseAnswer(AnswerSoFar):
             self._blocks.add_arguments(index, call.get("input"))
         thinking: list[ModelChunk] = []
         if isinstance(reasoning, Mapping):
-            thinking = self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
+            thinking = self._to_reasoning(self._blocks.add_reasoning(index, reasoning))
         if isinstance(text, str):
             chunks = self._end_of_text() if index != self._tagged else []
             self._tagged = self._text_block = index
-            return [*thinking, *chunks, *self._as_chunks(self._tags.take(self._fitting(text)))]
+            return [*thinking, *chunks, *self._as_chunks(self._tags.take(self._cut_to_room(text)))]
         return thinking
 
     def _end_of_text(self) -> list[ModelChunk]:

@@ -252,7 +252,7 @@ class Thinking:
 
 
 def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int | None) -> Thinking | None:
-    """Return what a request says; None if the model takes no word of the effort that the agent asks for."""
+    """Return the fields that ask for the agent's effort of thinking; None if the model takes no effort."""
     asked_effort = settings.reasoning_effort
     if "reasoning_effort" in profile.dropped or profile.effort is EffortForm.NONE:
         return None if asked_effort else Thinking()

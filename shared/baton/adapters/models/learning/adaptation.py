@@ -30,7 +30,7 @@ Change = RequestForm | None
 _Step = Callable[[RequestForm, RefusalText, SentFeatures, ModelSettings | None], Change]
 
 
-def adapted(
+def adapt_form(
     form: RequestForm, failure: ProviderFailure, sent: SentFeatures, settings: ModelSettings | None = None
 ) -> Change:
     """Return the form to try next, or None if the failure is about something that cannot be left out.
@@ -85,10 +85,11 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
 
 
 def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Send the request over the other API, if the refusal says that this one is not served."""
     profile, words = form.profile, refusal.words
     if profile.api is Api.CHAT and ("v1/responses" in words or rules.OTHER_ROUTE.search(words)):
         if Api.RESPONSES not in form.refused_apis:
-            return _over(form, Api.RESPONSES)
+            return _switch_api(form, Api.RESPONSES)
         if rules.NO_EFFORT.search(words):
             # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
             return form.with_facts(further={TOOLS_EFFORT: profile.further.get(TOOLS_EFFORT, "none")})
@@ -97,11 +98,11 @@ def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setting
         if is_missing or any(
             pattern.search(words) for pattern in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)
         ):
-            return _over(form, Api.CHAT)
+            return _switch_api(form, Api.CHAT)
     return None
 
 
-def _over(form: RequestForm, api: Api) -> RequestForm:
+def _switch_api(form: RequestForm, api: Api) -> RequestForm:
     refused = form.refused_apis | {form.profile.api}
     return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
 
@@ -151,6 +152,7 @@ def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) 
 
 
 def _by_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Leave a field out that the refusal names, or send it in another form."""
     profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
     if limits and rules.LIMIT_TOO_LARGE.search(words):
@@ -170,7 +172,7 @@ def _by_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
         names = ["reasoning_effort"]
     if names:
         # Further fields may be named as the cause or as the remedy. The longest name holds the words of others.
-        return _refuse(form, refusal, [min(names, key=lambda name: (refusal.place_of(name), -len(name)))], settings)
+        return _refuse(form, refusal, [min(names, key=lambda name: (refusal.position_of(name), -len(name)))], settings)
     return None
 
 
@@ -196,6 +198,7 @@ def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settin
 
 
 def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
+    """Leave keywords out of the schemas of tools that the refusal names."""
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
@@ -209,6 +212,7 @@ def _keyword(word: str) -> str:
 
 
 def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Send no attachments of the kind that the refusal is about."""
     words = refusal.words
     if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):
         return None

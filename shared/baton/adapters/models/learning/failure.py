@@ -142,7 +142,7 @@ class ProviderFailure(Exception):
             return _from_status(self.status, words)
         return _from_words(f"{self.name} {self.code} {self.type}".lower())
 
-    def described(self, secret: str) -> dict[str, object]:
+    def log_fields(self, secret: str) -> dict[str, object]:
         """Return the log fields, without ``secret``."""
         fields: dict[str, object] = {"failure": self.name}
         if self.kind is FailureKind.ANSWER:

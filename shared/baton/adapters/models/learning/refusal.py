@@ -37,7 +37,7 @@ _EDGE = r"['\"`()\[\]{}.,:=/]"
 """A mark beside a word that is quoted, and not said."""
 
 
-class _Place(Enum):
+class _Part(Enum):
     REQUEST = auto()
     SCHEMA = auto()
     NAMES = auto()
@@ -46,7 +46,7 @@ class _Place(Enum):
 
 _OF_THE_API = frozenset({"role", "type", "id", "tool_call_id", "call_id", "toolUseId", "include", "stream_options"})
 """Members of a request whose values are words of its API."""
-_IN_REQUEST = dict.fromkeys(("parameters", "schema", "json"), _Place.SCHEMA)
+_IN_REQUEST = dict.fromkeys(("parameters", "schema", "json"), _Part.SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +94,20 @@ class RequestWords:
 
 def _texts(body: Any) -> Iterable[str]:
     """Yield the texts in a request, and the names in its schemas besides the vocabulary of JSON Schema."""
-    remaining: list[tuple[Any, _Place]] = [(body, _Place.REQUEST)]
+    remaining: list[tuple[Any, _Part]] = [(body, _Part.REQUEST)]
     while remaining:
         value, role = remaining.pop()
         if isinstance(value, str) and not value.startswith("data:"):
             yield value.lower()
         elif isinstance(value, Mapping):
             for name, member in value.items():
-                if role is _Place.REQUEST:
+                if role is _Part.REQUEST:
                     remaining += [] if name in _OF_THE_API else [(member, _IN_REQUEST.get(name, role))]
-                elif role is _Place.NAMES or name not in _VOCABULARY:
+                elif role is _Part.NAMES or name not in _VOCABULARY:
                     yield str(name).lower()
-                    remaining.append((member, _Place.SCHEMA))
+                    remaining.append((member, _Part.SCHEMA))
                 elif name != "type":
-                    remaining.append((member, _Place.NAMES if name in _NAMING else role))
+                    remaining.append((member, _Part.NAMES if name in _NAMING else role))
         elif isinstance(value, list | tuple):
             remaining += [(member, role) for member in value]
 
@@ -170,8 +170,8 @@ class RefusalText:
         """Return whether it names a field of the messages."""
         return self.mentions(name) or re.search(rf"(^|\W){_write(name)}($|\W)", self.param) is not None
 
-    def place_of(self, name: str) -> int:
-        """Return where it names a field, -1 for its ``param``."""
+    def position_of(self, name: str) -> int:
+        """Return the position in its text where it names a field; -1 if its ``param`` does, the end if nothing does."""
         if re.search(rf"(^|\.){_write(name)}($|[.\[])", self.param):
             return -1
         match = re.search(rf"(?<![\w.]){_write(name)}(?!\w)", self.text)

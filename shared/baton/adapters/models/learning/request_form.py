@@ -36,7 +36,7 @@ class RequestForm:
         changed = with_facts(self.profile, facts)
         return replace(self, profile=changed) if changed != self.profile else None
 
-    def lasting(self, since: ModelProfile) -> ModelProfile:
+    def lasting_profile(self, since: ModelProfile) -> ModelProfile:
         """Return the profile for later requests. What passes is as in ``since``, by which the request began."""
         return replace(self.profile, **{name: getattr(since, name) for name in self.passing})
 

@@ -73,7 +73,7 @@ class ChatAnswer(AnswerSoFar):
             raise ContextTooLong.guessed()
         if self.reason is None and self._is_complete:
             self.reason = FinishReason.STOP
-        reason = self._found_reason()
+        reason = self._require_reason()
         rest, written = self._end_text()
         chunks += rest
         drafts = self._fragments.take(cut=reason is FinishReason.LENGTH)
@@ -84,7 +84,7 @@ class ChatAnswer(AnswerSoFar):
             calls = []
         if calls and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
-        dropped = self._unsent(self._profile.dropped)
+        dropped = self._find_unsent(self._profile.dropped)
         finished = Finished(reason, self._model, self._usage, self._parts(calls), dropped)
         return [*chunks, *calls, finished]
 
@@ -122,7 +122,7 @@ class ChatAnswer(AnswerSoFar):
         self._model = text_of(fields.get("model")) or self._model
         text = text_alone(fields)
         if text is not None:
-            return self._as_chunks(self._tags.take(self._fitting(text)))
+            return self._as_chunks(self._tags.take(self._cut_to_room(text)))
         if is_error(fields):
             raise with_status(ProviderFailure.of(fields, IN_STREAM))
         self._take_usage(fields.get("usage"))
@@ -152,13 +152,13 @@ class ChatAnswer(AnswerSoFar):
             raise ProviderFailure(ending, status=status, text="The endpoint ended with an error.")
         if ending:
             self.reason = _REASONS.get(ending, FinishReason.STOP)
-        self._heard += self._fields.take(delta)
+        self._text_size += self._fields.take(delta)
         chunks: list[ModelChunk] = []
         for thought in thinking:
-            self._heard += utf8_size(thought)
-            chunks += self._shown_thinking(thought)
+            self._text_size += utf8_size(thought)
+            chunks += self._to_reasoning(thought)
         for text in texts:
-            chunks += self._as_chunks(self._tags.take(self._fitting(text)))
+            chunks += self._as_chunks(self._tags.take(self._cut_to_room(text)))
         return chunks
 
     def _take_usage(self, usage: object) -> None:

@@ -38,7 +38,7 @@ class ChatCompletions:
         fields = self._optional_fields(prepared)
         takes_marks = self._endpoint.hints_for(profile) is CacheHints.BREAKPOINTS
         marks = ends_of_prefixes(prepared.messages, profile.max_cache_marks) if takes_marks else ()
-        messages = marked(chat_messages(prepared.messages, prepared.tools, profile), marks)
+        messages = mark_messages(chat_messages(prepared.messages, prepared.tools, profile), marks)
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
         sent = replace(
@@ -107,7 +107,7 @@ def ends_of_prefixes(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BR
     return [*ends[:first], *ends[len(ends) - (most - first) :]]
 
 
-def marked(messages: Sequence[dict[str, Any]], marks: Sequence[int]) -> list[dict[str, Any]]:
+def mark_messages(messages: Sequence[dict[str, Any]], marks: Sequence[int]) -> list[dict[str, Any]]:
     """Return the messages with ``cache_control`` on the last content part of those at ``marks``."""
     return [_mark(message) if index in marks else message for index, message in enumerate(messages)]
 

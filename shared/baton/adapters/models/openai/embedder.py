@@ -97,13 +97,12 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     entries = [entry if isinstance(entry, dict) else {} for entry in data]
     vectors = unit_vectors([_numbers(entry.get("embedding")) for entry in entries], dimensions)
-    # Some endpoints leave the places out.
-    indexes = [entry.get("index") for entry in entries]
-    places = [position if index is None else index for position, index in enumerate(indexes)]
-    placed = {index: vector for index, vector in zip(places, vectors, strict=True) if isinstance(index, int)}
-    if placed.keys() != set(range(texts)):
-        raise NoEmbeddings("The places of the embeddings are not those of the texts.")
-    return [placed[index] for index in range(texts)]
+    # Some endpoints leave the indices out.
+    indices = [position if (index := entry.get("index")) is None else index for position, entry in enumerate(entries)]
+    by_index = {index: vector for index, vector in zip(indices, vectors, strict=True) if isinstance(index, int)}
+    if by_index.keys() != set(range(texts)):
+        raise NoEmbeddings("The indices of the embeddings are not those of the texts.")
+    return [by_index[index] for index in range(texts)]
 
 
 def _numbers(embedding: object) -> Sequence[float]:

@@ -81,7 +81,7 @@ class _Entries:
     def __init__(self) -> None:
         self._entries: list[dict[str, Any]] = []
         self._pieces: list[dict[str, list[str]]] = []
-        """The texts of each entry, unjoined: to join them piece by piece would take the square of their length."""
+        """The texts of each entry, unjoined: to join them piece by piece is quadratic in their length."""
         self._places: dict[tuple[str, str], int] = {}
         """The place of the newest entry of a type and index."""
 

@@ -69,7 +69,7 @@ class OutputItems:
     def calls(self) -> list[OutputItem]:
         return [item for item in self.all if item.kind is ItemKind.CALL]
 
-    def announced(self, event: Mapping[str, Any]) -> OutputItem | None:
+    def begin_item(self, event: Mapping[str, Any]) -> OutputItem | None:
         """Return the item that an event begins; None if it is of no kind that counts. Raises ``TooManyParts``."""
         kind = _kind(event)
         if kind is None:
@@ -86,7 +86,7 @@ class OutputItems:
             self._by_id.setdefault(identity, item)
         return item
 
-    def ended(self, event: Mapping[str, Any]) -> OutputItem | None:
+    def end_item(self, event: Mapping[str, Any]) -> OutputItem | None:
         """Return the item that an event completes; None if it is of no kind that counts. Raises ``TooManyParts``."""
         kind, whole = _kind(event), mapping_of(event.get("item"))
         if kind is None:

@@ -57,7 +57,7 @@ class ResponsesAnswer(AnswerSoFar):
         chunks += rest
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.guessed()
-        reason = self._found_reason()
+        reason = self._require_reason()
         item_calls = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in item_calls]
         if self._settings.tool_choice == "none":
@@ -66,7 +66,7 @@ class ResponsesAnswer(AnswerSoFar):
             reason = FinishReason.TOOL_CALLS
         parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
         dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
-        finished = Finished(reason, self._model, self._usage, parts, self._unsent(dropped))
+        finished = Finished(reason, self._model, self._usage, parts, self._find_unsent(dropped))
         return [*chunks, *(call for _, call in calls), *written, finished]
 
     def _take(self, answer_value: AnswerValue) -> Sequence[ModelChunk]:
@@ -81,9 +81,9 @@ class ResponsesAnswer(AnswerSoFar):
                 item = self._items.of(event, ItemKind.MESSAGE)
                 return [] if item.arrived_length else self._text(item, text)
             case "response.output_item.added":
-                self._items.announced(event)
+                self._items.begin_item(event)
             case "response.output_item.done":
-                return self._ended(event)
+                return self._end_item(event)
             case "response.function_call_arguments.delta":
                 self._items.add_arguments(self._items.of(event, ItemKind.CALL), event.get("delta"))
             case "response.function_call_arguments.done":
@@ -113,7 +113,7 @@ class ResponsesAnswer(AnswerSoFar):
             return []
         item.arrived_length += len(text)
         self._message = item
-        return self._as_chunks(self._tags.take(self._fitting(text)))
+        return self._as_chunks(self._tags.take(self._cut_to_room(text)))
 
     def _forget_text(self) -> None:
         for output_item in self._items.all:
@@ -133,12 +133,12 @@ class ResponsesAnswer(AnswerSoFar):
         if not isinstance(text, str) or not text or (item.has_summary and not is_summary):
             return []
         item.has_summary = is_summary
-        self._heard += utf8_size(text)
-        return self._shown_thinking(text)
+        self._text_size += utf8_size(text)
+        return self._to_reasoning(text)
 
-    def _ended(self, event: Mapping[str, Any]) -> list[ModelChunk]:
+    def _end_item(self, event: Mapping[str, Any]) -> list[ModelChunk]:
         """Take a complete item: what its own events have left out, and what goes back to the model."""
-        item, whole = self._items.ended(event), mapping_of(event.get("item"))
+        item, whole = self._items.end_item(event), mapping_of(event.get("item"))
         if item is None:
             return []
         if item.kind is ItemKind.CALL:
@@ -160,7 +160,7 @@ class ResponsesAnswer(AnswerSoFar):
             raise streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
         self._model = text_of(response.get("model")) or self._model
         self._usage = _usage(mapping_of(response.get("usage")))
-        chunks = self._left_out(response.get("output"))
+        chunks = self._take_left_out(response.get("output"))
         if status == "completed":
             self.reason = self.reason or FinishReason.STOP
             return chunks
@@ -169,14 +169,14 @@ class ResponsesAnswer(AnswerSoFar):
         self.reason = FinishReason.LENGTH
         return chunks
 
-    def _left_out(self, output: object) -> list[ModelChunk]:
+    def _take_left_out(self, output: object) -> list[ModelChunk]:
         """Return the text and take the calls of a complete answer, where no events had them."""
         has_text, has_calls = any(item.arrived_length for item in self._items.all), bool(self._items.calls)
         chunks: list[ModelChunk] = []
         for whole in output if isinstance(output, list) else ():
             kind = whole.get("type") if isinstance(whole, dict) else None
             if (kind == ItemKind.MESSAGE and not has_text) or (kind == ItemKind.CALL and not has_calls):
-                chunks += self._ended({"item": whole})
+                chunks += self._end_item({"item": whole})
         return chunks
 
     def _parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:

@@ -102,7 +102,8 @@ class Profiles:
         facts = _difference(profile, since)
         if not facts:
             return
-        *_, holder = _holders(caller) if is_users else _holders(caller)[:2]
+        holders = _holders(caller) if is_users else _holders(caller)[:2]
+        holder = holders[-1]  # the narrowest of them
         self._keep(model, holder, facts)
         if caller is None or is_users:
             return
