@@ -97,11 +97,11 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
         (rogue.events(), "", "without an answer"),
         (rogue.events({"kind": "something else"}), "", "without an answer"),
         (rogue.events(rogue.chunk("One "), gzip=True), "", "compressed"),
-        (rogue.events(rogue.status("working", "Looking " * 1000), then="repeat"), "", "more than anybody would read"),
-        (rogue.events(b": still here" + b"." * 10_000 + b"\n\n", then="repeat"), "", "more than anybody would read"),
-        (rogue.events(rogue.chunk(10 * MEGABYTE)), "", "more than anybody would read"),
-        (rogue.events(b"data: " + 10 * MEGABYTE.encode()), "", "more than anybody would read"),
-        (rogue.events({"lists": [[]] * 100_000}), "", "more than anybody would read"),
+        (rogue.events(rogue.status("working", "Looking " * 1000), then="repeat"), "", "answer is longer than"),
+        (rogue.events(b": still here" + b"." * 10_000 + b"\n\n", then="repeat"), "", "answer is longer than"),
+        (rogue.events(rogue.chunk(10 * MEGABYTE)), "", "answer is longer than"),
+        (rogue.events(b"data: " + 10 * MEGABYTE.encode()), "", "answer is longer than"),
+        (rogue.events({"lists": [[]] * 100_000}), "", "answer is longer than"),
     ],
 )
 async def test_a_stream_that_goes_wrong_keeps_what_was_said(

@@ -102,8 +102,9 @@ class Answer:
             self._earlier_message = _key(task.status.message)
 
     def resume(self, task: Task, message_id: str, known: Mapping[str, int]) -> bool:
-        """Prepare to take ``task``, to which an earlier attempt has sent ``message_id``; return whether it has it.
+        """Prepare to take ``task``, to which an earlier attempt has sent ``message_id``.
 
+        Return False if the message has not reached it.
         What the task had before the message is ignored: what is ``known``, and the history before the message.
         """
         history = [message.message_id for message in task.history]
@@ -270,7 +271,7 @@ class Answer:
 
 
 class _Text:
-    """A text that grows by pieces. Joining them each time would cost the square of its length."""
+    """A text that grows by pieces. Joining them each time is quadratic in its length."""
 
     def __init__(self, text: str) -> None:
         self._pieces = [text]

@@ -66,7 +66,7 @@ class AgentCards:
     ) -> AgentCard:
         """Return the card at ``address``, which is its own (``.json``) or the base of the well-known paths.
 
-        What a tenant's own agent was given, with the headers of its definition, is that tenant's (``tenant_id``).
+        With ``tenant_id`` the card is cached for that tenant only: its agent's headers were sent.
 
         With ``signature`` the card must be signed by one of its keys. It is checked each time the card is asked for
         again, so that a key that is withdrawn counts no longer than the card.

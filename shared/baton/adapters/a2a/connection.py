@@ -73,7 +73,7 @@ class _Limited(MeteredIterator, httpx.AsyncByteStream):
         try:
             return await super().__anext__()
         except StreamTooLong:
-            raise AgentFailed("The agent sends more than anybody would read.") from None
+            raise AgentFailed("The agent's answer is longer than Baton reads.") from None
 
 
 MAX_FETCHED = 5
@@ -84,7 +84,7 @@ FETCH_SECONDS = 5.0
 """Seconds for all files of an answer: the user waits for its end."""
 
 
-async def fetched(
+async def fetch_files(
     files: list[Attachment], http: Callable[[], httpx.AsyncClient], home: str, credentials: Mapping[str, str]
 ) -> list[Attachment]:
     """Return the files with their bytes if they can be fetched; the others keep only their address.
@@ -99,13 +99,13 @@ async def fetched(
             client.timeout = httpx.Timeout(FETCH_SECONDS, connect=CONNECT_SECONDS)
             for index, file in enumerate(attachments[:MAX_FETCHED]):
                 if file.url is not None:
-                    attachments[index] = await _with_bytes(file, file.url, client, home, credentials)
+                    attachments[index] = await _fetch_bytes(file, file.url, client, home, credentials)
     except TimeoutError:
         Logger(child=True).info("Files of a remote agent came too slowly")
     return attachments
 
 
-async def _with_bytes(
+async def _fetch_bytes(
     file: Attachment, url: str, client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
 ) -> Attachment:
     try:
@@ -145,9 +145,9 @@ class RepairedBody(httpx.AsyncByteStream):
                 continue
             *lines, rest = b"".join([*pieces, piece]).split(b"\n")
             pieces = [rest]
-            yield b"".join(_line(line) + b"\n" for line in lines)
+            yield b"".join(_repair_line(line) + b"\n" for line in lines)
         last = b"".join(pieces)
-        yield _line(last) if self._is_stream else _text(last)
+        yield _repair_line(last) if self._is_stream else _repair_answer(last)
 
     async def aclose(self) -> None:
         if isinstance(self._body, AsyncClosable):
@@ -170,12 +170,12 @@ def repair(value: Any) -> Any:
     }
 
 
-def _line(line: bytes) -> bytes:
+def _repair_line(line: bytes) -> bytes:
     """Return a line of an event stream, repaired if it has a whole answer. Others are left to the parser."""
-    return DATA + b" " + _text(line.removeprefix(DATA).strip()) if line.startswith(DATA) else line
+    return DATA + b" " + _repair_answer(line.removeprefix(DATA).strip()) if line.startswith(DATA) else line
 
 
-def _text(text: bytes) -> bytes:
+def _repair_answer(text: bytes) -> bytes:
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):

@@ -24,7 +24,7 @@ class CardRefused(AgentFailed):
     """The agent's card is not signed as its definition demands. Nothing was sent."""
 
 
-def agent_failed(error: Exception) -> AgentFailed:
+def to_agent_failed(error: Exception) -> AgentFailed:
     """Return the failure for an ``error`` of the SDK, the HTTP client or a parser."""
     if isinstance(error, AgentFailed):
         return error
@@ -46,7 +46,7 @@ def agent_failed(error: Exception) -> AgentFailed:
             return AgentFailed("The connection to the agent broke.")
         if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
             return AgentFailed("The agent sent something that is not JSON.")
-    return AgentFailed("The agent's answer is not as A2A wants it.")
+    return AgentFailed("The agent's answer is not valid A2A.")
 
 
 def shortened(text: str, most: int = MAX_WORDS) -> str:

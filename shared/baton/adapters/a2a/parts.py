@@ -128,7 +128,7 @@ JSON = "application/json"
 NOT_TAKEN = "[The file {name} was not passed on: you take no {kind}.]"
 
 
-def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence[Attachment]]:
+def fit_to_modes(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence[Attachment]]:
     """Return the task with what the agent takes, by the input ``modes`` of its card, and the files that it does not.
 
     Structured data becomes text for an agent that takes no JSON, and where A2A cannot carry it as data.
@@ -148,7 +148,7 @@ def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence
     return replace(task, message="\n".join(words), attachments=taken, data=data), refused
 
 
-def outgoing(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:
+def make_request(task: AgentTask, missing: Sequence[Attachment] = ()) -> SendMessageRequest:
     """Return the request that sends ``task``'s message. Its last text part is the message itself.
 
     The request names the ``missing`` files.

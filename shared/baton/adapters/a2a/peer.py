@@ -25,7 +25,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended
-from baton.adapters.a2a.parts import outgoing, sendable
+from baton.adapters.a2a.parts import fit_to_modes, make_request
 from baton.domain.runs.task import RemoteTask
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.ports.agents.agent_client import AgentFailed, AgentStarted, AgentTask, NotSent, TaskLost
@@ -87,11 +87,11 @@ class Peer:
                 answer.skip(await self._unfinished(task.remote_task_id))
                 yield AgentStarted(task.remote_task_id, answer.known)
                 is_announced = True
-            sent, refused = sendable(task, self.input_modes)
+            sent, refused = fit_to_modes(task, self.input_modes)
             for attachment in refused:
                 yield NotSent(attachment)
             # The SDK declares an iterator but returns a generator.
-            updates = self.client.send_message(outgoing(sent, refused), context=self.context)
+            updates = self.client.send_message(make_request(sent, refused), context=self.context)
             responses = cast("AsyncGenerator[StreamResponse, None]", updates)
         async with aclosing(responses):
             async for response in responses:
@@ -111,7 +111,9 @@ class Peer:
                 raise AgentFailed("The agent ended without an answer.")
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
-            for chunk in answer.take_task(await self.client.get_task(_look(answer.task_id), context=self.context)):
+            for chunk in answer.take_task(
+                await self.client.get_task(_get_request(answer.task_id), context=self.context)
+            ):
                 yield chunk
 
     async def _take_up(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
@@ -144,7 +146,7 @@ class Peer:
 
     async def _get(self, task_id: str) -> Task:
         try:
-            return await self.client.get_task(_look(task_id), context=self.context)
+            return await self.client.get_task(_get_request(task_id), context=self.context)
         except TaskNotFoundError:
             raise TaskLost("The agent does not know the task any more.") from None
 
@@ -163,5 +165,5 @@ async def _nothing() -> AsyncGenerator[StreamResponse, None]:
     yield
 
 
-def _look(task_id: str) -> GetTaskRequest:
+def _get_request(task_id: str) -> GetTaskRequest:
     return GetTaskRequest(id=task_id, history_length=HISTORY_LENGTH)

@@ -14,8 +14,8 @@ from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, AnswerChunk
 from baton.adapters.a2a.cards import AgentCards
-from baton.adapters.a2a.connection import MAX_FETCHED, fetched, prepare
-from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
+from baton.adapters.a2a.connection import MAX_FETCHED, fetch_files, prepare
+from baton.adapters.a2a.failures import AgentRefused, CardRefused, to_agent_failed
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
@@ -123,7 +123,7 @@ class RemoteAgents:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 Peer.behind(await self._card(agent, remote, http), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
-            return self.redacted(agent_failed(error).reason)
+            return self.redacted(to_agent_failed(error).reason)
         return None
 
     async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
@@ -158,7 +158,7 @@ class RemoteAgents:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 await Peer.behind(await self._card(agent, remote, http), http).cancel(remote_task_id)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run continues without it
-            self._log(agent.id, error, agent_failed(error))
+            self._log(agent.id, error, to_agent_failed(error))
 
     async def _ask(
         self,
@@ -185,13 +185,13 @@ class RemoteAgents:
                         else:
                             yield chunk
                 # The text is there by now, and need not wait for them.
-                for file in await fetched(files, self.http, remote.card_url, credentials) if files else ():
+                for file in await fetch_files(files, self.http, remote.card_url, credentials) if files else ():
                     yield AgentFile(file)
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
                 to_be_stopped = answer.has_begun
                 self.cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
-                failure = agent_failed(error)
+                failure = to_agent_failed(error)
                 self._log(agent.id, error, failure)
                 raise failure from None
             finally:

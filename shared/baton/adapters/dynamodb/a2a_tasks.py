@@ -91,7 +91,7 @@ class DynamoPushConfigs(TimedTableStore):
             "scheme": config.scheme,
         }
         if config.secrets:
-            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _place(item), config.secrets)
+            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _binding_of(item), config.secrets)
         await self._table.put(item)
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
@@ -101,7 +101,7 @@ class DynamoPushConfigs(TimedTableStore):
             return None
         if "sealed" not in item:  # none, or those of an item that an earlier version wrote
             return replace(config, token=item.get("token"), credentials=item.get("credentials"))
-        secrets = await asyncio.to_thread(self._secrets.open, _place(item), item["sealed"])
+        secrets = await asyncio.to_thread(self._secrets.open, _binding_of(item), item["sealed"])
         if secrets is None:
             return None
         return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
@@ -124,6 +124,6 @@ class DynamoPushConfigs(TimedTableStore):
         return _CONFIG.of_json(item, id=item["config_id"], token=None, credentials=None)
 
 
-def _place(item: Item) -> str:
-    """Return what the sealed secrets of an item name, so that they open in no other one."""
+def _binding_of(item: Item) -> str:
+    """Return the text to which the sealed secrets of an item are bound, so that they open in no other one."""
     return f"{item['PK']} {item['SK']} {item['user_id']} {item['url']}"

@@ -71,12 +71,12 @@ def procedure_versions(slug: str) -> str:
 
 
 def procedure_source(scope: Scope, owner: str, source: str) -> Key:
-    """Return the key of the note of which version was made of a source."""
+    """Return the key of the note that names the version made of a source."""
     return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
 
 
 def procedure_uses(scope: Scope, owner: str, slug: str, version: int) -> Key:
-    """Return the key of how often a version was used."""
+    """Return the key of the counts of a version's uses."""
     return {"PK": procedures(scope, owner), "SK": f"USES#{slug}#{version:06d}"}
 
 

@@ -27,7 +27,7 @@ _DICTIONARIES = {b"\x03": STRUCTURE, _FORMAT: TEXTS}
 
 
 def pack(value: Any) -> bytes:
-    """JSON, compressed. Halves of surrogate pairs, which tools and models may write, become ``U+FFFD``."""
+    """Return a value as compressed JSON. Halves of surrogate pairs, as models write them, become ``U+FFFD``."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     try:
         raw = text.encode()
@@ -88,16 +88,16 @@ class ItemBodies:
 
     s3: S3Bodies
 
-    async def kept(
+    async def store(
         self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = MAX_INLINE
     ) -> Item:
-        """Return the attribute for ``packed``: the bytes, or their checksum in S3 if they exceed ``room``."""
+        """Return the attribute for ``packed``: the bytes or, beyond ``room``, their checksum in S3, where they are put."""
         if len(packed) > room:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}
 
     def is_inline(self, item: Item, *, name: str = "body") -> bool:
-        """Whether the item itself has what ``kept`` kept."""
+        """Return whether the item itself has the body, and not S3."""
         return name in item
 
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:

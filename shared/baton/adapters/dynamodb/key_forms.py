@@ -112,8 +112,8 @@ class NumberedKey:
 
 
 @dataclass(frozen=True, slots=True)
-class BelowNumber:
-    """Keys by an id below a number, such as those of a run's calls below its first ordinal."""
+class UnderNumber:
+    """Keys by an id under a number, such as those of a run's calls under its first ordinal."""
 
     partition: Callable[[Scope, str], str]
     prefix: str
@@ -122,7 +122,7 @@ class BelowNumber:
         return {"PK": self.partition(scope, of), "SK": f"{self.sort(number)}#{member}"}
 
     def sort(self, number: int) -> str:
-        """Return the sort key just before all keys below ``number``."""
+        """Return the prefix of all keys under ``number``, which sorts before them."""
         return f"{self.prefix}{number:012d}"
 
 

@@ -93,14 +93,14 @@ task_place = forms.MemberKey(partition, "TASKAT#")
 """The item that maps a sub-task's id to its run."""
 capture = forms.MemberKey(partition, "CAPTURE#")
 """The record of a capture."""
-call = forms.BelowNumber(partition, "CALL#")
-"""A tool call, below the first ordinal of its run. It is the same in every attempt."""
-task = forms.BelowNumber(partition, "TASK#")
-"""A sub-task, below the first ordinal of its run."""
-remote_task = forms.BelowNumber(partition, "REMOTE#")
-"""A remote agent's task, below the first ordinal of its run. It is the same in every attempt."""
-step = forms.BelowNumber(partition, "STEP#")
-"""A step, below the first ordinal of its exchange. It is the same in every attempt and run."""
+call = forms.UnderNumber(partition, "CALL#")
+"""A tool call, under the first ordinal of its run, which is the same in every attempt."""
+task = forms.UnderNumber(partition, "TASK#")
+"""A sub-task, under the first ordinal of its run."""
+remote_task = forms.UnderNumber(partition, "REMOTE#")
+"""A remote agent's task, under the first ordinal of its run, which is the same in every attempt."""
+step = forms.UnderNumber(partition, "STEP#")
+"""A step, under the first ordinal of its exchange, which is the same in every attempt and run."""
 
 # Items of a user or a tenant.
 user_flow = forms.ListedKey(user_listing, FLOW)
@@ -147,7 +147,7 @@ def user_time_zone(scope: Scope) -> Key:
 
 
 def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
-    """Return the key of the note of which run a call over MCP has begun. Clients choose both ids."""
+    """Return the key of the note that names the run of a call over MCP. Clients choose both ids."""
     digest = hashlib.sha256(f"{session_id}\0{request_id}".encode()).hexdigest()
     return {"PK": user_listing(scope), "SK": f"MCPCALL#{digest}"}
 

@@ -18,6 +18,7 @@ from baton.domain.times import to_millis
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""
 SMALLEST_PAGE = 10
+"""The fewest entries to ask a partition for."""
 IDLE = ("idle", "idle_shard", "idle_check_at")
 """The index of records that are due for a check: its name, its hash and its range key."""
 DUE_PAGE = 25

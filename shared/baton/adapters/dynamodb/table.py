@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_SECONDS = 0.05
 MAX_IN_VAIN = 6
+"""Answers without any item after which the keys of a request are given up."""
 AT_ONCE = 100
 """Keys of one request, as DynamoDB allows."""
 MAX_SECONDS = 8.0
@@ -34,6 +35,7 @@ MAX_ATTEMPTS = 24
 """Attempts at a change of an item that others change too: one of them succeeds at each time."""
 MAX_PAUSE_SECONDS = 0.3
 MAX_CONFLICTS = 6
+"""Attempts at a transaction that meets others, or is too much for its partition."""
 CONFLICT_PAUSE_SECONDS = 0.02
 """The longest pause after the first conflict of a transaction. It doubles with each further one."""
 

@@ -81,7 +81,7 @@ class DynamoEpisodes(BodyStore):
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
-        body = await self._bodies.kept(scope, thread_id, packed)
+        body = await self._bodies.store(scope, thread_id, packed)
         await self._table.put({**keys.redaction(scope, thread_id, ordinal), **body})
 
     async def redactions(

@@ -51,10 +51,10 @@ class DynamoPrivateSkills(TimedTableStore):
             return procedure
         makers = [*makers, maker][-MAX_MADE_OF:]
         if procedure is not None and procedure.status in IN_USE and procedure.draft == skill.draft:
-            former = procedure
+            saved = procedure
         else:
             version = item["version"] + 1 if item is not None else 1
-            former = replace(
+            saved = replace(
                 skill,
                 tenant_id=scope.tenant_id,
                 created_by=scope.user_id,
@@ -65,8 +65,8 @@ class DynamoPrivateSkills(TimedTableStore):
                 decided_by=None,
                 decided_at=None,
             )
-        await self._write(scope, item, former, makers)
-        return former
+        await self._write(scope, item, saved, makers)
+        return saved
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
         item = await self._item(scope, agent_id, skill_id)

@@ -15,6 +15,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
 _IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
+"""A condition that always holds, for writes that need none: ``Write`` has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,12 @@ def writes_of_version(
         note = agent_keys.procedure_source(home.scope, home.owner, new_version.source.key)
         writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}))
         # In the same write as the version: forgetting the thread finds every version that was made of it.
-        there = keys.thread_procedure(
+        thread_note = keys.thread_procedure(
             home.scope, new_version.source.thread_id, home.owner, new_version.slug, new_version.version
         )
-        writes.append(Write.put({**there, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
+        writes.append(Write.put({**thread_note, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
     if new_version.status is ProcedureStatus.APPROVED:
-        writes += _replacing(home, new_version, approved)
+        writes += _writes_of_approval(home, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
         writes.append(_retirement(home, edited, new_version.created_by, new_version.created_at))
     return writes
@@ -92,7 +93,7 @@ def writes_of_decision(
 ) -> list[Write]:
     """Return the writes of a decision."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(home, procedure, decided), *_replacing(home, decided, approved)]
+        return [_change(home, procedure, decided), *_writes_of_approval(home, decided, approved)]
     writes = [_change(home, procedure, decided)]
     if procedure.status is ProcedureStatus.APPROVED:
         copy = agent_keys.approved_procedure(home.scope, home.owner, home.slug)
@@ -113,7 +114,7 @@ def writes_of_use(home: ProcedurePlace, version: int, note: Key, *, expires_at: 
     ]
 
 
-def _replacing(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
+def _writes_of_approval(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
     copy = {**agent_keys.approved_procedure(home.scope, home.owner, home.slug), **version_attributes(new_version)}
     if approved is None:

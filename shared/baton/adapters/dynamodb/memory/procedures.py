@@ -67,9 +67,9 @@ class DynamoProcedures(TimedTableStore):
             if other is not None and other.status in _IN_USE and other.draft == procedure.draft:
                 return other
         number = newest.version + 1 if newest is not None else 1
-        next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
-        await self._table.transact(*writes_of_version(home, next_one, None, newest if edited_from else None))
-        return next_one
+        new_version = replace(procedure, tenant_id=scope.tenant_id, version=number)
+        await self._table.transact(*writes_of_version(home, new_version, None, newest if edited_from else None))
+        return new_version
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None

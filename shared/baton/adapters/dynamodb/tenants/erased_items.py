@@ -65,7 +65,7 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
 
 
 def clean_audit_record(item: Item, fence: int) -> Item:
-    """Return an audit record without content. A zombie's handoff, which is one, is behind its fence."""
+    """Return an audit record without content. Behind ``fence``, no dead worker writes a handoff over it."""
     names = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
     return {
         **{name: item[name] for name in names if name in item},

@@ -75,7 +75,7 @@ class DynamoErasure(TimedTableStore):
             is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())
             if is_leased or item.get("last_activity_at", 0) >= to_millis(unless_active_since):
                 return False
-        condition, values = _unchanged(item)
+        condition, values = _condition_of(item)
         tombstone = erased_items.make_tombstone(scope, item, self._clock)
         await self._table.put({**key, **tombstone}, condition=condition, values=values)
         return True
@@ -252,7 +252,7 @@ def _trace(item: Item) -> ThreadTrace:
     )
 
 
-def _unchanged(item: Item | None) -> tuple[str, Item]:
+def _condition_of(item: Item | None) -> tuple[str, Item]:
     """Return the condition that nobody has taken the lease or been active since ``item`` was read."""
     if item is None:
         return IS_NEW, {}

@@ -85,24 +85,24 @@ AUDITED = "handoff"
 class DynamoHandoffs(BodyStore):
     """``HandoffStore`` on the conversation table, with large bodies in S3.
 
-    A separate record besides the audit record would cost every handoff a third write unit.
+    A handoff is stored in its audit record, because a separate one would cost every handoff a third write unit.
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         scope, thread_id = lease.scope, lease.thread_id
         sortable_id = _sortable_id(thread_id, request.place)
-        began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
+        outcome = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
         item: Item = {
             **keys.audit(scope, thread_id, sortable_id),
             "user_id": request.user_id,
             "action": AUDITED,
-            "outcome": began,
+            "outcome": outcome,
             "detail": json.dumps(request.audit_detail),
             "listing": keys.audit_listings.of(scope, sortable_id),
             "listed_at": sortable_id,
             "ordinal": request.ordinal,
             "number": request.number,
-            **await self._bodies.kept(scope, thread_id, HANDOFF.pack(request)),
+            **await self._bodies.store(scope, thread_id, HANDOFF.pack(request)),
         }
         await put_fenced(self._table, lease, item)
 

@@ -28,6 +28,7 @@ from baton.domain.times import to_millis
 from baton.ports.threads.leases import Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
+"""Sequence numbers that a lease reserves for its events."""
 CLOSING_MS = 5 * 60 * 1000
 """Milliseconds after which the sweeper restarts an incomplete closing."""
 

@@ -76,6 +76,7 @@ ASK_KEPT_SECONDS = 60
 """Seconds until a question to a silent worker expires: longer than any lease."""
 
 READER_KEPT_SECONDS = 60
+"""Seconds for which the note of a reader counts."""
 
 
 class DynamoLiveRegistry(TimedTableStore):

@@ -28,7 +28,10 @@ def pack_message(message: StoredMessage, thread_id: str) -> bytes:
     body = MESSAGE.as_json(message)
     end = body.get("end")
     if end is not None and end.get("tail"):
-        body["end"] = {**end, "tail": _compact_tail(end["tail"], _known(message.id, message.run_id, thread_id, end))}
+        body["end"] = {
+            **end,
+            "tail": _compact_tail(end["tail"], _facts_of_item(message.id, message.run_id, thread_id, end)),
+        }
     return pack(body)
 
 
@@ -37,7 +40,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     body = unpack(packed)
     message_id, run_id = unpack_id(item["id"]), unpack_id(item["run_id"])
     if isinstance(body, dict) and isinstance(end := body.get("end"), dict) and isinstance(end.get("tail"), list):
-        end["tail"] = _whole_tail(end["tail"], _known(message_id, run_id, thread_id, end))
+        end["tail"] = _whole_tail(end["tail"], _facts_of_item(message_id, run_id, thread_id, end))
     return MESSAGE.of_json(
         body,
         id=message_id,
@@ -53,7 +56,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     )
 
 
-def _known(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
+def _facts_of_item(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a run's last events that the item has elsewhere."""
     usage, model = end.get("usage"), end.get("model")
     if not isinstance(usage, dict):

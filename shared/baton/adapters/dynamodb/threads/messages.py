@@ -71,7 +71,7 @@ class DynamoMessages(DynamoLeases):
             "run_id": pack_id(message.run_id),
             **history_check.mark_before(lease, message),
             "tokens": message.tokens,
-            **await self._bodies.kept(lease.scope, lease.thread_id, packed),
+            **await self._bodies.store(lease.scope, lease.thread_id, packed),
         }
 
     async def recent_messages(

@@ -26,6 +26,7 @@ KEPT_SECONDS = 300.0
 MAX_SIZE = 64 * 1024 * 1024
 """Bytes of messages in memory, at most."""
 MAX_MESSAGES = 400
+"""Messages of a thread that are kept, the newest ones."""
 MESSAGE_SIZE = 1024
 """The size of a message besides its content and calls, roughly."""
 

@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.key_forms import BelowNumber
+from baton.adapters.dynamodb.key_forms import UnderNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.shards import page_of
 from baton.adapters.dynamodb.table import Table, TimedTableStore
@@ -64,7 +64,7 @@ class DynamoMcpCalls(TimedTableStore):
 _BEYOND = 10**12 - 1
 """A number above every ordinal."""
 
-_Place = tuple[int, int, str]
+_Position = tuple[int, int, str]
 """The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
 
 
@@ -81,15 +81,15 @@ class DynamoRunRecords(BodyStore):
             **keys.call(scope, thread_id, lease.thread.next_ordinal, call.id),
             "run_id": call.run_id,
             "began_at": to_millis(call.called_at),
-            **await self._bodies.kept(scope, thread_id, await off_loop(_call_size(call), pack_call, call)),
+            **await self._bodies.store(scope, thread_id, await off_loop(_call_size(call), pack_call, call)),
         }
         await put_fenced(self._table, lease, item)
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        items = await self._below(scope, thread_id, keys.call, first_ordinal)
-        own = sorted((item for item in items if item["run_id"] == run_id), key=_place)
+        items = await self._items_under(scope, thread_id, keys.call, first_ordinal)
+        own = sorted((item for item in items if item["run_id"] == run_id), key=_position)
         return await self._unpack(scope, thread_id, own, _call, _call_size)
 
     async def calls_between(
@@ -99,13 +99,13 @@ class DynamoRunRecords(BodyStore):
             return []
         end = encode({"run": end_ordinal, "at": -1, "id": ""})
         items, _ = await self._newest(scope, thread_id, keys.call, MAX_BETWEEN, end, first_ordinal=first_ordinal)
-        return (await self._until_full(scope, thread_id, items, _call, _call_size))[::-1]
+        return (await self._fill_page(scope, thread_id, items, _call, _call_size))[::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.call, limit, cursor)
-        calls = await self._until_full(scope, thread_id, items, _call, _call_size)
+        calls = await self._fill_page(scope, thread_id, items, _call, _call_size)
         return calls, next_cursor if len(calls) == len(items) else _cursor(items[len(calls) - 1])
 
     async def put_task(self, lease: Lease, task: Task) -> None:
@@ -118,8 +118,10 @@ class DynamoRunRecords(BodyStore):
             **keys.task(scope, thread_id, first_ordinal, task.id),
             "run_id": task.run_id,
             "began_at": to_millis(task.started_at),
-            **await self._bodies.kept(scope, thread_id, head),
-            **await self._bodies.kept(scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))),
+            **await self._bodies.store(scope, thread_id, head),
+            **await self._bodies.store(
+                scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))
+            ),
         }
         place_item: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
         await gather_all(put_fenced(self._table, lease, place_item), put_fenced(self._table, lease, item))
@@ -128,7 +130,7 @@ class DynamoRunRecords(BodyStore):
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         items, next_cursor = await self._newest(scope, thread_id, keys.task, limit, cursor)
-        tasks = await self._until_full(
+        tasks = await self._fill_page(
             scope, thread_id, items, _task, lambda task: len(task.message) + len(task.result or "")
         )
         return tasks, next_cursor if len(tasks) == len(items) else _cursor(items[len(tasks) - 1])
@@ -150,7 +152,7 @@ class DynamoRunRecords(BodyStore):
         await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        items = await self._below(scope, thread_id, keys.remote_task, first_ordinal)
+        items = await self._items_under(scope, thread_id, keys.remote_task, first_ordinal)
         return [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in items]
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
@@ -160,22 +162,22 @@ class DynamoRunRecords(BodyStore):
             **keys.step(scope, thread_id, first_ordinal, step.id),
             "message_id": step.message_id,
             "run_id": step.run_id,
-            **await self._bodies.kept(scope, thread_id, await off_loop(size, RUN_STEP.pack, step)),
+            **await self._bodies.store(scope, thread_id, await off_loop(size, RUN_STEP.pack, step)),
         }
         await put_fenced(self._table, lease, item)
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
-        items = await self._below(scope, thread_id, keys.step, first_ordinal)
+        items = await self._items_under(scope, thread_id, keys.step, first_ordinal)
         # A run that came to nothing may have left steps at the ordinal that another one has used since.
         items = [item for item in items if item["message_id"] == message_id]
         return await self._unpack(scope, thread_id, items, _step, lambda step: step.size)
 
-    async def _below(self, scope: Scope, thread_id: str, form: BelowNumber, ordinal: int) -> list[Item]:
-        """Return the items whose keys are below ``ordinal``."""
+    async def _items_under(self, scope: Scope, thread_id: str, form: UnderNumber, ordinal: int) -> list[Item]:
+        """Return the items under ``ordinal``."""
         last = form.sort(ordinal + 1)  # a prefix of keys, and not a key itself
         return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(ordinal), last=last)
 
-    async def _until_full(
+    async def _fill_page(
         self,
         scope: Scope,
         thread_id: str,
@@ -211,7 +213,7 @@ class DynamoRunRecords(BodyStore):
         return records
 
     async def _newest(
-        self, scope: Scope, thread_id: str, form: BelowNumber, limit: int, cursor: str | None, *, first_ordinal: int = 0
+        self, scope: Scope, thread_id: str, form: UnderNumber, limit: int, cursor: str | None, *, first_ordinal: int = 0
     ) -> tuple[list[Item], str | None]:
         """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
 
@@ -228,7 +230,7 @@ class DynamoRunRecords(BodyStore):
             limit=limit + 1,
         ):
             for item in page:
-                if run and _place(item)[0] != _place(run[0])[0]:
+                if run and _position(item)[0] != _position(run[0])[0]:
                     items += _newest_below(run, below)
                     run = []
                     if len(items) > limit:
@@ -240,18 +242,18 @@ class DynamoRunRecords(BodyStore):
         return page_of([*items, *_newest_below(run, below)], limit, _cursor)
 
 
-def _place(item: Item) -> _Place:
+def _position(item: Item) -> _Position:
     _, first_ordinal, record_id = item["SK"].split("#", 2)
     return int(first_ordinal), item["began_at"], record_id
 
 
 def _call(item: Item, body: bytes) -> ToolCallRecord:
-    _, began_at, call_id = _place(item)
+    _, began_at, call_id = _position(item)
     return TOOL_CALL.unpack(body, id=call_id, run_id=item["run_id"], called_at=from_millis(began_at))
 
 
 def _task(item: Item, body: bytes, **messages: Any) -> Task:
-    _, began_at, task_id = _place(item)
+    _, began_at, task_id = _position(item)
     return TASK.unpack(body, id=task_id, run_id=item["run_id"], started_at=from_millis(began_at), **messages)
 
 
@@ -260,14 +262,14 @@ def _step(item: Item, body: bytes) -> RunStep:
     return RUN_STEP.unpack(body, id=step_id, message_id=item["message_id"], run_id=item["run_id"])
 
 
-def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
+def _newest_below(items: list[Item], below: _Position | None) -> list[Item]:
     """Return the items of a run before the cursor, newest first."""
-    return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
+    return sorted((item for item in items if below is None or _position(item) < below), key=_position, reverse=True)
 
 
 def _cursor(last: Item) -> str:
     """Return the cursor of the page after the one that ends with ``last``."""
-    first_ordinal, at, record_id = _place(last)
+    first_ordinal, at, record_id = _position(last)
     return encode({"run": first_ordinal, "at": at, "id": record_id})
 
 
@@ -279,7 +281,7 @@ def _call_size(call: ToolCallRecord) -> int:
     return input_size + len(call.output or "") + len(call.error_message or "")
 
 
-def _decode(cursor: str) -> _Place:
+def _decode(cursor: str) -> _Position:
     match decode(cursor):
         case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < _BEYOND:
             return first_ordinal, at, record_id
@@ -298,7 +300,7 @@ class DynamoContextRecords(BodyStore):
         unknown = [digest for digest in record.prompts if not self._known.get((scope.tenant_id, digest))]
         await gather_all(*(self._put_prompt(scope, digest, record.prompts[digest]) for digest in unknown))
         packed = await off_loop(LARGE, pack, record.body)
-        body = await self._bodies.kept(scope, thread_id, packed, room=MAX_INLINE_CONTEXT)
+        body = await self._bodies.store(scope, thread_id, packed, room=MAX_INLINE_CONTEXT)
         prompts = sorted(record.prompts) or None
         await self._table.put({**keys.context(scope, thread_id, run_id), **body, "prompts": prompts})
 

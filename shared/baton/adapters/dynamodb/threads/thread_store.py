@@ -73,6 +73,7 @@ class DynamoThreadStore(DynamoMessages):
     async def _list(
         self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
+        """Return a page of a listing in the order of the last activity. A search may end a page early."""
         is_search, query = query is not None, query or ThreadQuery()
         below = _decode_user_cursor(cursor) if cursor else None
         threads: list[Thread] = []
