@@ -91,7 +91,7 @@ class ItemBodies:
     async def store(
         self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = MAX_INLINE
     ) -> Item:
-        """Return the attribute for ``packed``: the bytes or, beyond ``room``, their checksum in S3, where they are put."""
+        """Return the attribute for ``packed``: the bytes or, beyond ``room``, the checksum of their object in S3."""
         if len(packed) > room:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}
