@@ -219,3 +219,10 @@ def test_a_file_that_cannot_be_read_is_named_as_the_reason_why_no_agent_was_chec
         check(project.folder, as_json=False)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "1 problem. agents/orders.yaml must be mended before the agents are checked further."
+
+
+def test_a_misspelt_agent_of_a_handoff_is_reported_with_the_one_that_it_resembles(project: Project) -> None:
+    file = project.agents / "assistant.yaml"
+    file.write_text(f"{file.read_text()}handoffs: [oders]\n")
+    _, [problem] = examined(project)
+    assert problem.message == "there is no agent 'oders' (did you mean orders?)"

@@ -191,7 +191,9 @@ def _unusable(field: str, prefix: str, named: Sequence[str], defined: Collection
     tools: dict[str, str] = {}
     for index, agent_id in enumerate(named):
         if agent_id not in defined:
-            yield Problem((field, index), f"there is no agent {agent_id!r}")
+            similar = similar_name(agent_id, defined)
+            advice = f" (did you mean {similar}?)" if similar else ""
+            yield Problem((field, index), f"there is no agent {agent_id!r}{advice}")
         other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
         if other != agent_id:
             yield Problem((field, index), f"{other!r} and {agent_id!r} would have the same tool's name")
