@@ -12,7 +12,7 @@ from tests.e2e.users import User
 
 MAIN, SPECIALIST = "Assistant", "Skill Creation Assistant"
 CONNECTING = "Connecting you with Skill Creation Assistant..."
-WELCOME = "Welcome back! Would you like to continue creating your Slack Alert skill?"
+WELCOME = "Welcome back! Would you like to continue creating your Slack Alert skill, which you left on "
 
 
 def check_place(heard: Heard, step: int, label: str) -> None:
@@ -109,12 +109,13 @@ async def test_a_user_who_disappears_is_welcomed_back_once(ada: User) -> None:
     second = new_id()
     async with OverSocket.of(ada) as door:
         heard = await door.say("Hello", second)
-        assert heard.said[0] == (MAIN, WELCOME)
+        assert heard.said[0][0] == MAIN
+        assert heard.said[0][1].startswith(WELCOME)
         assert heard.said[1][1].startswith("Hello!")
         assert heard.state["activeAgent"]["name"] == MAIN
         assert [each["name"] for each in heard.state["resumable"]] == ["your Slack Alert skill"]
         other = await door.say("Hello", new_id())
-        assert WELCOME not in [text for _, text in other.said]
+        assert not any(text.startswith(WELCOME) for _, text in other.said)
         heard = await door.say("yes", second)
         check_place(heard, 2, "Defining Triggers")
         assert heard.notices == [CONNECTING]
@@ -122,7 +123,7 @@ async def test_a_user_who_disappears_is_welcomed_back_once(ada: User) -> None:
             await door.say(text, second)
         heard = await door.say("yes", second)
         assert heard.last == "Great, your 'Slack Alert' skill is now active."
-        assert WELCOME not in [text for _, text in (await door.say("Hello", new_id())).said]
+        assert not any(text.startswith(WELCOME) for _, text in (await door.say("Hello", new_id())).said)
 
 
 async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_user: NewUser) -> None:

@@ -24,6 +24,7 @@ FILLED = {
     "name": "Slack Alert",
     "workflow": "your Slack Alert skill",
     "label": "Testing",
+    "date": "2026-11-28",
 }
 
 
@@ -49,7 +50,10 @@ def agent() -> AgentDefinition:
         ("saved_for_later", "Let me know if you'd like to continue creating that skill later."),
         ("completed", "Your skill is ready! Returning you to the main assistant."),
         ("main_confirms", "Great, your 'Slack Alert' skill is now active."),
-        ("welcome_back", "Welcome back! Would you like to continue creating your Slack Alert skill?"),
+        (
+            "welcome_back",
+            "Welcome back! Would you like to continue creating your Slack Alert skill, which you left on 2026-11-28?",
+        ),
         (
             "workflow_changed",
             "The steps of skill creation have changed since you were last here, so we go on with Testing.",

@@ -29,7 +29,7 @@ SENTENCES: dict[str, str] = {
     "main_confirms": "You're back with me. What else can I do for you?",
     "continued_elsewhere": "You went on with {workflow} in another conversation.",
     "back_with": "You are talking to {agent} again.",
-    "welcome_back": "Welcome back! Would you like to continue {workflow}?",
+    "welcome_back": "Welcome back! Would you like to continue {workflow}, which you left on {date}?",
     "workflow_changed": "The steps have changed since you were last here, so we go on with {label}.",
 }
 """The default sentences by name, in English; ``{...}`` is filled in."""

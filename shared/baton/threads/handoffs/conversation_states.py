@@ -57,6 +57,8 @@ class ConversationStates:
         workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
         unfinished = [item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))]
         offer = next((item.workflow for item in unfinished if not item.is_offered), None)
+        if offer is not None and thread.next_ordinal and offer.thread_id != thread.id:
+            offer = None  # a conversation about something else goes on
         others = [item.workflow for item in unfinished if item.workflow is not offer]
         resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
         return replace(conversation, offer=offer, resumable=tuple(resumable))

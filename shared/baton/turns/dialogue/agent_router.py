@@ -95,7 +95,8 @@ class AgentRouter:
         conversation = self._tracker.current
         if conversation.offer is not None and transfer is None:
             self._tracker.current = conversation.mark_offered()
-            self.handoffs.welcome(conversation.offer)
+            if all(workflow.updated_at <= conversation.offer.updated_at for workflow in conversation.resumable):
+                self.handoffs.welcome(conversation.offer)  # one sentence; older ones are buttons
         if conversation.redefined is not None:
             self.handoffs.say_redefined(conversation.redefined)
         locale = (

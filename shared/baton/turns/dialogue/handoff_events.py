@@ -27,6 +27,7 @@ from baton.domain.threads.events import text_content, text_end, text_start
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.threads.running_conversation import SpecialistProblem
+from baton.domain.times import day_in
 from baton.domain.tracing import Attribute
 from baton.memory.light_model import short_answer
 from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
@@ -229,7 +230,8 @@ class HandoffEvents:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
         words = conversation.describe(offer.agent_id) or conversation.main
-        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
+        day = day_in(self._attempt.today.known_zone, offer.updated_at)
+        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name, date=day.isoformat()))
 
     def say(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from baton.domain.threads.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import HandoffHarness, texts, transfer
 from tests.harness.harness import Said
@@ -49,14 +50,14 @@ def to_choose(harness: HandoffHarness) -> list[str]:
     return named
 
 
-async def test_each_of_four_unfinished_workflows_is_offered_once_and_is_among_those_that_can_be_continued() -> None:
+async def test_the_newest_of_four_unfinished_workflows_is_asked_about_and_each_comes_first_once() -> None:
     harness = await unfinished(4)
     for number in range(4):
         before = await offered(harness)
         turn = await come_back(harness)
         [new] = await offered(harness) - before
 
-        assert texts(turn)[0] == OFFER, number
+        assert [said for said in texts(turn) if said[1].startswith("Welcome")] == ([OFFER] if number == 0 else [])
         assert (await resumable(harness))[0] == new
         assert len(await resumable(harness)) == len(set(await resumable(harness))) == 3
         assert to_choose(harness) == await resumable(harness)
@@ -78,3 +79,17 @@ async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() 
     state = await harness.state()
     assert state["workflow"]["id"] == new
     assert new not in await resumable(harness)
+
+
+async def test_a_conversation_about_something_else_is_not_interrupted_by_the_question() -> None:
+    harness = HandoffHarness()
+    await harness.say("m0", "Hello")
+    elsewhere = harness.thread_id
+    await harness.closer.close(harness.ada, elsewhere, EndReason.USER_CLOSED, patience=5)
+    harness.thread_id = str(uuid.uuid4())
+    await harness.say("begin", "make a thing")
+    await harness.say("leave", "cancel")
+    harness.thread_id = elsewhere
+    turn = await harness.say("m1", "Hello again")
+    assert not [text for _, text in texts(turn) if text.startswith("Welcome")]
+    assert len(await resumable(harness)) == 1
