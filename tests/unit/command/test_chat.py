@@ -68,6 +68,23 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
     ]
 
 
+def test_a_call_that_was_refused_or_failed_is_shown_with_its_reason(server: ScriptedServer) -> None:
+    result_event = {"type": "TOOL_CALL_RESULT", "messageId": "m", "toolCallId": "c"}
+    server.answer(
+        "POST /v1/runs",
+        stream(
+            BEGUN,
+            {**result_event, "content": "The day is\nover.", "metadata": {"outcome": "refused"}},
+            {**result_event, "content": "x" * 600, "metadata": {"outcome": "failed"}},
+            {**result_event, "content": "All well.", "metadata": {"outcome": "succeeded"}},
+            ENDED,
+        ),
+    )
+    refused, failed = server.run("chat", "-m", "Hi").stdout.splitlines()
+    assert refused == "  > the call was refused: The day is over."
+    assert failed == f"  > the call failed: {'x' * 499}…"
+
+
 def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
     server.answer("POST /v1/runs", stream(BEGUN, *said("Yes."), ENDED))
     result = server.run("chat", typed="One\n\nTwo\n")

@@ -13,6 +13,9 @@ DIM = "dim"
 MAX_ARGUMENTS = 2_000
 """Characters of a call's arguments that are shown."""
 
+MAX_REASON = 500
+"""Characters of the reason for which a call has failed or was refused."""
+
 
 class RunView:
     """A view of a run's events, with what the next step depends on."""
@@ -109,7 +112,9 @@ class RunView:
     def _tool_call_result(self, event: Json) -> None:
         outcome = _metadata(event).get("outcome")
         if outcome in {"failed", "refused"}:
-            self._say(f"> the call {outcome if outcome == 'failed' else 'was refused'}", "yellow")
+            reason = one_line(event.get("content") or "", MAX_REASON)
+            what = f"> the call {outcome if outcome == 'failed' else 'was refused'}"
+            self._say(f"{what}: {reason}" if reason else what, "yellow")
 
     def _subagent_started(self, event: Json) -> None:
         name = one_line(event.get("name") or "A sub-agent")
