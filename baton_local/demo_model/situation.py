@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton.agents.answer_sources import CITED
 from baton_local.demo_model.wire import ChatMessage, ChatRequest
 
 Json = dict[str, Any]
@@ -119,12 +120,17 @@ def _since_the_user(messages: Sequence[ChatMessage]) -> str:
     )
 
 
+_NOTE = re.compile(rf"\n\n{re.escape(CITED).replace(re.escape('{}'), '.*')}\Z")
+"""Baton's note, for models, of what a consulted agent cites. An answer must not repeat it."""
+
+
 def _results(messages: Sequence[ChatMessage]) -> list[Json]:
     calls = {call.id: call.function for message in messages for call in message.tool_calls or ()}
     results = []
     for message in messages:
         if message.role == "tool" and message.tool_call_id in calls:
             call, text = calls[message.tool_call_id], text_of(message)
+            text = _NOTE.sub("", text)
             arguments = _parse_json(call.arguments)
             results.append({"tool": call.name, "arguments": arguments, "text": text, "json": _parse_json(text)})
     return results
