@@ -78,6 +78,7 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  Page       {_page(cloud, '/')}",
             f"  Console    {_page(cloud, '/monitor/')}",
             f"  WebSocket  {cloud.socket_url}",
+            f"  Terminal   baton --url {cloud.url} login --local --user ada --token-file, then: baton chat",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {_model(cloud)}",
             f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",

@@ -27,6 +27,7 @@ class ScriptFile:
             self._seen = state
             try:
                 self._engine = Engine(Script.read(self._path))
+                print(f"Reloaded: {self._path.name}", flush=True)
             except ScriptError as problem:
                 logger.warning("The demo model goes on with the script from before: %s", problem)
         return self._engine

@@ -33,7 +33,8 @@ def claim(port: int) -> socket.socket:
         subscriber.close()
         if problem.errno == errno.EADDRINUSE:
             raise PortTaken(
-                f"Port {port} is taken by another program. Stop it, or choose another, such as PORT={port + 1}."
+                f"Port {port} is taken by another program. Stop it, or choose another: `baton dev --port {port + 1}`, "
+                f"or PORT={port + 1} for `make run`."
             ) from problem
         raise LocalCloudError(f"Cannot listen on port {port}: {problem.strerror}.") from problem
     return subscriber

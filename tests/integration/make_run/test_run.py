@@ -142,7 +142,7 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
     assert result.returncode == 1
     assert result.stderr == (
         f"Baton cannot start. Port {port} is taken by another program. "
-        f"Stop it, or choose another, such as PORT={port + 1}.\n"
+        f"Stop it, or choose another: `baton dev --port {port + 1}`, or PORT={port + 1} for `make run`.\n"
     )
 
 

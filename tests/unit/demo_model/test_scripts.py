@@ -137,7 +137,7 @@ def test_the_script_that_ships_shows_what_replaces_an_earlier_fact(now: str, bef
 
 
 def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "script.yaml"
     path.write_text(f"{MESSAGE}    - say: One\n")
@@ -150,3 +150,4 @@ def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_
     assert len([record for record in caplog.records if "scenes.message.0" in record.getMessage()]) == 1
     path.write_text(f"{MESSAGE}    - say: The third\n")
     assert ask(script.engine(), "Hello").text == "The third"
+    assert capsys.readouterr().out == "Reloaded: script.yaml\n" * 2
