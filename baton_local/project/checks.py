@@ -19,7 +19,10 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.model_providers import route
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
+from baton.domain.handoffs.completion_arguments import completion_problems
+from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.tenants.egress_policy import EgressRefused
+from baton.domain.tenants.identity import Scope
 
 EMBEDDER_SECONDS = 5.0
 """Time limit of the embedding model."""
@@ -105,7 +108,35 @@ def _functions() -> list[str]:
 
 async def _tools() -> list[str]:
     tools = [tool for agent in deployed_ports().agent_files.all() for tool in agent.tools]
-    return await deployed_ports().outside.toolbox.check(tools) if tools else []
+    if not tools:
+        return []
+    return [*await deployed_ports().outside.toolbox.check(tools), *await _completions()]
+
+
+async def _completions() -> list[str]:
+    """Return the workflows whose collected data does not fit the tool that completes them."""
+    files, found = deployed_ports().agent_files, []
+    for agent in files.all():
+        completion = agent.workflow.on_complete if agent.workflow is not None else None
+        if agent.workflow is None or completion is None:
+            continue
+        everything = frozenset(name for tool in agent.tools for name in tool.required_permissions)
+        offered = await deployed_ports().outside.toolbox.offered(agent, Scope("check", "check", everything))
+        tool = next((tool for tool in offered.tools if tool.spec.name == completion.tool), None)
+        wrong = list(completion_problems(agent.workflow, completion, tool.spec.parameters)) if tool is not None else []
+        if tool is None and not offered.missing:
+            wrong.append(f"there is no tool {completion.tool!r}")
+        if tool is not None and tool.requires_approval and _is_forked_to(agent.id):
+            wrong.append(f"{tool.spec.name} needs an approval, which a forked conversation cannot wait for")
+        where = files.place_of(agent, "workflow", "on_complete")
+        found += [f"{where}: {what}. The workflow cannot be completed until then." for what in wrong]
+    return found
+
+
+def _is_forked_to(agent_id: str) -> bool:
+    """Return whether an agent hands over to another one in a fork."""
+    handoffs = [handoff for agent in deployed_ports().agent_files.all() for handoff in agent.handoffs]
+    return any(it.agent == agent_id and it.context_mode is ContextMode.FORKED for it in handoffs)
 
 
 async def _remote_agents() -> list[str]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from baton.authoring.agent import Agent
     from baton.authoring.errors import UnusableDefinition
     from baton.authoring.parts import (
+        Completion,
         Condition,
         Guardrail,
         Handoff,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "CallContext",
+    "Completion",
     "Condition",
     "Guardrail",
     "Handoff",
@@ -72,6 +74,7 @@ _EXPORTS = {
     "OpenApiTool": "authoring.parts:OpenApiTool",
     "State": "authoring.parts:State",
     "Transition": "authoring.parts:Transition",
+    "Completion": "authoring.parts:Completion",
     "Condition": "authoring.parts:Condition",
     "Workflow": "authoring.parts:Workflow",
     "resource": "authoring.resources:resource",

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.errors import LeaseLost
+from baton.domain.errors import Forbidden, LeaseLost
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.handoffs.workflow_definition import Data
-from baton.ports.threads.handoffs import WorkflowElsewhere
+from baton.ports.threads.handoffs import CompletedQuery, CompletedWorkflow, WorkflowElsewhere
 from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, new_thread_id
 
@@ -167,12 +167,85 @@ class WorkflowContract:
         stores.clock.advance((one.expires_at - stores.clock.now()).total_seconds())
         assert await stores.workflows.unfinished(stores.ada) == []
 
+    async def test_completed_ones_are_listed_with_their_data_the_newest_first(self, stores: Stores) -> None:
+        done = [await complete(stores, f"w{number}", agent_id=f"agent-{number % 2}") for number in range(5)]
+        own = CompletedQuery(stores.ada.user_id)
+        listed: list[CompletedWorkflow] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = await stores.workflows.completed(stores.ada, own, limit=2, cursor=cursor)
+            listed += page
+            if cursor is None:
+                break
+        assert listed == [CompletedWorkflow(one, stores.ada.user_id) for one in reversed(done)]
+        times = replace(own, since=done[1].updated_at, until=done[3].updated_at)
+        for query, expected in (
+            (replace(own, agent_id="agent-0"), [done[4], done[2], done[0]]),
+            (replace(own, state="GONE"), []),
+            (times, [done[3], done[2], done[1]]),
+        ):
+            page, _ = await stores.workflows.completed(stores.ada, query, limit=10, cursor=None)
+            assert [record.workflow for record in page] == expected
+
+    async def test_completed_ones_of_others_are_for_readers_of_the_tenant(self, stores: Stores) -> None:
+        done = await complete(stores, "w1")
+        everybody, of_ada = CompletedQuery(), CompletedQuery(stores.ada.user_id)
+        for query in (everybody, of_ada):
+            page, _ = await stores.workflows.completed(stores.auditor, query, limit=10, cursor=None)
+            assert [(record.workflow, record.user_id) for record in page] == [(done, stores.ada.user_id)]
+            with pytest.raises(Forbidden):
+                await stores.workflows.completed(stores.bob, query, limit=10, cursor=None)
+        for other in (stores.bob, stores.stranger):
+            own = CompletedQuery(other.user_id)
+            assert await stores.workflows.completed(other, own, limit=10, cursor=None) == ([], None)
+
+    async def test_a_completion_is_recorded_once_and_not_by_a_zombie(self, stores: Stores) -> None:
+        zombie = await stores.acquire(new_thread_id())
+        await stores.workflows.put(zombie, workflow(stores, zombie))
+        stores.clock.advance(60)
+        lease = await stores.acquire(zombie.thread_id)
+        done = replace(workflow(stores, lease), state="DONE", status=WorkflowStatus.COMPLETED, result="Number 1.")
+        for _ in range(2):
+            await stores.workflows.put(lease, done)
+        with pytest.raises(LeaseLost):
+            await stores.workflows.put(zombie, replace(done, thread_id=zombie.thread_id, result="Number 2."))
+        page, _ = await stores.workflows.completed(stores.ada, CompletedQuery(stores.ada.user_id), limit=5, cursor=None)
+        assert [record.workflow for record in page] == [done]
+
+    async def test_one_that_went_on_elsewhere_is_not_completed_here(self, stores: Stores) -> None:
+        first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
+        left = workflow(stores, first)
+        await stores.workflows.put(first, left)
+        await stores.workflows.put(second, replace(left, thread_id=second.thread_id), moved_from=left)
+        with pytest.raises(WorkflowElsewhere) as elsewhere:
+            await stores.workflows.put(first, replace(left, state="DONE", status=WorkflowStatus.COMPLETED))
+        assert elsewhere.value.thread_id == second.thread_id
+        own = CompletedQuery(stores.ada.user_id)
+        assert await stores.workflows.completed(stores.ada, own, limit=5, cursor=None) == ([], None)
+
     async def test_every_user_and_tenant_has_workflows_of_its_own(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.workflows.put(lease, workflow(stores, lease))
         for other in (stores.bob, stores.stranger):
             assert await stores.workflows.find(other, "w1") is None
             assert await stores.workflows.unfinished(other) == []
+
+
+async def complete(stores: Stores, workflow_id: str, *, agent_id: str = "skill-creation") -> Workflow:
+    """Complete a workflow of ada's, a second after the previous one."""
+    lease = await stores.acquire(new_thread_id())
+    stores.clock.advance(1)
+    done = replace(
+        workflow(stores, lease),
+        id=workflow_id,
+        agent_id=agent_id,
+        state="DONE",
+        status=WorkflowStatus.COMPLETED,
+        updated_at=stores.clock.now(),
+        result="Number 1.",
+    )
+    await stores.workflows.put(lease, done)
+    return done
 
 
 def workflow(stores: Stores, lease: Lease) -> Workflow:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
-from baton.domain.handoffs.workflow import Workflow
-from baton.domain.tenants.identity import Scope
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.threads.handoffs import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.threads.handoffs import CompletedQuery, CompletedWorkflow, UnfinishedWorkflow, WorkflowElsewhere
 from baton.ports.threads.leases import Lease
 
 
@@ -21,6 +22,7 @@ class FakeWorkflows:
         self._clock = clock
         self._offered: set[tuple[str, str, str]] = set()
         self._of_users: dict[tuple[str, str, str], tuple[int, Workflow]] = {}
+        self._completed: dict[tuple[str, str, str], Workflow] = {}
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
@@ -41,6 +43,29 @@ class FakeWorkflows:
         )
         self._of_users[key] = (lease.fence, stored_workflow)
         self._offered.discard(key)
+        if workflow.status is WorkflowStatus.COMPLETED:
+            self._completed[key] = stored_workflow
+
+    async def completed(
+        self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[CompletedWorkflow], str | None]:
+        if query.user_id != scope.user_id:
+            scope.require(Permission.THREAD_READ_ALL)
+        completed = [
+            CompletedWorkflow(workflow, user_id)
+            for (tenant_id, user_id, _), workflow in self._completed.items()
+            if tenant_id == scope.tenant_id and query.user_id in (None, user_id)
+        ]
+        completed = [
+            record
+            for record in sorted(completed, key=lambda record: _listed_at(record.workflow), reverse=True)
+            if query.matches(record)
+            and (query.since is None or record.workflow.updated_at >= query.since)
+            and (query.until is None or record.workflow.updated_at <= query.until)
+            and (cursor is None or _listed_at(record.workflow) < decode_text(cursor))
+        ]
+        more = encode_text(_listed_at(completed[limit - 1].workflow)) if len(completed) > limit else None
+        return completed[:limit], more
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         row = self._of_users.get((scope.tenant_id, scope.user_id, workflow_id))
@@ -61,3 +86,7 @@ class FakeWorkflows:
         key = (scope.tenant_id, scope.user_id, workflow_id)
         if key in self._of_users:
             self._offered.add(key)
+
+
+def _listed_at(workflow: Workflow) -> str:
+    return f"{to_millis(workflow.updated_at):015d}#{workflow.id}"

@@ -228,7 +228,7 @@ class AgentLoop:
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
-            if call not in self._work.result.waiting
+            if not self._calls.outcomes[call.id].waits
         ]
         *others, last = [answer.prompt, *results]
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again

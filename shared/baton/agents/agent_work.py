@@ -85,10 +85,11 @@ class AgentWork:
         """Add a call's outcome to the result. The first transfer that is not refused counts."""
         result = self.result
         if outcome.waits:
-            result.waiting.append(call)
-            tool = self.tools.offers[call.name].tool
+            waiting = outcome.waits_for or call
+            result.waiting.append(waiting)
+            tool = self.tools.offers[waiting.name].tool
             if tool is not None:
-                result.cards[call.id] = make_card(call, tool, self.agent, self.context.today.known_zone)
+                result.cards[waiting.id] = make_card(waiting, tool, self.agent, self.context.today.known_zone)
             return
         if result.transfer is None or result.transfer.refusal is not None:
             result.transfer = outcome.transfer or result.transfer

@@ -235,7 +235,8 @@ class Attempt:
 
     def make_context(self, kind: type[Context], agent: AgentDefinition, **fields: Any) -> Context:
         """Return the user and the turn that code of ``agent`` works for. ``fields`` are the others of the ``kind``."""
-        run_id, zone = self.run.run_id, self.today.known_zone
+        run_id, zone, workflow = self.run.run_id, self.today.known_zone, self.tracker.current.workflow
+        fields["workflow"] = workflow.own_copy if workflow is not None and workflow.agent_id == agent.id else None
         return kind(self.scope, self.thread_id, run_id=run_id, agent_id=agent.id, time_zone=zone, **fields)
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:

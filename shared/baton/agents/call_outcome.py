@@ -56,6 +56,10 @@ class CallOutcome:
     ends_conversation: bool = False
     waits: bool = False
     """True if it needs an approval first, or the user's application carries it out. Nothing was done yet."""
+    waits_for: ToolCall | None = None
+    """The call that waits in its place: the one that completes a workflow."""
+    refused_to: str | None = None
+    """The state that the tool sends a workflow back to; empty if it names none, None if the tool has not refused."""
     transfer: Transfer | None = None
     """The handoff that it asks for, with the reason if that is refused."""
     returns: AgentReport | None = None

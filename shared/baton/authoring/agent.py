@@ -208,6 +208,12 @@ def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
                 pass
             case _:
                 values[name] = value
+    workflow = arguments.get("workflow")
+    completion = workflow.on_complete if isinstance(workflow, WorkflowDefinition) else None
+    if completion is not None and completion.function is not None:
+        tools = values.setdefault("tools", [])
+        if all(getattr(item, "name", None) != completion.tool for item in tools):
+            tools.append(completion.function)
     return values
 
 

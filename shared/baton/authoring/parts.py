@@ -6,15 +6,17 @@ the import of the agents with file and line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from baton.authoring.agent import Agent, id_of
 from baton.authoring.errors import WrongArgument
 from baton.authoring.json_schemas import object_schema
+from baton.authoring.tools import Tool, tool
 from baton.domain.agents import tool as tools
 from baton.domain.agents.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.definition import Definition
+from baton.domain.handoffs.completion import Completion as CompletionDefinition
 from baton.domain.handoffs.handoff import ContextMode, HandoffDefinition
 from baton.domain.handoffs.workflow_definition import Condition as ConditionDefinition
 from baton.domain.handoffs.workflow_definition import Transition as TransitionDefinition
@@ -72,6 +74,7 @@ def Workflow(  # noqa: N802
     expiry_days: float = 30,
     on_exit: Literal["save", "discard"] = "save",
     produces: Literal["skill"] | None = None,
+    on_complete: CompletionDefinition | Tool[..., Any] | Callable[..., Any] | str | Mapping[str, Any] | None = None,
 ) -> WorkflowDefinition:
     """The guided workflow of an agent. The order of states is the order of steps; the first is the start.
 
@@ -83,8 +86,31 @@ def Workflow(  # noqa: N802
         expiry_days: The days for which an unfinished run can be continued.
         on_exit: The treatment of an unfinished one when the user leaves.
         produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
+        on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
+            agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.
     """
-    return _made(WorkflowDefinition, locals())
+    return _made(WorkflowDefinition, locals(), on_complete=_completion(on_complete))
+
+
+def Completion(  # noqa: N802
+    tool: Tool[..., Any] | Callable[..., Any] | str,
+    *,
+    arguments: Mapping[str, str] | None = None,
+    back_to: str | None = None,
+) -> CompletionDefinition:
+    """The tool that completes a workflow, and what it gets.
+
+    Args:
+        tool: A function, or the name of one of the agent's tools.
+        arguments: The collected data for arguments that are named neither like a field nor like a state: a field,
+            ``state.field``, or a state for all of its data.
+        back_to: The state to return to if the tool refuses. Default: the state before the end. A function may return
+            ``Refuse("...", state="...")``.
+    """
+    completion = _completion(tool)
+    name = completion if isinstance(completion, str) else completion.tool
+    definition = _made(CompletionDefinition, {"arguments": arguments, "back_to": back_to}, tool=name)
+    return definition.of(completion.function) if isinstance(completion, CompletionDefinition) else definition
 
 
 def State(  # noqa: N802
@@ -258,6 +284,14 @@ def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
         return object_schema(kind)
     except ValueError as problem:
         raise WrongArgument(f"collects: {problem}") from problem
+
+
+def _completion(kind: Any) -> Any:
+    """Return what completes a workflow as a definition, if it is a function; other values unchanged."""
+    if not callable(kind):
+        return kind
+    function = (kind if isinstance(kind, Tool) else tool(kind)).definition
+    return CompletionDefinition(tool=function.name).of(function)
 
 
 def _made(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:

@@ -59,7 +59,7 @@ def opening_message(
     if answered is None:
         task = request.a2a_task if isinstance(request, MessageRequest) else None
         return replace(opening, a2a_task=task, time_zone=time_zone)
-    first = answered.interrupts[0]
+    first = answered.interrupts[0].model_call
     return replace(
         opening,
         role=Role.TOOL,
@@ -67,8 +67,8 @@ def opening_message(
         tokens=message_tokens(NOT_CARRIED_OUT, services.agents.counter),
         agent_id=answered.agent_id,
         is_tool_result=True,
-        tool_name=first.tool_name,
-        tool_call_id=first.tool_call_id,
+        tool_name=first.name,
+        tool_call_id=first.id,
         call_end=CallEnd.REFUSED,
     )
 

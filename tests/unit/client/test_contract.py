@@ -71,6 +71,7 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "POST /v1/threads/{thread_id}/files": lambda b: b.threads.files.upload("t", FILE, name="notes.txt"),
     "GET /v1/threads/{thread_id}/audit": lambda b: b.threads.audit("t").page(),
     "GET /v1/workflows": lambda b: b.workflows.list(),
+    "GET /v1/workflows/completed": lambda b: b.workflows.completed().page(),
     "GET /v1/episodes": lambda b: b.episodes.list().page(),
     "GET /v1/episodes/{episode_id}": lambda b: b.episodes.get("e", limit=3),
     "POST /v1/episodes/search": lambda b: b.episodes.search("x", limit=3, since=DAY, until=DAY),

@@ -13,6 +13,7 @@ import yaml
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.sentences import SENTENCES, sentence
 from baton.domain.handoffs.triggers import matching
 from baton.domain.handoffs.workflow import progress
@@ -49,6 +50,14 @@ def function(page: Path, mark: str, name: str) -> Callable[..., Awaitable[Any]]:
 @pytest.fixture
 def returns() -> AgentDefinition:
     return AgentDefinition.model_validate(yaml.safe_load(marked(WORKFLOWS, "workflow")))
+
+
+def test_the_workflow_of_the_how_to_is_completed_by_its_tool() -> None:
+    agent, completion = (yaml.safe_load(marked(WORKFLOWS, mark)) for mark in ("workflow", "completion"))
+    workflow = agent["workflow"] | completion["workflow"]
+    definition, problems = check_agent({**agent, **completion, "workflow": workflow})
+    assert definition is not None
+    assert problems == []
 
 
 def test_the_specialist_and_the_main_agent_of_the_how_to_load(tmp_path: Path) -> None:

@@ -194,6 +194,40 @@ class CloseAnswer(Model):
     episode_id: str | None = Field(None, alias="episodeId")
 
 
+class CompletedWorkflow(Model):
+    """
+    A guided workflow that has reached its end.
+    """
+
+    id: str
+    agent_id: str = Field(..., alias="agentId")
+    """
+    The specialist that led through it.
+    """
+    user_id: str = Field(..., alias="userId")
+    thread_id: str = Field(..., alias="threadId")
+    """
+    The conversation in which it ended.
+    """
+    name: str
+    """
+    The name by which the user knows it.
+    """
+    state: str
+    """
+    The final state.
+    """
+    data: dict[str, dict[str, Any]]
+    """
+    The collected data by state.
+    """
+    result: str | None = None
+    """
+    The answer of the tool that completed it; null without one.
+    """
+    completed_at: AwareDatetime = Field(..., alias="completedAt")
+
+
 class ConfiguredModel(Model):
     """
     A model that the deployment or its agents use.

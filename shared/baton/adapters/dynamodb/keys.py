@@ -42,6 +42,11 @@ def user_episodes(scope: Scope) -> str:
     return f"{scope.tenant_id}#~EPISODES#{_encode_user(scope)}"
 
 
+def user_completions(scope: Scope) -> str:
+    """Return the partition of the ``listing`` index with a user's completed workflows."""
+    return f"{scope.tenant_id}#~COMPLETED#{_encode_user(scope)}"
+
+
 def _encode_user(scope: Scope) -> str:
     encoded = quote(scope.user_id, safe="")
     if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
@@ -67,6 +72,8 @@ tenant_listings = forms.TenantShards("THREADS")
 """The partitions of the ``listing`` index with threads, by activity."""
 tenant_episodes = forms.TenantShards("ALLEPISODES")
 """The partitions of the ``listing`` index with episodes, by their ends."""
+completion_listings = forms.TenantShards("ALLCOMPLETED")
+"""The partitions of the ``listing`` index with completed workflows, by their ends."""
 audit_listings = forms.TenantShards("AUDIT")
 """The partitions of the ``listing`` index with audit records. Records of no thread are there too."""
 idle_shards = forms.Shards("IDLE", 8)
@@ -93,6 +100,10 @@ task_place = forms.MemberKey(partition, "TASKAT#")
 """The item that maps a sub-task's id to its run."""
 capture = forms.MemberKey(partition, "CAPTURE#")
 """The record of a capture."""
+completion = forms.MemberKey(partition, "COMPLETED#")
+"""A completed workflow, with the thread in which it ended."""
+completion_entry = forms.MemberKey(partition, "COMPLETEDAT#")
+"""The item by which the tenant's list has a completed workflow."""
 call = forms.UnderNumber(partition, "CALL#")
 """A tool call, under the first ordinal of its run, which is the same in every attempt."""
 task = forms.UnderNumber(partition, "TASK#")

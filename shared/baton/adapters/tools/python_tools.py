@@ -17,11 +17,13 @@ from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions, is_of
 from baton.authoring.signatures import read_docstring, read_signature
 from baton.authoring.tools import Tool
+from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.tool import PythonTool
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_KNOWN = 2_000
 """Definitions whose functions are kept. Others are imported again."""
+REFUSED = "The tool refuses this, without a reason."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class PythonTools(ToolSource[PythonTool]):
         loaded = await self._load(definition)
         values = _convert(loaded, arguments)
         result = await self._functions.call(loaded.function, context, values, loaded.filled)
+        if isinstance(result, Refuse):
+            raise ToolFailed(result.sentence or REFUSED, is_refused=True, state=result.state)
         if isinstance(result, ToolResult):
             return result
         if isinstance(result, str):

@@ -228,8 +228,10 @@ class Toolbox:
         _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(reason))
         count(Metric.TOOL_FAILURES)
         is_outage = isinstance(error, Unreachable | CircuitOpen)
-        is_refused = isinstance(error, ToolFailed) and error.is_refused
-        return ToolFailed(self._headers.redacted(_message(error)), is_outage=is_outage, is_refused=is_refused)
+        message = self._headers.redacted(_message(error))
+        if isinstance(error, ToolFailed):
+            return ToolFailed(message, is_outage=is_outage, is_refused=error.is_refused, state=error.state)
+        return ToolFailed(message, is_outage=is_outage, is_fault=True)
 
     def _tool(self, name: str, entry: _Entry) -> Tool:
         definition, own = entry.definition, entry.own

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -25,10 +26,22 @@ from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
 from baton.concurrency.tasks import off_loop, stop_all
 from baton.domain.documents.numbered_passages import AGENT_SOURCE, drop_citation
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
+from baton.domain.handoffs.completion_arguments import completion_arguments
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.task import TaskStatus
-from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, ToolCallRecord, is_shown
+from baton.domain.runs.tool_call import (
+    ADVANCE,
+    ASK,
+    CallEnd,
+    ToolCall,
+    ToolCallRecord,
+    completing_call_id,
+    is_shown,
+    tool_call_id,
+)
 from baton.domain.schemas.schema_validator import checking_size
 from baton.domain.text import encodable, first_bytes
 from baton.domain.threads.run_events import tool_call, tool_result
@@ -71,6 +84,13 @@ class ToolCalls:
         """True if a call of the same answer waits for a person or for the user's application."""
         self._client_calls = 0
         """Calls of the same answer that the user's application carries out."""
+        self._advances = False
+        """True if a call of the same answer moves the workflow."""
+        self._approved: Collection[str] = ()
+        self._settled: Mapping[str, CallOutcome] = {}
+        """The outcomes of calls that waited, by call id."""
+        self._completions: dict[str, str] = {}
+        """The idempotency keys of calls that complete a workflow, by call id."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls of an answer as hooks before tools leave them, before they are shown and stored."""
@@ -81,8 +101,10 @@ class ToolCalls:
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run, and add all results to the transcript.
 
-        The calls in ``settled`` are not executed: they have these outcomes.
+        The calls in ``settled`` are not executed: they have these outcomes. ``calls`` has the model's calls; one that
+        moves a workflow to its end stands for the call that completes it.
         """
+        self._settled = settled
         for call in calls:
             if call.id in settled:
                 await self.settle(call, settled[call.id])
@@ -135,7 +157,8 @@ class ToolCalls:
         if self._hooked.fatal is not None:
             raise self._hooked.fatal
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
-        self._activity_id = activity_id
+        self._activity_id, self._approved = activity_id, approved
+        self._advances = any(call.name == ADVANCE for call in calls)
         # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
         await self._context.ensure_lease()
         async with self._indicator(calls, activity_id):
@@ -233,7 +256,8 @@ class ToolCalls:
     async def _admit(self, call: ToolCall) -> CallOutcome | Admitted:
         """Return whether a call may be made, or the outcome that it has without that."""
         try:
-            offer = self._tools.offer(call)
+            completing = self._tools.completing if call.id in self._completions else None
+            offer = completing or self._tools.offer(call)
             size = checking_size(offer.spec.parameters, call.arguments)
             arguments = await off_loop(size, offer.arguments, call)
         except OutOfReach as error:
@@ -272,8 +296,46 @@ class ToolCalls:
                 name: self.name_cited(argument) if isinstance(argument, str) else argument
                 for name, argument in arguments.items()
             }
-            return await self._work.own.use(self._agent, call.name, named, self._context.emit, waits=self._is_waiting)
+            return await self._work.own.use(
+                self._agent,
+                call.name,
+                named,
+                self._context.emit,
+                waits=self._is_waiting,
+                advances=self._advances,
+                complete=partial(self._complete, call),
+            )
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
+
+    async def _complete(self, call: ToolCall, definition: WorkflowDefinition, workflow: Workflow) -> CallOutcome:
+        """Make the call that completes a workflow, which the model's ``call`` moves to its end."""
+        completion, offer = definition.on_complete, self._tools.completing
+        assert completion is not None  # noqa: S101 - the caller has checked it
+        if offer is None:
+            problem = f"{completion.tool} cannot be used for this user here at the moment"
+            return CallOutcome.failed(f"Error: {problem}.", is_outage=bool(self._tools.missing))
+        values = completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
+        arguments = encodable(json.dumps(values, ensure_ascii=False, sort_keys=True))
+        completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments)
+        # The same for the same data, even if the model tries again in a later turn.
+        self._completions[completing.id] = tool_call_id(
+            self._context.thread_id, workflow.id, "on_complete", completing.name, arguments, 0
+        )
+        result_id, was_asked = self._work.transcript.new_id(), completing.id in (*self._approved, *self._settled)
+        if not was_asked:
+            [completing] = await self._hooked.judge([completing])
+            messages = self._work.transcript.messages
+            self._context.emit_all(make_call_events([completing], messages[-1].id if messages else result_id))
+        if completing.id in self._settled:
+            await self.settle(completing, self._settled[completing.id])
+            output = self.result_for_model(completing)
+            self._context.emit(tool_result(completing, result_id, output, self.outcomes[completing.id].end))
+        else:
+            await self._carry_out_one(completing, result_id, is_approved=completing.id in self._approved)
+        if self._fatal is not None:
+            raise self._fatal
+        outcome = self.outcomes[completing.id]
+        return replace(outcome, waits_for=completing) if outcome.waits else outcome
 
     async def _call_outside(self, call: ToolCall, offer: ToolOffer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self._context
@@ -285,7 +347,7 @@ class ToolCalls:
             CallContext,
             self._agent,
             call_id=call.id,
-            idempotency_key=call.id,
+            idempotency_key=self._completions.get(call.id, call.id),
             state=state,
             report=progress.report,
             keep=attached.keep,
@@ -301,7 +363,9 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
         except ToolFailed as failure:
             is_outage, is_refused = failure.is_outage, failure.is_refused
-            return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
+            refused_to = None if is_outage or failure.is_fault else failure.state or ""
+            message = f"Error: {failure.message}"
+            return CallOutcome.failed(message, is_outage=is_outage, is_refused=is_refused, refused_to=refused_to)
         finally:
             progress.end(end)
         text = await off_loop(len(result.text), _cut, result.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton.agents.attempt_context import EmitEvent
@@ -12,9 +12,9 @@ from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import declared_handoff, find_triggered, may_hand_off
 from baton.domain.handoffs.handoff import MAX_SUMMARY
-from baton.domain.handoffs.workflow import Workflow, progress
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
-from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, later_ways, missing, open_ways
+from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, go_back, later_ways, missing, open_ways
 from baton.domain.json_values import closed_object
 from baton.domain.runs.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.tenants.identity import Scope
@@ -27,6 +27,11 @@ from baton.threads.handoffs.conversation_states import ConversationTracker
 from baton.threads.handoffs.skill_making import review_skill
 
 MAX_REASON = 500
+READ_FIRST = "Error: read the answer of advance_workflow first, and tell the user about it."
+"""The outcome of a handoff in the answer in which a workflow may be completed: its result is for the user."""
+
+Complete = Callable[[WorkflowDefinition, Workflow], Awaitable[CallOutcome]]
+"""Makes the call that completes a workflow, which is given as it will be then."""
 
 
 def _text(description: str, longest: int) -> dict[str, Any]:
@@ -84,14 +89,28 @@ class BuiltinTools:
     _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def use(
-        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: EmitEvent, *, waits: bool
+        self,
+        agent: AgentDefinition,
+        name: str,
+        arguments: Mapping[str, Any],
+        emit: EmitEvent,
+        *,
+        waits: bool,
+        advances: bool,
+        complete: Complete,
     ) -> CallOutcome:
-        """Execute a call of ``agent``; its arguments fit the tool. ``waits``: another call waits for an approval."""
+        """Execute a call of ``agent``; its arguments fit the tool.
+
+        ``waits``: another call of the same answer waits for an approval. ``advances``: one moves the workflow.
+        """
         async with self._one_by_one:
             if name == END:
                 return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
             if name == ADVANCE:
-                return await self._advance(arguments["state"], arguments.get("data") or {}, emit)
+                return await self._advance(arguments["state"], arguments.get("data") or {}, emit, complete)
+            definition = self.tracker.current.definition
+            if advances and definition is not None and definition.on_complete is not None:
+                return CallOutcome.failed(READ_FIRST)
             if waits:
                 return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
             if self._decided is not None:
@@ -124,7 +143,7 @@ class BuiltinTools:
         self._decided = self.tracker.current.main.name
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
-    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent) -> CallOutcome:
+    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent, complete: Complete) -> CallOutcome:
         conversation = self.tracker.current
         definition, workflow = conversation.definition, conversation.workflow
         if definition is None or workflow is None:
@@ -137,16 +156,48 @@ class BuiltinTools:
                 about.append(await self.check_skill(self.scope, conversation.main.id, moved))
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
-        self.tracker.current = conversation.with_workflow(moved)
-        moves = workflow.state != moved.state
+        if moved.status is WorkflowStatus.COMPLETED and definition.on_complete is not None:
+            stays = advance(definition, workflow, workflow.state, data, self.clock.now())
+            return await self._complete(definition, stays, moved, emit, complete)
+        self._move(workflow, moved, emit)
+        notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
+        return CallOutcome("\n".join(part for part in (*about, *notes) if part))
+
+    async def _complete(
+        self, definition: WorkflowDefinition, stays: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
+    ) -> CallOutcome:
+        """Complete a workflow by its tool. If that fails, the workflow keeps the data and ``stays`` in its state."""
+        before, completion = self.tracker.current, definition.on_complete
+        assert completion is not None  # noqa: S101 - the caller has checked it
+        self.tracker.current = before.with_workflow(stays)
+        outcome = await complete(definition, moved)
+        if outcome.error is None and not outcome.waits:
+            self._move(stays, replace(moved, result=outcome.output[:MAX_COLLECTED]), emit)
+            notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
+            answer = f"{completion.tool} has answered:\n{outcome.output}"
+            return CallOutcome("\n".join(part for part in (*notes, answer) if part), sources=outcome.sources)
+        if outcome.waits:
+            self._move(stays, stays, emit)
+            return outcome
+        goes_back = outcome.refused_to is not None
+        back_to = outcome.refused_to or completion.back_to if goes_back else None
+        after = go_back(definition, stays, back_to, self.clock.now())
+        self._move(stays, after, emit)
+        note = make_workflow_note(definition, after)
+        text = f"Error: The workflow is not completed. {completion.tool}: {outcome.error}\n{note}"
+        return CallOutcome.failed(text, is_outage=outcome.is_outage, is_refused=outcome.is_refused)
+
+    def _move(self, before: Workflow, after: Workflow, emit: EmitEvent) -> None:
+        """Go on with the workflow as it is after a move, and show that."""
+        conversation = self.tracker.current
+        self.tracker.current = conversation.with_workflow(after)
+        moves = before.state != after.state
         for event in (
             *(self.tracker.end_step() if moves else ()),
             *self.tracker.changes_since(conversation.shown),
             *(self.tracker.begin_step() if moves else ()),
         ):
             emit(event)
-        notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
-        return CallOutcome("\n".join(part for part in (*about, *notes) if part))
 
     def _goes_to(self, text: str) -> str | None:
         """Name the agent that the main agent would hand a message over to by its words."""

@@ -64,6 +64,8 @@ class ToolOffer:
     tool: Tool | None = None
     is_client: bool = False
     """True if it runs in the user's application."""
+    completes: bool = False
+    """True if it completes the agent's workflow: Baton calls it, and the model cannot."""
 
     @property
     def label(self) -> str | None:
@@ -96,7 +98,12 @@ class ToolSet:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(offer.spec for offer in self.offers.values())
+        return tuple(offer.spec for offer in self.offers.values() if not offer.completes)
+
+    @property
+    def completing(self) -> ToolOffer | None:
+        """The tool that completes the agent's workflow; None if this user cannot use it here."""
+        return next((offer for offer in self.offers.values() if offer.completes), None)
 
     def tokens(self, counter: TokenCounter) -> int:
         """Return roughly the number of tokens that the tools take in a prompt."""
@@ -108,10 +115,10 @@ class ToolSet:
     def offer(self, call: ToolCall) -> ToolOffer:
         """Return the tool that is called. Raises ``BadCall``."""
         offer = self.offers.get(call.name)
-        if offer is None:
-            if self.missing:
+        if offer is None or offer.completes:
+            if self.missing and offer is None:
                 raise OutOfReach(f"the tool {call.name[:64]!r} cannot be reached at the moment.")
-            names = ", ".join(self.offers) or "none"
+            names = ", ".join(spec.name for spec in self.specs) or "none"
             raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {names}."[:MAX_COMPLAINT])
         return offer
 
@@ -144,7 +151,12 @@ async def find_tools(
         offers += [ToolOffer(spec) for spec in list_builtin_tools(agent, conversation)]
     if conversation is not None or may_ask:
         offers += [ToolOffer(_ask_spec(sub_agent), agent=sub_agent) for sub_agent in agents.sub_agents(scope, agent)]
-    offers += [ToolOffer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
+    completion = agent.workflow.on_complete if agent.workflow is not None else None
+    offers += [
+        ToolOffer(tool.spec, tool=tool, completes=completion is not None and tool.spec.name == completion.tool)
+        for tool in outside.tools
+        if can_wait or not tool.requires_approval
+    ]
     by_name = {offer.spec.name: offer for offer in offers}
     # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
     ordered = {name: by_name[name] for name in sorted(by_name)}

@@ -39,6 +39,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/threads/{}/branches/{}/select",
     ),
     "threads.files": ("/threads/{}/files",),
+    "threads.workflows": ("/workflows/completed",),
     "memory.episodes": ("/episodes", "/episodes/{}"),
     "tenants.audit": ("/threads/{}/audit", "/audit", "/audit/export"),
     "agents.agents": ("/agents", "/agents/{}", "/agents/{}/versions", "/agents/{}/versions/{}", "/agents/{}/rollback"),

@@ -15,6 +15,7 @@ from baton.api.memory.procedure_schemas import ServedProcedure
 from baton.api.threads.message_schemas import Message, ServedFeedback
 from baton.api.threads.record_schemas import Handoff, ServedAuditRecord, ServedTask, ServedToolCallRecord
 from baton.api.threads.thread_schemas import ServedThread
+from baton.api.threads.workflows import CompletedWorkflow
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Prices
@@ -99,6 +100,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
         ExportKind.TASK: lambda task: ServedTask.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
         ExportKind.WORKFLOW: lambda workflow: {**resumable_workflow(describe, workflow).wire(), "data": workflow.data},
+        ExportKind.COMPLETED_WORKFLOW: lambda completed: CompletedWorkflow.from_record(completed).wire(),
         ExportKind.SKILL: lambda skill: ServedProcedure.from_record(skill).wire(),
         ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
         ExportKind.AUDIT: lambda record: ServedAuditRecord.of(record).wire(),

@@ -14,8 +14,9 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.agents.sentences import SENTENCES
-from baton.domain.agents.tool import TOOL_TYPES, OpenApiTool, PythonTool, ToolDefinition
+from baton.domain.agents.tool import TOOL_TYPES, HttpTool, McpServer, OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.handoffs.completion_arguments import completion_problems
 from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
 from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
@@ -53,6 +54,8 @@ def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)
     except ValidationError as error:
         problems = validation_problems(values, error)
+    if definition is not None:
+        problems = list(_unusable_completion(definition))
     return definition, [*problems, *_without_effect(values, is_file=not as_served)]
 
 
@@ -184,6 +187,22 @@ def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Pro
             if name not in SENTENCES:
                 names = ", ".join(sorted(SENTENCES))
                 yield Problem(("sentences", locale, name), f"there is no such sentence; there are {names}")
+
+
+def _unusable_completion(definition: AgentDefinition) -> Iterator[Problem]:
+    """Yield why a workflow cannot be completed. The parameters of many tools are known only when they are loaded."""
+    workflow = definition.workflow
+    if workflow is None or workflow.on_complete is None:
+        return
+    completion, place = workflow.on_complete, ("workflow", "on_complete")
+    named = {tool.name: tool for tool in definition.tools if not isinstance(tool, McpServer)}
+    tool = named.get(completion.tool)
+    if tool is None and len(named) == len(definition.tools):
+        names = ", ".join(sorted(named)) or "none"
+        yield Problem(place, f"{completion.tool!r} is none of the agent's tools ({names}): add it to tools")
+    parameters = tool.parameters if isinstance(tool, HttpTool | PythonTool) else None
+    for what in completion_problems(workflow, completion, parameters):
+        yield Problem(place, what)
 
 
 def _unusable(field: str, prefix: str, named: Sequence[str], defined: Collection[str]) -> Iterator[Problem]:

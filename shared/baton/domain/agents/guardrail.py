@@ -58,10 +58,12 @@ class Replace:
 class Refuse:
     """A verdict: do not go on. ``sentence`` is for the user, or for the model if a tool or a handoff is refused.
 
-    Default: a fixed sentence of the agent.
+    Default: a fixed sentence of the agent. A tool may return it, too: nothing was done then. ``state`` is the state
+    that a workflow goes back to if the tool that completes it refuses.
     """
 
     sentence: str = ""
+    state: str | None = None
 
 
 Verdict = Replace | Refuse | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -43,10 +44,17 @@ class Workflow:
     updated_at: datetime
     expires_at: datetime
     status: WorkflowStatus = WorkflowStatus.ACTIVE
+    result: str | None = None
+    """The answer of the tool that has completed it; None without one."""
+
+    @property
+    def own_copy(self) -> Workflow:
+        """The workflow for code of an agent, which may change what it gets."""
+        return replace(self, data=deepcopy(self.data))
 
     def without_data(self) -> Workflow:
         """Return the workflow without the collected data, for its thread and for display."""
-        return replace(self, data={})
+        return replace(self, data={}, result=None)
 
     def is_unfinished(self, now: datetime) -> bool:
         """Return whether it is active or can be continued."""

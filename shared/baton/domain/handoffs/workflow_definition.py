@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     SerializationInfo,
     SerializerFunctionWrapHandler,
@@ -22,6 +21,7 @@ from pydantic import (
 )
 
 from baton.domain.definition import Definition, Text
+from baton.domain.handoffs.completion import Completion
 from baton.domain.schemas.json_schema import ObjectSchema
 
 StateName = Annotated[
@@ -38,13 +38,19 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 class Condition(Definition):
     """A condition on the collected data: exactly one of ``equals``, ``present`` and ``in``."""
 
-    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True)
-
     field: str = Field(pattern=r"^([A-Za-z][A-Za-z0-9_]{0,63}\.)?[A-Za-z0-9_-]{1,64}$")
     """A field that the state itself collects, or ``state.field``."""
     equals: Scalar = None
     present: bool | None = None
     one_of: tuple[Scalar, ...] | None = Field(default=None, alias="in", min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _takes_in(cls, value: Any) -> Any:
+        # Files are read by the fields' names, and ``in`` can be the name of none.
+        if isinstance(value, dict) and "in" in value:
+            return {"one_of" if name == "in" else name: content for name, content in value.items()}
+        return value
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Condition:
@@ -128,6 +134,8 @@ class WorkflowDefinition(Definition):
     """The treatment of an unfinished one when the user leaves."""
     produces: Literal["skill"] | None = None
     """The result of a completed workflow: a skill, an approved procedure of the main agent."""
+    on_complete: Completion | None = None
+    """The tool that Baton calls with the collected data when the workflow reaches its end."""
 
     @field_validator("states")
     @classmethod
@@ -164,6 +172,12 @@ class WorkflowDefinition(Definition):
             raise ValueError("untitled is used when nothing is collected: it has no placeholders")
         return self
 
+    @model_validator(mode="after")
+    def _has_one_result(self) -> WorkflowDefinition:
+        if self.on_complete is not None and self.produces is not None:
+            raise ValueError("Baton completes a workflow that produces a skill: leave on_complete out")
+        return self
+
     @property
     def first(self) -> WorkflowState:
         """The start state."""
@@ -180,6 +194,12 @@ class WorkflowDefinition(Definition):
     def ways(self, name: str) -> tuple[Transition, ...]:
         """Return the transitions of a state, open or not."""
         return tuple(_ways(self.states, self.place(name)))
+
+    def may_skip(self, name: str) -> bool:
+        """Return whether a way from the first state to a final one leads around the state."""
+        ways = {state.name: tuple(way.to for way in self.ways(state.name) if way.to != name) for state in self.states}
+        reached = _find_reachable([self.first.name], ways) if self.first.name != name else set()
+        return any(state.final and state.name in reached for state in self.states)
 
     @property
     def card_states(self) -> list[str]:

@@ -96,6 +96,15 @@ def advance(
     )
 
 
+def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | None, now: datetime) -> Workflow:
+    """Return the workflow in an earlier state, with all data. It stays where it is if there is no such state."""
+    target = definition.state(state) if state is not None else None
+    if target is None or target.final:
+        return workflow
+    data = {**workflow.data, target.name: workflow.data.get(target.name, {})}
+    return replace(workflow, state=target.name, data=data, updated_at=now)
+
+
 def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
     """Save an active workflow, or discard it if its definition says so. Return others unchanged."""
     if workflow.status is not WorkflowStatus.ACTIVE:

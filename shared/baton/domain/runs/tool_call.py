@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import uuid
@@ -24,6 +25,7 @@ END = "end_conversation"
 BUILTIN_TOOLS = (RETURN, ADVANCE, END)
 MAX_VALUES = 10_000
 """Values in a call's arguments. They are parsed and validated several times."""
+_COMPLETING = "-done-"
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be half a character."""
 
@@ -128,6 +130,20 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
         arguments = json.dumps(parsed, sort_keys=True, separators=(",", ":"))
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
+
+
+def completing_call_id(call_id: str, arguments: str) -> str:
+    """Return the id of the call by which Baton completes a workflow, which the call ``call_id`` moves to its end.
+
+    An approval counts for these arguments only.
+    """
+    return f"{call_id}{_COMPLETING}{hashlib.sha256(arguments.encode()).hexdigest()[:8]}"
+
+
+def model_call(call_id: str, name: str) -> ToolCall:
+    """Return the model's call that has led to a call, without arguments: another one if that completes a workflow."""
+    first, mark, _ = call_id.partition(_COMPLETING)
+    return ToolCall(first, ADVANCE if mark else name, "{}")
 
 
 def _parse(arguments: str) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from ag_ui.core import Interrupt as ShownInterrupt
 from ag_ui.core import ResumeEntry
 
 from baton.domain.runs.call_card import CardField, write_plain
+from baton.domain.runs.tool_call import ToolCall, model_call
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
@@ -110,6 +111,11 @@ class Interrupt:
     def is_client_call(self) -> bool:
         """Whether the user's application carries the call out."""
         return is_client_call(self.id)
+
+    @property
+    def model_call(self) -> ToolCall:
+        """The model's call that has led to it, without arguments."""
+        return model_call(self.tool_call_id, self.tool_name)
 
     def as_ag_ui(self) -> ShownInterrupt:
         return ShownInterrupt(

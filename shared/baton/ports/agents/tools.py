@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.workflow import Workflow
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import ToolSpec
 
@@ -18,13 +19,25 @@ class ToolFailed(Exception):
     """A call failed. The model gets ``message``, which says how to proceed instead.
 
     ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
-    ``is_refused``: the tool was not called, because the call is invalid or not allowed.
+    ``is_refused``: nothing was done, because the call is invalid or not allowed, or the tool refuses it.
+    ``is_fault``: the tool has failed in a way that it does not explain.
+    ``state``: the state that a workflow goes back to if the tool completes it.
     """
 
-    def __init__(self, message: str, *, is_outage: bool = False, is_refused: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_outage: bool = False,
+        is_refused: bool = False,
+        is_fault: bool = False,
+        state: str | None = None,
+    ) -> None:
         self.message = message
         self.is_outage = is_outage
         self.is_refused = is_refused
+        self.is_fault = is_fault
+        self.state = state
         super().__init__(message)
 
 
@@ -113,6 +126,8 @@ class TurnContext:
     """The user's time zone, by its IANA name; None if it is not known."""
     state: dict[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
     """The data of the conversation: JSON, at most 8 KiB. Changes by a tool are kept if it succeeds."""
+    workflow: Workflow | None = field(default=None, kw_only=True, compare=False)
+    """The agent's workflow in the conversation: its ``state``, and its ``data`` by state; None without one."""
 
     @property
     def user(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from baton.domain.handoffs.handoff import HandoffPlace, HandoffRequest
@@ -49,8 +51,36 @@ class UnfinishedWorkflow(NamedTuple):
     """True if its user was offered to continue it since its last change."""
 
 
+class CompletedWorkflow(NamedTuple):
+    """A workflow that has reached its end, with its data and result."""
+
+    workflow: Workflow
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedQuery:
+    """A selection of completed workflows."""
+
+    user_id: str | None = None
+    """None: those of all users of the tenant."""
+    agent_id: str | None = None
+    state: str | None = None
+    """The final state, of which a workflow may have several."""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def matches(self, completed: CompletedWorkflow) -> bool:
+        """Return whether the agent and the state of a workflow are those that are asked for."""
+        workflow = completed.workflow
+        return self.agent_id in (None, workflow.agent_id) and self.state in (None, workflow.state)
+
+
 class WorkflowStore(Protocol):
-    """Workflows, in the lists of their users. Each belongs to one thread at a time; writes for others are refused."""
+    """Workflows, in the lists of their users. Each belongs to one thread at a time; writes for others are refused.
+
+    A completed one is also kept with its thread, for as long as that, and listed for the user and the tenant.
+    """
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         """Store the workflow. Its ``thread_id`` is the lease's.
@@ -65,6 +95,15 @@ class WorkflowStore(Protocol):
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """Return the caller's workflows that are active or can be continued, latest change first."""
+
+    async def completed(
+        self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[CompletedWorkflow], str | None]:
+        """Return a page of the tenant's completed workflows, the newest first, and the next cursor.
+
+        A page may have fewer than ``limit``, or none, and still a next cursor. Raises ``InvalidRequest`` for a cursor,
+        and ``Forbidden`` for workflows of others without ``thread:read_all``.
+        """
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
         """Record that its user was offered to continue it. The next write clears it. No error without one."""

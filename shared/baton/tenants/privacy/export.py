@@ -19,7 +19,7 @@ from baton.ports.clock import Clock, TimeZones
 from baton.ports.memory.episodes import Episodes
 from baton.ports.memory.procedures import PrivateSkills
 from baton.ports.tenants.audit import AuditTrail
-from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
+from baton.ports.threads.handoffs import CompletedQuery, HandoffStore, WorkflowStore
 from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.run_records import RunHistory
 from baton.ports.threads.threads import ThreadStore
@@ -47,6 +47,7 @@ class ExportKind(StrEnum):
     HANDOFF = "handoff"
     EPISODE = "episode"
     WORKFLOW = "workflow"
+    COMPLETED_WORKFLOW = "completedWorkflow"
     TIME_ZONE = "timeZone"
     SKILL = "skill"
     AUDIT = "audit"
@@ -118,6 +119,9 @@ class Exports:
                 yield piece
         for workflow, _ in await self.workflows.unfinished(scope):
             yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+        own = CompletedQuery(scope.user_id)
+        async for completed in _all(partial(self.workflows.completed, scope, own, limit=RECORDS)):
+            yield Exported(ExportKind.COMPLETED_WORKFLOW, completed.workflow.thread_id, completed)
         for skill in await self.private_skills.of_user(scope):
             yield Exported(ExportKind.SKILL, None, skill)
         zone = await self.time_zones.last(scope)

@@ -272,16 +272,16 @@ class AgentRunner:
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
         calls_by_id = {call.id: call for message in self._facts.unfinished for call in message.tool_calls}
-        calls = [
-            calls_by_id[interrupt.tool_call_id]
+        waiting = {
+            interrupt.tool_call_id: calls_by_id[interrupt.model_call.id]
             for interrupt in answered.interrupts
-            if interrupt.tool_call_id in calls_by_id
-        ]
-        if not calls:
+            if interrupt.model_call.id in calls_by_id
+        }
+        if not waiting:
             raise InterruptUnavailable
         settled = find_settled_calls(answered)
-        approved = {call.id for call in calls} - settled.keys()
-        await loop.go_on(calls, approved, settled)
+        calls = list(dict.fromkeys(waiting.values()))
+        await loop.go_on(calls, waiting.keys() - settled.keys(), settled)
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the results that came with the message, of calls of the previous run."""

@@ -16,7 +16,7 @@ from baton.agents.transcript import Transcript
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.metrics import Metric, count
-from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
+from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.runs.usage import by_model
 from baton.domain.threads.events import run_started, state_snapshot
 from baton.domain.threads.interrupt import PendingInterrupts
@@ -156,5 +156,4 @@ def add_results(
             output, end = (call_record.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
         elif outcome is not None and interrupt.is_client_call and not judges_questions(agent):
             output, end = outcome.output[: agent.limits.result_chars], outcome.end
-        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
-        transcript.add_result(transcript.new_id(), agent, call, output, end=end)
+        transcript.add_result(transcript.new_id(), agent, interrupt.model_call, output, end=end)

@@ -265,8 +265,8 @@ class HandoffEvents:
 
 
 def _list_collected(workflow: Workflow | None) -> dict[str, str]:
-    """Return the text values that a workflow has collected, for use in a sentence."""
-    values: dict[str, str] = {}
+    """Return the text values that a workflow has collected, and its result, for use in a sentence."""
+    values = {"result": workflow.result} if workflow is not None and workflow.result is not None else {}
     for fields in (workflow.data if workflow is not None else {}).values():
         values |= {name: value for name, value in fields.items() if isinstance(value, str)}
     return values

@@ -27,6 +27,8 @@ _KINDS = {
     "LIVE": "connections",
     "EPISODE": "episodes",
     "FLOW": "workflows",
+    "COMPLETED": "workflows",
+    "COMPLETEDAT": "workflows",
     "CAPTURE": "captures",
     "PROCEDURE": "procedures",
     "PUSH": "pushConfigs",

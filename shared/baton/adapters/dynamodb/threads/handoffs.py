@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import BodyStore
-from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.conditional_writes import CONDITION, put_fenced
+from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
-from baton.adapters.dynamodb.shards import page_of
-from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.shards import batches, newest_first, page_of
+from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore, TransactionFailed, Write, key_of
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
-from baton.domain.handoffs.workflow import UNFINISHED, Workflow
-from baton.domain.tenants.identity import Scope
+from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus
+from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.threads.handoffs import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.threads.handoffs import CompletedQuery, CompletedWorkflow, UnfinishedWorkflow, WorkflowElsewhere
 from baton.ports.threads.leases import Lease
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
 """The time that a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
+PAGE = 50
+MAX_PAGES = 10
+"""Pages that one call searches for matching workflows."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
 
 
@@ -47,13 +53,61 @@ class DynamoWorkflows(TimedTableStore):
         if moved_from is not None:
             condition = f"{_MINE} OR (thread_id = :from AND changed_at = :found)"
             values |= {":from": moved_from.thread_id, ":found": to_millis(moved_from.updated_at)}
+        if workflow.status is WorkflowStatus.COMPLETED:
+            await self._complete(lease, workflow, Write.put(item, condition=condition, values=values))
+            return
         try:
             await self._table.put(item, condition=condition, values=values)
         except ConditionFailed as failure:
-            holder = (failure.item or {}).get("thread_id", lease.thread_id)
-            if holder == lease.thread_id:
-                raise LeaseLost from None
-            raise WorkflowElsewhere(holder) from None
+            raise _lost_to(lease, failure.item) from None
+
+    async def _complete(self, lease: Lease, workflow: Workflow, write: Write) -> None:
+        """Write a workflow and the records of its completion: all of them, or none."""
+        scope, body = lease.scope, write.target["body"]
+        listed_at = f"{to_millis(workflow.updated_at):015d}#{workflow.id}"
+        record = {
+            **keys.completion(scope, lease.thread_id, workflow.id),
+            "user_id": scope.user_id,
+            "body": body,
+            "listing": keys.user_completions(scope),
+        }
+        entry = {
+            **keys.completion_entry(scope, lease.thread_id, workflow.id),
+            "listing": keys.completion_listings.of(scope, workflow.id),
+        }
+        common, values = {"fence": lease.fence, "listed_at": listed_at}, {":fence": lease.fence}
+        records = [Write.put({**item, **common}, condition=CONDITION, values=values) for item in (record, entry)]
+        try:
+            await self._table.transact(write, *records)
+        except TransactionFailed:
+            raise _lost_to(lease, await self._table.get(key_of(dict(write.target)))) from None
+
+    async def completed(
+        self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[CompletedWorkflow], str | None]:
+        if query.user_id != scope.user_id:
+            scope.require(Permission.THREAD_READ_ALL)
+        before = decode_text(cursor) if cursor else None
+        if query.until is not None:
+            before = min(filter(None, (before, f"{to_millis(query.until):015d}~")))
+        oldest = f"{to_millis(query.since):015d}" if query.since is not None else ""
+        listings = keys.completion_listings(scope)
+        if query.user_id is not None:
+            listings = [keys.user_completions(replace(scope, user_id=query.user_id))]
+        completed: list[tuple[str, CompletedWorkflow]] = []
+        pages = 0
+        async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
+            async for page in batches(entries, PAGE, oldest):
+                pages += 1
+                items = await self._table.get_many([_record_key(scope, entry) for entry in page])
+                records = sorted(((item["listed_at"], _to_completed(scope, item)) for item in items), reverse=True)
+                completed += [record for record in records if query.matches(record[1])]
+                if len(completed) > limit:
+                    break
+                if pages == MAX_PAGES:
+                    return [record for _, record in completed], encode_text(page[-1]["listed_at"])
+        listed, more = page_of(completed, limit, lambda record: encode_text(record[0]))
+        return [record for _, record in listed], more
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         return await self._table.read(keys.user_flow(scope, workflow_id), _to_workflow)
@@ -76,6 +130,23 @@ class DynamoWorkflows(TimedTableStore):
 def _to_workflow(item: Item) -> Workflow:
     workflow_id: str = item["SK"].removeprefix(keys.FLOW)
     return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])
+
+
+def _lost_to(lease: Lease, item: Item | None) -> Exception:
+    """Return why a workflow cannot be written: its thread has another worker, or it belongs to another thread."""
+    holder = (item or {}).get("thread_id", lease.thread_id)
+    return LeaseLost() if holder == lease.thread_id else WorkflowElsewhere(holder)
+
+
+def _record_key(scope: Scope, entry: Item) -> Key:
+    """Return the key of the completed workflow that an entry of a list is about."""
+    _, _, workflow_id = entry["SK"].partition("#")
+    return keys.completion(scope, keys.thread_id_of(scope, entry), workflow_id)
+
+
+def _to_completed(scope: Scope, item: Item) -> CompletedWorkflow:
+    thread_id, (_, _, workflow_id) = keys.thread_id_of(scope, item), item["SK"].partition("#")
+    return CompletedWorkflow(WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=thread_id), item["user_id"])
 
 
 AUDITED = "handoff"

@@ -1,0 +1,83 @@
+"""Completed workflows, with the data that they have collected."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing, describe
+from baton.api.threads.thread_filters import period
+from baton.domain.errors import InvalidRequest
+from baton.domain.tenants.identity import Permission
+from baton.domain.times import iso
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, GivenTime, Timestamp, WireModel
+from baton.ports.threads.handoffs import CompletedQuery
+from baton.ports.threads.handoffs import CompletedWorkflow as Record
+
+router = APIRouter(prefix="/v1", tags=["workflows"])
+
+
+class CompletedWorkflow(WireModel):
+    """A guided workflow that has reached its end."""
+
+    id: str = Field(examples=[WORKFLOW_ID])
+    agent_id: str = describe("The specialist that led through it.", "returns")
+    user_id: str = Field(examples=["alice"])
+    thread_id: str = describe("The conversation in which it ended.", THREAD_ID)
+    name: str = describe("The name by which the user knows it.", "the return of order 123456")
+    state: str = describe("The final state.", "DONE")
+    data: dict[str, dict[str, Any]] = describe("The collected data by state.", {"ORDER": {"number": "123456"}})
+    result: str | None = describe("The answer of the tool that completed it; null without one.", "Return 7.")
+    completed_at: Timestamp = Field(examples=[TIMESTAMP])
+
+    @classmethod
+    def from_record(cls, record: Record) -> CompletedWorkflow:
+        """Return the served form of a stored workflow."""
+        workflow, user_id = record
+        data = {state: dict(fields) for state, fields in workflow.data.items() if fields}
+        return cls.of(workflow, user_id=user_id, data=data, completed_at=workflow.updated_at)
+
+
+@router.get("/workflows/completed", summary="List completed workflows", responses=responses("forbidden"))
+async def list_completed_workflows(
+    caller: Caller,
+    app: UseCases,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    scope: Annotated[
+        Literal["user", "tenant"], query("`tenant` lists everybody's; it needs `thread:read_all`.")
+    ] = "user",
+    user_id: Annotated[
+        str | None, query("With `scope=tenant`: only of this user.", "alice", alias="userId", max_length=256)
+    ] = None,
+    agent_id: Annotated[str | None, query("Only of this agent.", "returns", alias="agentId", max_length=64)] = None,
+    state: Annotated[str | None, query("Only those that ended in this state.", "DONE", max_length=64)] = None,
+    since: Annotated[GivenTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
+    until: Annotated[GivenTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
+) -> Listing[CompletedWorkflow]:
+    """Return the caller's completed workflows, or the tenant's, with their data, the newest first.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because others are skipped. They
+    are kept as long as their conversation.
+    """
+    if scope == "tenant":
+        caller.require(Permission.THREAD_READ_ALL, "workflow.list")
+    elif user_id is not None:
+        raise InvalidRequest("userId: it needs scope=tenant. Without it, your own workflows are listed.")
+    start, end = period(since, until)
+    listed_user = user_id if scope == "tenant" else caller.user_id
+    selection = CompletedQuery(listed_user, agent_id, state.upper() if state is not None else None, start, end)
+    if scope == "tenant":
+        filters = {"userId": user_id, "agentId": agent_id, "state": state}
+        times = {"from": start, "to": end}
+        detail = {**filters, **{name: iso(time) for name, time in times.items() if time is not None}}
+        detail = {name: value for name, value in detail.items() if value is not None}
+        await app.ports.audit.record(caller, "workflow.list", thread_id=None, outcome="allowed", detail=detail)
+    records, next_cursor = await app.ports.workflows.completed(caller, selection, limit=limit, cursor=cursor)
+    items = [CompletedWorkflow.from_record(record) for record in records]
+    items = await app.privacy.readers.redact_each_for(caller, items, lambda workflow: workflow.user_id)
+    return Listing[CompletedWorkflow](items=items, next_cursor=next_cursor)

@@ -1,0 +1,99 @@
+"""The arguments of the call that completes a workflow, taken from the collected data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from baton.domain.handoffs.completion import Completion
+from baton.domain.handoffs.workflow_definition import Data, WorkflowDefinition, WorkflowState
+
+_WHOLE = ["integer", "number"]
+"""A type of JSON Schema and another one that it fits."""
+
+
+class _Origin(NamedTuple):
+    """The state that collects a value, and the value's field; None for all of the state's data."""
+
+    state: WorkflowState
+    field: str | None
+
+    def __str__(self) -> str:
+        return self.state.name if self.field is None else f"{self.state.name}.{self.field}"
+
+
+def completion_arguments(
+    definition: WorkflowDefinition, completion: Completion, data: Data, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments for a tool with these ``parameters``. Data that was not collected is left out."""
+    values: dict[str, Any] = {}
+    for name in (*parameters.get("properties", ()), *completion.arguments):
+        for state, field in _find_origins(definition, completion.arguments.get(name, name)):
+            collected = data.get(state.name)
+            declared = {key: collected[key] for key in _fields(state) if key in collected} if collected else {}
+            if field is None and collected is not None:
+                values[name] = declared
+            elif field in declared:
+                values[name] = declared[field]
+    return values
+
+
+def completion_problems(
+    definition: WorkflowDefinition, completion: Completion, parameters: Mapping[str, Any] | None = None
+) -> Iterator[str]:
+    """Yield why a workflow cannot be completed by its tool.
+
+    ``parameters`` is the JSON Schema of the tool's arguments; None if it is not known.
+    """
+    back_to = definition.state(completion.back_to) if completion.back_to is not None else None
+    if completion.back_to is not None and (back_to is None or back_to.final):
+        yield f"back_to is {completion.back_to}, which is no state that the workflow can go on in"
+    for name, source in completion.arguments.items():
+        if not _find_origins(definition, source):
+            yield f"the argument {name!r} is {source}, which no state collects"
+        elif parameters is not None and name not in parameters.get("properties", {}):
+            yield f"{completion.tool} has no argument {name!r}"
+    if parameters is not None:
+        required = parameters.get("required", ())
+        for name, schema in parameters.get("properties", {}).items():
+            yield from _misfits(definition, completion, name, schema, is_required=name in required)
+
+
+def _misfits(
+    definition: WorkflowDefinition, completion: Completion, name: str, schema: Any, *, is_required: bool
+) -> Iterator[str]:
+    source = completion.arguments.get(name, name)
+    origins = _find_origins(definition, source)
+    if len(origins) > 1:
+        states = " and ".join(state.name for state, _ in origins)
+        yield f"{states} collect {source!r}: name in arguments, as state.field, which of them {completion.tool} gets"
+    elif not origins:
+        if is_required and name == source:
+            yield f"{completion.tool} needs the argument {name!r}, which no state collects"
+    else:
+        [origin] = origins
+        collects = origin.state.collects or {}
+        may_lack = origin.field is not None and origin.field not in collects.get("required", ())
+        if is_required and (may_lack or definition.may_skip(origin.state.name)):
+            yield f"{completion.tool} needs the argument {name!r}, but the workflow can end without {origin}"
+        collected = collects if origin.field is None else _fields(origin.state)[origin.field]
+        types = [kind.get("type") if isinstance(kind, Mapping) else None for kind in (collected, schema)]
+        if all(isinstance(kind, str) for kind in types) and types[0] != types[1] and types != _WHOLE:
+            yield f"{completion.tool} takes {types[1]} as the argument {name!r}, but {origin} is {types[0]}"
+
+
+def _fields(state: WorkflowState) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = (state.collects or {}).get("properties", {})
+    return fields
+
+
+def _find_origins(definition: WorkflowDefinition, source: str) -> list[_Origin]:
+    """Return where a value is collected: fields come before states of the same name."""
+    where, _, field = source.rpartition(".")
+    origins = [
+        _Origin(state, field)
+        for state in definition.states
+        if field in _fields(state) and where.upper() in ("", state.name)
+    ]
+    whole = definition.state(source)
+    return origins or ([_Origin(whole, None)] if whole is not None and whole.collects is not None else [])
