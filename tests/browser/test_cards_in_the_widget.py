@@ -37,13 +37,14 @@ FIELDS = [
     card_field("note", "Note", "<img src=x onerror=window.hacked=1>\n**Ring** twice"),
     card_field("customer", "Customer", ""),
     card_field("customer.name", "Name", "Ada Lovelace", depth=1),
+    card_field("customer.number", "Number", "C-7", depth=1, in_text=True),
 ]
 BOOKING = RunFinishedInterruptOutcome(
     interrupts=[
         Interrupt(
             id="0f2c.1",
             reason="tool_approval",
-            message="Book an e-bike from 5 December 2026?",
+            message="Book an e-bike from 5 December 2026 for C-7?",
             tool_call_id="c-1",
             response_schema={"type": "object", "properties": {"approved": {"type": "boolean"}}},
             metadata={"toolName": "book_bike", "arguments": ARGUMENTS, "label": "Bike booking", "fields": FIELDS},
@@ -85,12 +86,12 @@ async def test_customers_read_a_question_and_labelled_arguments_and_no_json(page
     await expect(page.locator("[part=tool]")).to_have_text("Wants to call Bike booking")
     card = page.get_by_role("region", name="Approval needed")
     await expect(card.locator(".label")).to_have_text("Bike booking")
-    await expect(card.locator(".question")).to_have_text("Book an e-bike from 5 December 2026?")
+    await expect(card.locator(".question")).to_have_text("Book an e-bike from 5 December 2026 for C-7?")
     rows = card.locator("> dl > div")
     await expect(rows.locator("dt")).to_have_text(["Note", "Customer", "Name"])
     await expect(rows.locator("dd").first).to_have_text("<img src=x onerror=window.hacked=1>\n**Ring** twice")
     await card.locator("summary").click()
-    await expect(card.locator("details dt")).to_have_text(["Kind", "First day", "Note", "Customer", "Name"])
+    await expect(card.locator("details dt")).to_have_text(["Kind", "First day", "Customer", "Number"])
     await expect(page.locator("baton-chat pre")).to_have_count(0)
     assert await page.evaluate("window.hacked") is None
     assert await violations(page) == []
@@ -111,7 +112,7 @@ async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, 
     asked = await ask(harness)
     card = page.locator("baton-chat > .booking")
     await expect(card).to_be_visible()
-    await expect(card).to_contain_text("Book an e-bike from 5 December 2026?")
+    await expect(card).to_contain_text("Book an e-bike from 5 December 2026 for C-7?")
     await expect(page.get_by_role("region", name="Approval needed")).to_be_hidden()
     await card.get_by_role("button", name="Book now").click()
     frame = await harness.sent("answer")
@@ -142,7 +143,7 @@ async def test_a_page_may_ask_elsewhere_and_hears_how_another_tab_has_answered(p
     details = await page.evaluate("({ ...window.asked, answered: null, approve: null, decline: null })")
     assert details == {
         "id": "0f2c.1",
-        "text": "Book an e-bike from 5 December 2026?",
+        "text": "Book an e-bike from 5 December 2026 for C-7?",
         "label": "Bike booking",
         "toolName": "book_bike",
         "fields": FIELDS,

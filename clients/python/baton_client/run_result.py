@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from baton_client.interrupt_texts import CardField, write_text
 from baton_client.run_parts import ModelUsage, Source
 from baton_client.structured import instance_of
 
@@ -33,6 +34,15 @@ class Interrupt:
     """The call's arguments, as JSON. Cut, with an ellipsis, if they are long and this client did not see the call."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The interrupt as it was sent."""
+    label: str | None = None
+    """The tool's name for people."""
+    fields: tuple[CardField, ...] = ()
+    """The call's arguments in words."""
+
+    @property
+    def text(self) -> str:
+        """The question with the arguments that it does not show, as plain text for people."""
+        return write_text(self.raw)
 
     @property
     def arguments_by_name(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from baton_client.events import (
     metadata_of,
     seq_of,
 )
+from baton_client.interrupt_texts import read_fields
 from baton_client.run_parts import ModelUsage, sources_of
 from baton_client.run_result import Interrupt, Outcome, RunResult, SaidMessage, SubTask, TaskStatus
 
@@ -158,6 +159,8 @@ class RunState:
             tool_call_id=call_id,
             arguments=seen or str(about.get("arguments") or ""),
             raw=raw,
+            label=about.get("label"),
+            fields=read_fields(raw),
         )
 
 

@@ -17,7 +17,7 @@ from baton_client.command.agents import show_agents
 from baton_client.command.chat_input import ChatInput, chat_input
 from baton_client.command.connection import END_OF_RUN, Json
 from baton_client.command.exits import CommandError, advice
-from baton_client.command.run_view import RunView, question
+from baton_client.command.run_view import RunView, question_line, show_question
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
@@ -39,12 +39,18 @@ def chat(
     message: Annotated[str | None, typer.Option("--message", "-m", help="Send this, show the answer, and end.")] = None,
     agent: Annotated[str | None, typer.Option(help="The main agent of a new conversation.")] = None,
     attach: Annotated[list[Path] | None, typer.Option(help="A file for the first message; several times.")] = None,
+    answer: Annotated[
+        str | None, typer.Option(help="Answers what the conversation waits for: yes, no, or a reason to refuse.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Talk to an agent. Ctrl-C stops an answer, twice leaves; without a terminal each line of input is a message."""
 
     async def command(session: Session) -> None:
         talk = Chat(session, thread_id or str(uuid.uuid4()), agent)
+        if answer is not None:
+            await talk.answer(answer)
+            return
         if thread_id is not None:
             await talk.resume()
         for file in attach or []:
@@ -83,6 +89,14 @@ class Chat:
                     self._output.line(line, style="dim")
         if thread.get("interrupts"):
             await self._answer(thread["interrupts"])
+
+    async def answer(self, reply: str) -> None:
+        """Answer what the conversation waits for. Raises ``CommandError`` if it waits for nobody."""
+        thread = await self._session.connection.get(path("/v1/threads/{thread_id}", thread_id=self._thread_id))
+        approvals = [interrupt for interrupt in thread.get("interrupts") or () if _is_approval(interrupt)]
+        if not approvals:
+            raise CommandError("The conversation waits for no approval.")
+        await self._run(self._asked(None, tuple(_decide(interrupt, reply) for interrupt in approvals)))
 
     async def attach(self, file: Path) -> None:
         """Upload a file for the next message. Raises ``CommandError`` if it cannot be sent."""
@@ -193,21 +207,19 @@ class Chat:
         """Ask the user, and continue with the answers. Raises ``CommandError`` if nobody can be asked."""
         keyboard = self._input or chat_input()
         if not keyboard.is_terminal or self._output.is_json:
-            queries = "; ".join(question(interrupt) for interrupt in interrupts)
+            queries = " ".join(question_line(interrupt) for interrupt in interrupts)
             raise CommandError(
                 f"The conversation waits for a person: {queries} "
-                f"Answer by `baton chat {self._thread_id}` in a terminal."
+                f"Answer by `baton chat {self._thread_id} --answer yes` (or no, or a reason to refuse)."
             )
         answers = []
         for interrupt in interrupts:
-            if "approved" not in str(interrupt.get("responseSchema")):
-                self._output.note(f"{question(interrupt)} This program cannot answer it, and gives the call up.")
+            show_question(self._output, interrupt)
+            if not _is_approval(interrupt):
+                self._output.note("This program cannot answer it, and gives the call up.")
                 answers.append(Answer(interrupt["id"], "cancelled"))
                 continue
-            reply = (await keyboard.ask(f"{question(interrupt)} [y/N or a reason] ")).strip()
-            is_agreed = reply.lower() in YES
-            comment = None if is_agreed or reply.lower() in NO else reply
-            answers.append(Answer.approval(interrupt["id"], is_agreed, comment=comment))
+            answers.append(_decide(interrupt, await keyboard.ask("  [y/N or a reason] ")))
         await self._run(self._asked(None, tuple(answers)))
 
     @contextmanager
@@ -265,6 +277,17 @@ class Chat:
             )
         except BatonError as problem:
             self._output.error(advice(problem))
+
+
+def _is_approval(interrupt: Json) -> bool:
+    return "approved" in str(interrupt.get("responseSchema"))
+
+
+def _decide(interrupt: Json, reply: str) -> Answer:
+    """Return the answer that a reply gives to a question: yes, no, or a reason to refuse."""
+    words = reply.strip()
+    is_agreed = words.lower() in YES
+    return Answer.approval(interrupt["id"], is_agreed, comment=None if is_agreed or words.lower() in NO else words)
 
 
 def _file(typed: str) -> Path:

@@ -7,7 +7,8 @@ from typing import Any
 
 from baton_client.command.connection import Json
 from baton_client.command.output import Output
-from baton_client.command.terminal_text import one_line
+from baton_client.command.terminal_text import one_line, plain
+from baton_client.interrupt_texts import WAITS, list_lines
 
 DIM = "dim"
 MAX_ARGUMENTS = 2_000
@@ -99,7 +100,8 @@ class RunView:
     def _tool_call_start(self, event: Json) -> None:
         # Consultations are shown by the events of the sub-agent.
         if not str(event.get("toolCallName")).startswith("ask_"):
-            self._calls[str(event.get("toolCallId"))] = ShownCall(str(event.get("toolCallName")))
+            label = _metadata(event).get("label")
+            self._calls[str(event.get("toolCallId"))] = ShownCall(str(event.get("toolCallName")), label=label)
 
     def _tool_call_args(self, event: Json) -> None:
         if call := self._calls.get(str(event.get("toolCallId"))):
@@ -166,7 +168,7 @@ class RunView:
             self._say("(Stopped.)", "yellow")
         if self._asks:
             for interrupt in self.interrupts:
-                self._say(f"? {question(interrupt)}", "yellow")
+                show_question(self._output, interrupt)
 
     def _run_error(self, event: Json) -> None:
         self.end_line()
@@ -180,16 +182,40 @@ class ShownCall:
     name: str
     arguments: str = ""
     """JSON, as far as it has come."""
+    label: str | None = None
+    """The tool's name for people, who read no JSON then."""
 
     def __str__(self) -> str:
+        if self.label:
+            return one_line(self.label)
         return " ".join(filter(None, [one_line(self.name), one_line(self.arguments, MAX_ARGUMENTS)]))
 
 
 def question(interrupt: Json) -> str:
-    """Return the question of an interrupt, with the call, which the agent may not mention."""
+    """Return the question of an interrupt; of a server that sends no fields with the call, which it may not mention."""
     metadata = _metadata(interrupt)
+    text = one_line(interrupt.get("message") or WAITS)
+    if "fields" in metadata:
+        return text
     call = ShownCall(str(metadata.get("toolName") or interrupt.get("reason")), str(metadata.get("arguments") or ""))
-    return f"{one_line(interrupt.get('message') or 'The agent waits for an answer.')} [{call}]"
+    return f"{text} [{call}]"
+
+
+def question_lines(interrupt: Json) -> list[str]:
+    """Return the question of an interrupt, and below it the arguments that it does not show."""
+    return [f"  ? {question(interrupt)}", *(f"    {plain(line)}" for line in list_lines(interrupt))]
+
+
+def question_line(interrupt: Json) -> str:
+    """Return the same on one line."""
+    arguments = "; ".join(one_line(line) for line in list_lines(interrupt)).replace(":; ", ": ")
+    return question(interrupt) + (f" ({arguments})" if arguments else "")
+
+
+def show_question(output: Output, interrupt: Json) -> None:
+    """Show what the run waits for."""
+    for line in question_lines(interrupt):
+        output.line(line, style="yellow")
 
 
 def _metadata(event: Json) -> dict[str, Any]:

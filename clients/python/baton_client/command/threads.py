@@ -9,7 +9,7 @@ import typer
 
 from baton_client.addresses import path
 from baton_client.command.connection import Json
-from baton_client.command.run_view import ShownCall, question
+from baton_client.command.run_view import ShownCall, question_lines
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line, plain
 
@@ -137,7 +137,8 @@ def _lines(thread: Json, messages: list[Json]) -> list[str]:
         who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
         lines += ["", *message_lines(str(who), message)]
     if waiting := thread.get("interrupts"):
-        lines += ["", *(f"? {question(interrupt)}" for interrupt in waiting), f"Answer by `baton chat {thread['id']}`."]
+        questions = [line for interrupt in waiting for line in question_lines(interrupt)]
+        lines += ["", *questions, f"Answer by `baton chat {thread['id']}`."]
     return lines
 
 
@@ -147,9 +148,9 @@ def message_lines(who: str, message: Json) -> list[str]:
     lines = [f"{one_line(who)}: {text}"] if text or not message.get("toolCalls") else []
     for call in message.get("toolCalls") or []:
         function = call.get("function") or {}
-        lines.append(
-            f"  > {one_line(who)} calls {ShownCall(str(function.get('name')), str(function.get('arguments')))}"
-        )
+        label = (call.get("metadata") or {}).get("label")
+        shown_call = ShownCall(str(function.get("name")), str(function.get("arguments")), label)
+        lines.append(f"  > {one_line(who)} calls {shown_call}")
     if (message.get("metadata") or {}).get("status") == "cancelled":
         lines.append("  (Stopped.)")
     return lines

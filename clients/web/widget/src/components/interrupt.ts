@@ -65,11 +65,11 @@ export class BatonInterrupt extends Piece {
       : nothing;
     const fields = fieldsOf(this.item);
     if (!fields) return html`${json}`;
-    const isAsked = fields.some(({ inText }) => inText);
-    const isForDeveloper = isForDevelopers(this) && json !== nothing;
+    const asked = fields.filter((field, at) => field.inText || headsAsked(fields, at));
+    const opened = isForDevelopers(this) ? json : nothing;
     return html`
       ${this.#list(fields.filter(({ inText }) => !inText))}
-      ${isAsked || isForDeveloper ? html`<details part="details"><summary>${this.say("details")}</summary>${isAsked ? this.#list(fields) : nothing}${isForDeveloper ? json : nothing}</details>` : nothing}
+      ${asked.length || opened !== nothing ? html`<details part="details"><summary>${this.say("details")}</summary>${this.#list(asked)}${opened}</details>` : nothing}
     `;
   }
 
@@ -147,6 +147,15 @@ export class BatonInterrupt extends Piece {
   #refuse(): void {
     this.ui.chat?.answer(this.item.interrupt.id, "cancelled");
   }
+}
+
+/** Whether a field is the heading of one that the question shows. */
+function headsAsked(fields: readonly CardField[], at: number): boolean {
+  const { text, depth } = fields[at] as CardField;
+  if (text) return false;
+  const after = fields.slice(at + 1);
+  const end = after.findIndex((field) => field.depth <= depth);
+  return after.slice(0, end < 0 ? undefined : end).some(({ inText }) => inText);
 }
 
 interface Field {

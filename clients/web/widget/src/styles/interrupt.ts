@@ -6,14 +6,15 @@ export const interrupt = css`
   .interrupt .label { color: var(--_muted); font-size: 13px; margin-block-end: 2px; }
   .interrupt .question { font-weight: 600; overflow-wrap: anywhere; }
   .interrupt .fields { margin: 10px 0 0; max-block-size: 320px; overflow: auto; font-size: 14px; }
-  .interrupt .fields div { display: grid; grid-template-columns: minmax(5em, 34%) 1fr; gap: 2px 12px; padding-block: 4px; border-block-start: 1px solid var(--_border); }
+  .interrupt .fields div { display: grid; grid-template-columns: min(34%, 12em) 1fr; gap: 2px 12px; padding-block: 4px; border-block-start: 1px solid var(--_border); }
   .interrupt .fields div:first-child { border: 0; }
   .interrupt .fields .heading { grid-template-columns: 1fr; }
   .interrupt .fields .heading dd { display: none; }
-  .interrupt .fields :is(.depth-1, .depth-2, .depth-3, .depth-4) { border: 0; padding-inline-start: 14px; }
-  .interrupt .fields .depth-2 { padding-inline-start: 28px; }
-  .interrupt .fields .depth-3 { padding-inline-start: 42px; }
-  .interrupt .fields .depth-4 { padding-inline-start: 56px; }
+  .interrupt .fields :is(.depth-1, .depth-2, .depth-3, .depth-4) { border: 0; }
+  .interrupt .fields .depth-1 dt { padding-inline-start: 14px; }
+  .interrupt .fields .depth-2 dt { padding-inline-start: 28px; }
+  .interrupt .fields .depth-3 dt { padding-inline-start: 42px; }
+  .interrupt .fields .depth-4 dt { padding-inline-start: 56px; }
   .interrupt dt { color: var(--_muted); overflow-wrap: anywhere; }
   .interrupt dd { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
   .interrupt details { margin-block-start: 10px; font-size: 13px; }
