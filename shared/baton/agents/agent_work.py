@@ -89,7 +89,8 @@ class AgentWork:
             result.waiting.append(waiting)
             tool = self.tools.offers[waiting.name].tool
             if tool is not None:
-                result.cards[waiting.id] = make_card(waiting, tool, self.agent, self.context.today.known_zone)
+                zone, others = self.context.today.known_zone, result.cards.values()
+                result.cards[waiting.id] = make_card(waiting, tool, self.agent, zone, others)
             return
         if result.transfer is None or result.transfer.refusal is not None:
             result.transfer = outcome.transfer or result.transfer

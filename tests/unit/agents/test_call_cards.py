@@ -212,6 +212,17 @@ async def test_cards_are_bounded_and_show_that_something_is_left_out() -> None:
     assert max(field["depth"] for field in fields) == 4
 
 
+async def test_the_cards_of_one_answer_are_bounded_together() -> None:
+    harness = shop(None)
+    calls = [ToolCall(f"call-{number}", "book", json.dumps({"note": str(number) * 1_900})) for number in range(40)]
+    harness.model.script(Answer.calling(*calls))
+    said = await harness.say("m1", "Book them.")
+    fields = [interrupt["metadata"]["fields"] for interrupt in said.last["outcome"]["interrupts"]]
+    assert len(json.dumps(fields)) < 30_000
+    assert fields[0][0]["text"] == "0" * 1_900
+    assert fields[-1][-1]["text"] == "…"
+
+
 async def test_calls_have_the_tools_label_in_events_and_in_stored_messages() -> None:
     harness = shop()
     harness.model.script(Answer.calling(ToolCall("call-1", "book", "{}")))

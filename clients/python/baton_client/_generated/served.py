@@ -1225,6 +1225,10 @@ class ToolCallRecord(Model):
     The agent that called.
     """
     tool_name: str = Field(..., alias="toolName")
+    label: str | None = None
+    """
+    The tool's name for people; null where it has none.
+    """
     input: dict[str, Any] | str
     """
     The arguments; text where the model wrote no JSON object.

@@ -1,9 +1,8 @@
 """The support of a small shop."""
 
 from decimal import Decimal
-from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from baton import Agent, CallContext, Handoff, Refuse, ToolFailed, tool
 
@@ -15,11 +14,8 @@ class Answer(BaseModel):
     is_solved: bool
 
 
-Euros = Annotated[Decimal, Field(json_schema_extra={"format": "money", "x-currency": "EUR"})]
-
-
-@tool(approval="always", asks="Refund {euros} of the order {number}?", label="Refund")
-async def refund(number: str, euros: Euros, context: CallContext) -> dict[str, str]:
+@tool(approval="always", asks="Refund {euros} euros of the order {number}?", label="Refund")
+async def refund(number: str, euros: Decimal, context: CallContext) -> dict[str, str]:
     """Refund an order. number: the order's number. euros: at most the order's total."""
     if not 0 < euros <= PAID.get(number, 0):
         raise ToolFailed(f"{number} was paid with {PAID.get(number, 0)} euros: refund at most that.")

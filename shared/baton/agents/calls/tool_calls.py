@@ -422,6 +422,7 @@ class ToolCalls:
             run_id=self._context.run.run_id,
             agent_id=self._agent.id,
             tool_name=call.name,
+            label=call.label,
             input=parsed if parsed is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import Any
@@ -29,16 +29,22 @@ MAX_VALUE = 2_000
 MAX_FIELDS = 60
 MAX_CHARACTERS = 6_000
 """Characters of a card's fields."""
+MAX_CHARACTERS_TOGETHER = 24_000
+"""Characters of the fields of all cards of an answer. They are stored in one item."""
 MAX_DEPTH = 4
 NOTHING = "\u2013"
 HIDDEN = "\u2022\u2022\u2022\u2022"
 MORE = "\u2026"
 
 
-def make_card(call: ToolCall, tool: Tool, agent: AgentDefinition, time_zone: str | None) -> CallCard:
+def make_card(
+    call: ToolCall, tool: Tool, agent: AgentDefinition, time_zone: str | None, others: Collection[CallCard] = ()
+) -> CallCard:
     """Return the card of a call: its question, and all its arguments.
 
     Values are written in the agent's default locale, in which its sentences are, and times in the user's ``time_zone``.
+    ``others`` are the cards of the same answer, which take up room.
+
     The arguments may be no JSON object, and the schema may come from outside: both become text, whatever they are.
     """
     label = tool.label or call.name
@@ -58,7 +64,8 @@ def make_card(call: ToolCall, tool: Tool, agent: AgentDefinition, time_zone: str
 
     question = fill(tool.asks, value) if tool.asks else None
     text = question or sentence(agent, "approval_needed", tool=label)
-    fields = _mark(_bound(writer.fields(arguments)), whole if question is not None else set())
+    room = min(MAX_CHARACTERS, MAX_CHARACTERS_TOGETHER - sum(card.size for card in others))
+    fields = _mark(_bound(writer.fields(arguments), room), whole if question is not None else set())
     return CallCard(label, text, tuple(fields))
 
 
@@ -78,12 +85,12 @@ def _is_right_to_left(text: str) -> bool:
     return any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in text)
 
 
-def _bound(fields: Iterator[CardField]) -> Iterator[CardField]:
+def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
     """Yield fields up to the limits, and one that stands for the others."""
     characters = 0
     for number, field in enumerate(fields):
-        characters += len(field.label) + len(field.text) + len(field.name)
-        if number >= MAX_FIELDS or characters > MAX_CHARACTERS:
+        characters += field.size
+        if number >= MAX_FIELDS or characters > room:
             yield CardField(MORE, MORE, MORE)
             return
         yield field

@@ -26,6 +26,7 @@ class ServedToolCallRecord(WireModel):
     )
     agent_id: str = describe("The agent that called.", "assistant")
     tool_name: str = Field(examples=["get_weather"])
+    label: str | None = describe("The tool's name for people; null where it has none.", "Weather")
     input: dict[str, Any] | str = describe(
         "The arguments; text where the model wrote no JSON object.", {"city": "Bern"}
     )

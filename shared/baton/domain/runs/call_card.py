@@ -22,6 +22,11 @@ class CardField:
     in_text: bool = False
     """Whether the sentence shows the whole value."""
 
+    @property
+    def size(self) -> int:
+        """The number of characters."""
+        return len(self.name) + len(self.label) + len(self.text)
+
     def to_response(self) -> dict[str, object]:
         """Return the field as clients see it."""
         own = {"name": self.name, "label": self.label, "text": self.text}
@@ -38,6 +43,11 @@ class CallCard:
     """The question."""
     fields: tuple[CardField, ...] = ()
     """All arguments, in the order of the tool's schema."""
+
+    @property
+    def size(self) -> int:
+        """The number of characters of the fields."""
+        return sum(field.size for field in self.fields)
 
 
 def list_lines(fields: Iterable[CardField]) -> Iterator[str]:

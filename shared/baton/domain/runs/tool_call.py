@@ -116,6 +116,8 @@ class ToolCallRecord:
     """The files that the call has attached, as sources of the answer."""
     sources: tuple[Mapping[str, Any], ...] = ()
     """Its other sources, without the agent that it has asked. Passages have the numbers of that agent's answer."""
+    label: str | None = None
+    """The tool's name for people; None for its name."""
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:

@@ -442,9 +442,10 @@ async def test_an_approval_is_input_required_with_what_is_asked(wiki_served: A2A
     task = await asked(wiki_served)
     assert task["status"]["state"] == "input-required"
     text, data = task["status"]["message"]["parts"]
-    assert "delete" in text["text"]
+    assert text["text"] == "May I use delete?\nPage: home"
     (interrupt,) = data["data"]["interrupts"]
     assert (interrupt["metadata"]["toolName"], "page" in interrupt["metadata"]["arguments"]) == ("delete", True)
+    assert [(field["label"], field["text"]) for field in interrupt["metadata"]["fields"]] == [("Page", "home")]
     assert interrupt["responseSchema"]["properties"]["approved"] == {"type": "boolean"}
 
 

@@ -35,6 +35,7 @@ async def test_a_question_is_a_result_and_the_next_call_answers_it(served: McpSe
         assert (waiting["message"], waiting["state"]) == ("May I?", "input_required")
         [question] = waiting["questions"]
         assert (question["tool"], question["arguments"]) == ("delete", '{"page": "home"}')
+        assert question["message"] == "May I use delete?\nPage: home"
         assert deleted(served) == []
         served.harness.model.script("It is gone.")
         answer = {"thread_id": waiting["thread_id"], "answer": {"approved": True}}
@@ -117,7 +118,7 @@ async def test_a_client_with_forms_asks_its_user(
     assert reported["state"] == state
     assert deleted(served) == done
     [text] = shown
-    assert 'delete {"page": "home"}' in text
+    assert text == "May I use delete?\nPage: home"
 
 
 async def test_forms_need_a_protocol_that_brings_answers_to_any_process(served: McpServed) -> None:

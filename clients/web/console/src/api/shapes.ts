@@ -94,6 +94,8 @@ export interface ToolCall {
   readonly taskId: string | null;
   readonly agentId: string;
   readonly toolName: string;
+  /** The tool's name for people. */
+  readonly label?: string | null;
   readonly input: unknown;
   readonly output: string | null;
   readonly succeeded: boolean;

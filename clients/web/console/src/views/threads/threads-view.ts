@@ -141,7 +141,8 @@ function titleOf(thread: Thread): string {
 
 function stateOf(thread: Thread): TemplateResult {
   const state = thread.run?.status ?? (thread.interrupts.length ? "waiting" : thread.status);
-  return html`${texts.states[state]}${thread.lastError ? html` · <span class="bad">${thread.lastError}</span>` : nothing}`;
+  const question = thread.interrupts[0]?.message;
+  return html`${texts.states[state]}${question ? html` <span class="muted" dir="auto">${String(question)}</span>` : nothing}${thread.lastError ? html` · <span class="bad">${thread.lastError}</span>` : nothing}`;
 }
 
 /** Returns what tells one first page from another. */

@@ -94,7 +94,7 @@ export function messageItem(message: Message): Item {
 }
 
 export function callItem(call: ToolCall): Item {
-  const name = call.toolName === ADVANCE ? `→ ${nextState(call.input)}` : call.toolName;
+  const name = call.toolName === ADVANCE ? `→ ${nextState(call.input)}` : nameOf(call);
   return {
     key: `call:${call.id}`,
     kind: call.toolName === ADVANCE ? "workflow" : "call",
@@ -108,6 +108,9 @@ export function callItem(call: ToolCall): Item {
     record: call,
   };
 }
+
+/** Returns a tool's name for people with the one for models, by which developers know it. */
+const nameOf = ({ label, toolName }: ToolCall): string => (label ? `${label} (${toolName})` : toolName);
 
 function nextState(input: unknown): string {
   const state = typeof input === "object" && input !== null ? (input as { state?: unknown }).state : null;
