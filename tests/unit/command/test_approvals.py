@@ -161,11 +161,11 @@ def test_a_chat_shows_the_question_and_labelled_lines_and_no_json(
 
 def test_a_script_reads_one_line_with_the_command_that_answers(server: ScriptedServer) -> None:
     worded(server)
-    told = server.run("chat", "-m", "Refund it").stderr
+    printed = server.run("chat", "-m", "Refund it").stderr
     question = "Refund €12.50 of the order A-7? (Note: Sorry; [31mEuros: 1; Customer: Name: Ada)"
-    assert f"{question} Answer by `baton chat " in told
-    assert " --answer yes` (or no, or a reason to refuse)." in told
-    assert "{" not in told
+    assert f"{question} Answer by `baton chat " in printed
+    assert " --answer yes` (or no, or a reason to refuse)." in printed
+    assert "{" not in printed
 
 
 @pytest.mark.parametrize(
