@@ -343,6 +343,10 @@ class CostlyThread(Model):
     """
 
     thread_id: str = Field(..., alias="threadId")
+    title: str | None = None
+    """
+    The conversation's title; null while it has none.
+    """
     cost: float | None = None
     """
     The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
@@ -1174,6 +1178,10 @@ class SlowTurn(Model):
     """
 
     thread_id: str = Field(..., alias="threadId")
+    title: str | None = None
+    """
+    The conversation's title; null while it has none.
+    """
     run_id: str = Field(..., alias="runId")
     duration_ms: int = Field(..., alias="durationMs")
 

@@ -45,8 +45,8 @@ const PAGES = [
     days: [day("2026-03-14", "a", 2, { cost: 0.1, unpriced: 0 }), day("2026-03-14", null, 1, { failures: 1 })],
     errors: [{ code: "model_error", turns: 1 }],
     firstTokens: { boundsMs: [100, 200], counts: [2, 0, 0] },
-    slowest: [{ threadId: "t1", runId: "r1", durationMs: 5 }],
-    costliest: [{ threadId: "t1", cost: 0.1, totalTokens: 22 }],
+    slowest: [{ threadId: "t1", title: null, runId: "r1", durationMs: 5 }],
+    costliest: [{ threadId: "t1", title: null, cost: 0.1, totalTokens: 22 }],
   }),
   page({
     threads: 0,
@@ -56,13 +56,13 @@ const PAGES = [
       { code: "interrupted", turns: 1 },
     ],
     firstTokens: { boundsMs: [100, 200], counts: [0, 1, 1] },
-    slowest: [{ threadId: "t1", runId: "r2", durationMs: 9 }],
-    costliest: [{ threadId: "t1", cost: 0.1, totalTokens: 22 }],
+    slowest: [{ threadId: "t1", title: null, runId: "r2", durationMs: 9 }],
+    costliest: [{ threadId: "t1", title: null, cost: 0.1, totalTokens: 22 }],
   }),
   page({
     days: [day("2026-03-13", "a", 4)],
-    slowest: [{ threadId: "t2", runId: "r3", durationMs: 7 }],
-    costliest: [{ threadId: "t2", cost: null, totalTokens: 99 }],
+    slowest: [{ threadId: "t2", title: null, runId: "r3", durationMs: 7 }],
+    costliest: [{ threadId: "t2", title: null, cost: null, totalTokens: 99 }],
   }),
 ];
 

@@ -62,6 +62,7 @@ class ServedSlowTurn(WireModel):
     """The slowest turn of one of the slowest conversations."""
 
     thread_id: str = Field(examples=[THREAD_ID])
+    title: str | None = describe("The conversation's title; null while it has none.", "Invoices of March")
     run_id: str = Field(examples=[RUN_ID])
     duration_ms: int = Field(examples=[48_211])
 
@@ -70,6 +71,7 @@ class CostlyThread(WireModel):
     """One of the costliest conversations, with all that it has used since it began."""
 
     thread_id: str = Field(examples=[THREAD_ID])
+    title: str | None = describe("The conversation's title; null while it has none.", "Invoices of March")
     cost: float | None = COST
     total_tokens: int = Field(examples=[104_212])
 

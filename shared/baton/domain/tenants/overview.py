@@ -74,6 +74,8 @@ class SlowTurn:
     duration_ms: int
     thread_id: str
     run_id: str
+    title: str | None = field(default=None, compare=False)
+    """The conversation's title."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,10 +86,12 @@ class ThreadCost:
     """-1 if it is not known: then it is compared by tokens."""
     total_tokens: int
     thread_id: str
+    title: str | None = field(default=None, compare=False)
+    """The conversation's title."""
 
     @classmethod
-    def of(cls, thread_id: str, cost: float | None, usage: Usage) -> ThreadCost:
-        return cls(-1 if cost is None else nano(cost), usage.total_tokens, thread_id)
+    def of(cls, thread_id: str, cost: float | None, usage: Usage, title: str | None = None) -> ThreadCost:
+        return cls(-1 if cost is None else nano(cost), usage.total_tokens, thread_id, title)
 
     @property
     def cost(self) -> float | None:
@@ -125,7 +129,7 @@ class Overview:
                 errors[turn.error_code] = errors.get(turn.error_code, 0) + 1
             if turn.first_token_ms is not None:
                 first_tokens[bisect_left(FIRST_TOKEN_BOUNDS_MS, turn.first_token_ms)] += 1
-            slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id))
+            slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id, used.title))
         costliest = (used,) if days else ()
         return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest)
 

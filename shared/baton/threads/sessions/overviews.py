@@ -139,7 +139,8 @@ class Overviews:
         summaries = [turn for turn in turns if turn.started_at is not None]
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
-        used = ThreadCost.of(thread.id, self.prices().cost(thread.spent, thread.usage), thread.usage)
+        cost = self.prices().cost(thread.spent, thread.usage)
+        used = ThreadCost.of(thread.id, cost, thread.usage, thread.title)
         counted = [
             self._to_counted(thread, turn)
             for turn in summaries

@@ -69,6 +69,19 @@ async def test_every_turn_is_counted_once_whatever_the_pages(served: Served, mon
     assert len({each["threadId"] for page in found for each in page["costliest"]}) == 6
 
 
+async def test_conversations_are_listed_by_the_titles_that_they_have(served: Served) -> None:
+    harness = served.harness
+    await harness.say("m1")
+    thread_id = harness.thread_id
+    await harness.app.sessions.titles.rename(harness.ada, thread_id, "Invoices")
+    await harness.say("m2", thread_id=str(uuid.uuid4()))
+    [page] = await pages(served)
+    for listed in (page["slowest"], page["costliest"]):
+        titles = {each["threadId"]: each["title"] for each in listed}
+        assert len(titles) == 2
+        assert titles[thread_id] == "Invoices"
+
+
 async def test_only_turns_of_the_period_are_counted(served: Served) -> None:
     harness = served.harness
     await harness.say("m1")

@@ -141,12 +141,12 @@ export class OverviewView extends View {
         <section>${this.#table(
           words.slowest,
           [texts.conversation, texts.took],
-          totals.slowest.map((each) => [thread(each.threadId), duration(each.durationMs)]),
+          totals.slowest.map((each) => [thread(each), duration(each.durationMs)]),
         )}</section>
         <section>${this.#table(
           words.costliest,
           [texts.conversation, texts.tokens, texts.cost],
-          totals.costliest.map((each) => [thread(each.threadId), count(each.totalTokens), cost(each.cost)]),
+          totals.costliest.map((each) => [thread(each), count(each.totalTokens), cost(each.cost)]),
         )}</section>
         <section>${this.#table(
           words.errors,
@@ -224,8 +224,8 @@ function tokensBar(day: AgentDay) {
   return { label: day.day.slice(8), value: tokens, title: words.tokensOf(day.day, count(tokens), cost(day.cost)) };
 }
 
-function thread(id: string): TemplateResult {
-  return html`<a class="mono" href=${hrefOf(["threads", id])}>${id}</a>`;
+function thread({ threadId, title }: { readonly threadId: string; readonly title?: string | null }): TemplateResult {
+  return html`<a href=${hrefOf(["threads", threadId])} title=${threadId}>${title ?? texts.untitled}</a>`;
 }
 
 customElements.define("console-overview", OverviewView);

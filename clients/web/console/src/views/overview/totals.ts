@@ -13,12 +13,14 @@ export interface AgentDay {
 
 export interface SlowTurn {
   readonly threadId: string;
+  readonly title: string | null;
   readonly runId: string;
   readonly durationMs: number;
 }
 
 export interface CostlyThread {
   readonly threadId: string;
+  readonly title: string | null;
   readonly cost: number | null;
   readonly totalTokens: number;
 }
