@@ -28,7 +28,7 @@ from baton_deployment.preflight.limits import (
 )
 from baton_deployment.preflight.model import NAME as MODEL
 from baton_deployment.preflight.model import check_model
-from baton_deployment.preflight.packages import check_python, check_sizes
+from baton_deployment.preflight.packages import check_python, check_requirements, check_sizes
 from baton_deployment.preflight.parameters import check_parameters
 from baton_deployment.preflight.project import (
     check_addresses,
@@ -112,6 +112,7 @@ class Preflight:
         yield from check_variables_read(contents, template)
         yield from check_documents(contents)
         yield from check_search(contents, template)
+        yield from check_requirements(contents.requirements)
 
     def _hosts(self, account: Account | None) -> tuple[str, ...]:
         """Return the hosts that may be called after the deployment, which puts the settings."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from baton_deployment.checks import Check, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
+from baton_local.lambda_runtime.host import uv
 from baton_local.root import ROOT
 
 MEGABYTE = 1024 * 1024
@@ -18,6 +20,14 @@ CLOSE = 240 * MEGABYTE
 """The web adapter's layer, which is not built here, has some megabytes too."""
 PYTHON = "Python for Lambda"
 SIZES = "package sizes"
+WHEELS = "packages"
+PLATFORM = "aarch64-manylinux_2_28"
+"""The platform of Lambda's functions, as the layers' makefile names it."""
+ROOM = 30
+"""Megabytes that Baton's functions with their layers leave, about."""
+SECONDS = 60
+"""The longest time that the package registry is waited for."""
+ADVICE = "Remove packages that your tools do not need from the project's dependencies."
 
 
 def check_python(version: str = "3.13") -> Iterator[Check]:
@@ -57,12 +67,11 @@ def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
     detail = (
         f"{largest} is the largest: {sizes[largest] // MEGABYTE} of {MOST // MEGABYTE} MB with its layers, unzipped"
     )
-    advice = "Remove packages that your tools do not need from the project's dependencies."
     if sizes[largest] > MOST:
         names = ", ".join(name for name, size in sizes.items() if size > MOST)
-        yield fails(SIZES, f"{detail}. Lambda refuses {names}", advice)
+        yield fails(SIZES, f"{detail}. Lambda refuses {names}", ADVICE)
     elif sizes[largest] > CLOSE:
-        yield note(SIZES, detail, advice)
+        yield note(SIZES, detail, ADVICE)
     else:
         yield fine(SIZES, detail)
 
@@ -73,3 +82,46 @@ def _built(layers: list[object]) -> list[str]:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def check_requirements(requirements: Sequence[str], version: str = "3.13") -> Iterator[Check]:
+    """Yield whether each package that a project's tools need has a wheel for Lambda, and whether they are large.
+
+    ``uv`` asks the package registry.
+    """
+    if not requirements:
+        return
+    resolve = [uv(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
+    try:
+        done = subprocess.run(
+            [*resolve, "--python-version", version, "--python-platform", PLATFORM],
+            input="\n".join(requirements),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        yield unknown(WHEELS, f"uv does not answer: {problem}")
+        return
+    if done.returncode != 0:
+        reason = " ".join(done.stderr.split())
+        judged = fails if "unsatisfiable" in reason and "network" not in reason else unknown
+        yield judged(WHEELS, reason, "Choose packages that have wheels for Linux on arm64 and this Python.")
+        return
+    packages = [line.partition("==")[0] for line in done.stdout.splitlines() if "==" in line]
+    size = sum(map(_installed_size, packages)) // MEGABYTE
+    detail = f"{len(packages)} for tools, all for Lambda; about {size} MB as they are installed here"
+    if size > ROOM:
+        yield note(WHEELS, f"{detail}, and Lambda has room for about {ROOM} MB beside Baton's", ADVICE)
+    else:
+        yield fine(WHEELS, detail)
+
+
+def _installed_size(package: str) -> int:
+    """Return the bytes of a package in this environment; 0 if it is not installed."""
+    try:
+        files = distribution(package).files or ()
+    except PackageNotFoundError:
+        return 0
+    return sum(path.stat().st_size for file in files if (path := Path(str(file.locate()))).is_file())

@@ -162,6 +162,28 @@ def test_a_model_of_a_provider_that_the_stage_has_not_is_refused(folder: Path) -
     assert "FAILS models of agents agents/extra.yaml:4: model.name: 'local/llama' begins with" in deploy_check(folder)
 
 
+@pytest.mark.parametrize(
+    ("answer", "row"),
+    [
+        ("echo holidays==0.70", "fine packages 1 for tools, all for Lambda"),
+        (
+            "echo 'Because uwsgi has no usable wheels, your requirements are unsatisfiable.' >&2; exit 1",
+            "FAILS packages Because uwsgi has no usable wheels",
+        ),
+        ("echo 'error sending request' >&2; exit 2", "not checked packages error sending request"),
+    ],
+)
+def test_packages_without_wheels_for_lambda_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, row: str
+) -> None:
+    edited(folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["uwsgi", "')
+    program = folder / "uv"
+    program.write_text(f"#!/bin/sh\n{answer}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("UV", str(program))
+    assert row in deploy_check(folder)
+
+
 HOSTS = st.one_of(
     st.sampled_from((PUBLIC, "x.example.com", "localhost", "a.internal", "printer.local", "db", "127.1", "0x7f.1")),
     st.ip_addresses(v=4).map(str),
