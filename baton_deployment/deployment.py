@@ -15,6 +15,7 @@ from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import address_lines, read_outputs
 from baton_deployment.errors import DeploymentError
+from baton_deployment.libraries import ProjectDocuments, bring_libraries
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
 from baton_deployment.preflight.limits import QUOTA, read_quota
 from baton_deployment.preflight.packages import check_sizes
@@ -46,6 +47,8 @@ class Deployment:
     """Hosts that a project may call, unless the stage's settings file names some."""
     read_contents: Callable[[], Contents] | None = None
     """Reads what is deployed beside the product. None: that is not checked."""
+    project: ProjectDocuments | None = None
+    """The documents of a project; None for this repository, which has no libraries."""
 
     @classmethod
     def of_checkout(cls, stage: Stage) -> Deployment:
@@ -75,6 +78,12 @@ class Deployment:
         """Return the checks of this deployment."""
         return Preflight(self.stage, self.built, asks_model, self.read_contents, self.allowed_hosts)
 
+    def _library_lines(self) -> list[str]:
+        if self.project is None:
+            return []
+        head = "# Bring the libraries, delete what was removed from them, and wait until their documents can be found"
+        return [head, *(f"#   {line}" for line in self.project.describe())]
+
     def shell_lines(self) -> str:
         """Return the steps of ``deploy``: SAM's commands as a shell takes them, and the others as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
@@ -86,6 +95,7 @@ class Deployment:
                 f"{within} {shlex.join(self.deploy_command())}",
                 f"# Put the settings of {path_of(self.stage)}, if there is such a file",
                 "# Publish the chat widget and the console, if the stack serves them",
+                *self._library_lines(),
                 "# Try the stage as a user, and print its addresses",
             )
         )
@@ -98,6 +108,8 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     Raises ``DeploymentError``, and ``LocalCloudError`` if the front ends cannot be built.
     """
     program = find_sam()
+    if deployment.project is not None:
+        deployment.project.check_sizes()
     run_preflight(deployment.preflight(), write, consequence=": nothing was deployed")
     account = Account.of(deployment.stage)
     variables = sam_variables(account.region)
@@ -108,8 +120,15 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     _run(deployment, in_region(command, account.region), program, variables, write)
     put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
     write(publish_front_ends(account, deployment.stage))
+    outputs = read_outputs(account, deployment.stage.stack)
+    problems = []
+    if deployment.project is not None:
+        problems = bring_libraries(account, outputs["IngestionFunctionName"], deployment.project, write)
     smoke_stage(account, deployment.stage, write)
-    write("\n" + "\n".join(address_lines(read_outputs(account, deployment.stage.stack))))
+    write("\n" + "\n".join(address_lines(outputs)))
+    if problems:
+        count = f"{len(problems)} document{'s' if len(problems) != 1 else ''}"
+        raise DeploymentError(f"The stage is deployed, but {count} of the libraries cannot be found: see above.")
 
 
 def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:

@@ -276,10 +276,13 @@ class LocalCloud:
         """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
         from baton_local.project.folder_documents import FolderDocuments
         from baton_local.project.followed_files import FollowedFiles
+        from baton_local.project.library_documents import LibraryDocuments
 
         documents = FolderDocuments(self.url, self._key)
         self._running.callback(documents.close)
-        followed = FollowedFiles.of(self.settings, documents, self._progress, self._code)
+        invoke = partial(self.functions.invoke, "IngestionFunction")
+        libraries = LibraryDocuments(invoke, self.settings.library_permissions)
+        followed = FollowedFiles.of(self.settings, documents, libraries, self._progress, self._code)
         self._running.callback(followed.stop)
         self.about["reload"] = followed.reloader.state
         followed.start()

@@ -46,6 +46,8 @@ class LocalSettings(BaseSettings):
     """Packages whose functions agents may have as tools. It need not exist."""
     documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")
     """The documents of the tenant ``demo``: a folder for each agent, named by its id. It need not exist."""
+    library_permissions: dict[str, str] = Field(default_factory=dict, validation_alias="BATON_LIBRARY_PERMISSIONS")
+    """The permissions that users need for the documents of libraries, by the libraries' names."""
     settings_file: Path = Field(
         default_factory=lambda: ROOT / "settings.local.yaml", validation_alias="BATON_LOCAL_SETTINGS"
     )

@@ -14,10 +14,11 @@ from baton_client.agent_folders import no_such_agent, owned_files
 from baton_deployment.checks import Check, Outcome
 from baton_deployment.contents import Contents
 from baton_local.environment import applied
+from baton_local.project.library_documents import find_libraries, is_library_name, wrong_library_name
 from baton_local.project.project_tools import importable
 from baton_local.root import ROOT
 from baton_project.errors import CheckFailed
-from baton_project.project import Project
+from baton_project.project import FILE, Project
 
 PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
 NOWHERE = "http://127.0.0.1:9"
@@ -90,7 +91,7 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
     with _settings_of(project):
         agents = [agent.id for agent in read_agents().all()]
         own_problems = _within(project, event_loop.run(checks.problems()))
-        return agents, sorted([*own_problems, *_unowned(project, agents)], key=_by_place)
+        return agents, sorted([*own_problems, *_unowned(project, agents), *_misplaced(project)], key=_by_place)
 
 
 def obstacles(project: Project) -> list[tuple[Problem, str]]:
@@ -131,6 +132,20 @@ def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
             if file.is_file():
                 what = "it belongs to no agent; move it into a folder with the id of one"
                 yield Problem(what, f"{folder.name}/{file.name}")
+
+
+def _misplaced(project: Project) -> Iterator[Problem]:
+    """Yield what is wrong with the folder of libraries and with their settings."""
+    folder = project.libraries
+    for name in find_libraries(folder):
+        if not is_library_name(name):
+            yield Problem(wrong_library_name(name), f"{folder.name}/{name}")
+    for file in sorted(folder.glob("[!.]*[!~]")):
+        if file.is_file():
+            what = "it belongs to no library; move it into a folder with the name of one"
+            yield Problem(what, f"{folder.name}/{file.name}")
+    for name in sorted(set(project.settings.library_permissions) - set(find_libraries(folder))):
+        yield Problem(f"there is no library {name!r}", FILE, field=f"tool.baton.library_permissions.{name}")
 
 
 def _by_place(problem: Problem) -> tuple[str, int, str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from baton_deployment.deployment import Deployment, build, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
+from baton_deployment.libraries import ProjectDocuments
 from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
 from baton_local.project.project_tools import packages_in
@@ -66,6 +67,7 @@ def plan(project: Project, stage: str) -> Deployment:
         deploy=("sam", "deploy", *config),
         allowed_hosts=project.settings.allowed_hosts,
         read_contents=partial(read_contents, project),
+        project=ProjectDocuments(project.libraries, project.settings.library_permissions, project.documents),
     )
 
 

@@ -21,4 +21,5 @@ def run(folder: Path, port: int | None) -> NoReturn:
     for name, variable in (("settings", "BATON_LOCAL_SETTINGS"), ("secrets", "BATON_LOCAL_SECRETS")):
         if not os.environ.get(variable):
             chosen[f"{name}_file"] = project.folder / f"{name}.local.yaml"
-    leave(main(data_dir=data, tools_dir=project.tools, documents_dir=project.documents, **chosen))
+    chosen |= {"documents_dir": project.documents, "library_permissions": project.settings.library_permissions}
+    leave(main(data_dir=data, tools_dir=project.tools, **chosen))

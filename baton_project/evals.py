@@ -338,6 +338,8 @@ def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
     return {
         "place": AgentPlace.of(project.folder, project.agents, project.tools, environment),
         "documents": project.documents,
+        "libraries": project.libraries,
+        "library_permissions": project.settings.library_permissions,
         "script": Path(own.get("BATON_DEMO_SCRIPT") or SCRIPT),
     }
 

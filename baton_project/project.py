@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton.domain.definition import in_plain_words, unknown_field
+from baton.domain.tenants.identity import PermissionName
 from baton_client.command.exits import CommandError
 from baton_client.command.project_variables import read_variables
 from baton_local.project.project_tools import packages_in
@@ -33,6 +34,8 @@ class ProjectSettings(BaseModel):
     """The main agent of conversations that name none. Needed if several agents are main agents."""
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that tools and remote agents may call."""
+    library_permissions: dict[str, PermissionName] = {}
+    """The permissions that users need for the documents of libraries, by the libraries' names."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Project:
     def documents(self) -> Path:
         """The folder of what agents know, a folder an agent. It need not exist."""
         return self.folder / "documents"
+
+    @property
+    def libraries(self) -> Path:
+        """The folder of the libraries that agents of all tenants may list. It need not exist."""
+        return self.folder / "libraries"
 
     @property
     def data(self) -> Path:

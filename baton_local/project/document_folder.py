@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from baton_client import APIStatusError, BatonError
 from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
-from baton_local.project.folder_documents import FolderDocuments, NotTaken
+from baton_local.project.folder_documents import NotTaken
 
 POLL_SECONDS = 0.25
 
 
+class StoredDocuments(Protocol):
+    """The documents that the folder's become: ``FolderDocuments``, or ``LibraryDocuments``."""
+
+    def sign_in(self, permissions: Collection[str], /) -> None:
+        """Begin a reading of the folder, for owners that require ``permissions``."""
+
+    def put(self, file: OwnedFile, body: bytes) -> str:
+        """Store a file, unless it is there, and return the document's id. Raises ``NotTaken``."""
+
+    def state(self, owner: str, document_id: str, /) -> tuple[bool, str | None]:
+        """Return whether the newest version is done with, and why it failed if it did."""
+
+    def keep_only(self, owner: str, kept: Collection[str], /) -> dict[str, str]:
+        """Delete the owner's other documents, and return their names by their ids."""
+
+
 @dataclass
-class _Round:
+class Round:
     """The result of one reading of the folder."""
 
     ready: list[str] = field(default_factory=list)
@@ -33,15 +50,20 @@ class DocumentFolder:
     def __init__(
         self,
         folder: Path,
-        documents: FolderDocuments,
+        documents: StoredDocuments,
         progress: Callable[[str], None],
         agents: Callable[[], Mapping[str, Collection[str]]],
+        unknown: Callable[[str, Sequence[str]], str] = no_such_agent,
     ) -> None:
-        """``agents`` returns the ids of those that may have documents, with the permissions that each requires."""
+        """``agents`` returns the ids of those that may have documents, with the permissions that each requires.
+
+        ``unknown`` returns what is wrong with the folder of another one.
+        """
         self.folder = folder
         self._documents = documents
         self._progress = progress
         self._agents = agents
+        self._unknown = unknown
         self._known: dict[str, tuple[str, str]] = {}
         """Document id and checksum of what is ready or cannot be read, by the file's name."""
         self._problems: list[str] = []
@@ -66,19 +88,19 @@ class DocumentFolder:
         if self._thread.is_alive():
             self._thread.join()
 
-    def take_over(self) -> None:
-        """Read the folder once, and report what has changed. Raises ``BatonError`` and ``OSError``.
+    def take_over(self) -> Round:
+        """Read the folder once, and report and return what has changed. Raises ``BatonError`` and ``OSError``.
 
         An agent whose documents the server refuses is reported, and keeps none back from the others.
         """
         required = self._agents()
-        done, agents = _Round(), sorted(required)
+        done, agents = Round(), sorted(required)
         self._documents.sign_in({permission for permissions in required.values() for permission in permissions})
         files: dict[str, list[OwnedFile]] = {}
         for owned_file in owned_files(self.folder):
             files.setdefault(owned_file.agent_id, []).append(owned_file)
         for unknown in sorted(set(files) - set(agents)):
-            done.problems.append(f"{self.folder.name}/{unknown}: {no_such_agent(unknown, agents)}")
+            done.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")
         for agent_id in agents:
             try:
                 self._of_agent(agent_id, files.get(agent_id, []), done)
@@ -86,6 +108,7 @@ class DocumentFolder:
                 reason = (problem.detail or problem.code).rstrip(".")
                 done.problems.append(f"{self.folder.name}/{agent_id}: {reason}. The next edit tries again.")
         self._report(done)
+        return done
 
     def _work(self) -> None:
         while not self._stopped.is_set():
@@ -98,7 +121,7 @@ class DocumentFolder:
                 reason = str(problem).rstrip(".")
                 self._progress(f"{self.folder.name}/ was not read completely: {reason}. The next edit tries again.")
 
-    def _of_agent(self, agent_id: str, files: list[OwnedFile], done: _Round) -> None:
+    def _of_agent(self, agent_id: str, files: list[OwnedFile], done: Round) -> None:
         newer = []
         there = {self._name(file): file for file in files}
         for name, file in there.items():
@@ -138,7 +161,7 @@ class DocumentFolder:
             self._stopped.wait(POLL_SECONDS)
         return None
 
-    def _report(self, done: _Round) -> None:
+    def _report(self, done: Round) -> None:
         if done.ready:
             self._progress(f"Documents that agents know now: {', '.join(done.ready)}")
         if done.removed:

@@ -17,6 +17,9 @@ MAX_IDS = 20
 """The number of times that a file may be removed and come back while its removal is being cleaned up."""
 
 
+ENDINGS = "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
+
+
 class NotTaken(Exception):
     """A file cannot become a document; the message says why."""
 
@@ -51,7 +54,7 @@ class FolderDocuments:
         name = file.file.name
         content_type = type_by_name(name)
         if content_type not in MEDIA_TYPES:
-            raise NotTaken("its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv")
+            raise NotTaken(ENDINGS)
         for times in range(MAX_IDS):
             document_id = file.later_id(times)
             try:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from baton.adapters.agents.agent_files import LIBRARIES, library_names
 from baton_local.project import shared_agents
 from baton_local.project.document_folder import DocumentFolder
 from baton_local.project.folder_documents import FolderDocuments
+from baton_local.project.library_documents import LibraryDocuments, find_libraries, is_library_name, wrong_library_name
 from baton_local.project.reloading import Reloader
 from baton_local.project.watching import Snapshot, changes_in, snapshot
 from baton_local.settings import LocalSettings
@@ -25,15 +27,23 @@ def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
 
 
 class FollowedFiles:
-    """The folders of agents, tools and documents, from which a thread takes over changes."""
+    """The folders of agents, tools, documents and libraries, from which a thread takes over changes."""
 
-    def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool, known: Snapshot) -> None:
+    def __init__(
+        self,
+        reloader: Reloader,
+        documents: DocumentFolder,
+        libraries: DocumentFolder,
+        *,
+        watches: bool,
+        known: Snapshot,
+    ) -> None:
         """``watches``: whether edits are taken over, and not only the documents that are there at the start.
 
         ``known`` are the files of agents and tools as they were before they were read.
         """
         self.reloader = reloader
-        self._documents = documents
+        self._documents, self._libraries = documents, libraries
         self._watches = watches
         self._known = known
         self._stopped = threading.Event()
@@ -41,18 +51,25 @@ class FollowedFiles:
 
     @classmethod
     def of(
-        cls, settings: LocalSettings, documents: FolderDocuments, progress: Callable[[str], None], known: Snapshot
+        cls,
+        settings: LocalSettings,
+        documents: FolderDocuments,
+        libraries: LibraryDocuments,
+        progress: Callable[[str], None],
+        known: Snapshot,
     ) -> Self:
         """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``known``."""
         folders = code_folders(settings)
         # Functions of other processes have read agents and tools themselves.
         watches = settings.reload and settings.workers > 0 and not settings.worker_processes
         folder = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
-        return cls(Reloader(*folders, progress), folder, watches=watches, known=known)
+        shelves = library_folder(folders[0].absolute().parent / LIBRARIES, libraries, progress)
+        return cls(Reloader(*folders, progress), folder, shelves, watches=watches, known=known)
 
     def start(self) -> None:
         """Begin."""
         self._documents.start()
+        self._libraries.start()
         if self._watches:
             self.reloader.begin()
             self._thread.start()
@@ -63,17 +80,33 @@ class FollowedFiles:
         if self._thread.is_alive():
             self._thread.join()
         self._documents.stop()
+        self._libraries.stop()
 
     def _follow(self) -> None:
-        folders = (*self.reloader.folders, self._documents.folder)
-        files = {**self._known, **snapshot([self._documents.folder])}
+        shelves = self._libraries.folder
+        folders = (*self.reloader.folders, self._documents.folder, shelves)
+        files = {**self._known, **snapshot([self._documents.folder, shelves])}
         for changed in changes_in(folders, self._stopped, files):
             try:
-                if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
+                names = library_names(self.reloader.folders[0])
+                has_code = any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders)
+                if has_code or names != shared_agents.shared_agents().libraries:
                     self.reloader.reload(changed)
+                if any(path.is_relative_to(shelves) for path in changed):
+                    self._libraries.refresh()
                 self._documents.refresh()  # for a new agent too: its documents may have been there before it
             except Exception:
                 logger.exception("The files were not taken over; what was there before goes on")
+
+
+def library_folder(folder: Path, documents: LibraryDocuments, progress: Callable[[str], None]) -> DocumentFolder:
+    """Return the folder of the project's libraries. What is stored of a library that has gone is deleted."""
+
+    def owners() -> dict[str, tuple[str, ...]]:
+        named = [name for name in find_libraries(folder) if is_library_name(name)]
+        return dict.fromkeys([*documents.names(), *named], ())
+
+    return DocumentFolder(folder, documents, progress, owners, lambda name, _: wrong_library_name(name))
 
 
 def _agents() -> dict[str, tuple[str, ...]]:

@@ -54,6 +54,7 @@ class AgentsInMemory:
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self._definitions = {definition.id: definition for definition in definitions}
+        self.libraries: frozenset[str] = frozenset()
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self._definitions.get(agent_id)

@@ -1,6 +1,7 @@
 """Ingestion of documents: it starts the state machine ``ingest_document`` for uploads, and carries out its steps.
 
-Every minute it also reads the sources of documents that are due.
+Every minute it also reads the sources of documents that are due. An operator invokes it with a ``command`` to bring the
+project's libraries.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ logger = Logger(use_rfc3339=True)
 knowledge = composition.deployed().knowledge  # built once per execution environment
 ingestion = knowledge.ingestion_events
 sources = knowledge.source_refreshes
+libraries = knowledge.library_commands
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -33,6 +35,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return asdict(event_loop.run(sources.refresh_due(seconds=seconds)))
     if event.get("source") == "aws.s3":
         return event_loop.run(ingestion.start_stored(event))
+    if "command" in event:
+        return event_loop.run(libraries.run(event))
     document = event["document"]
     logger.append_keys(
         tenant_id=document["tenantId"],

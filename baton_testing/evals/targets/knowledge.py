@@ -11,7 +11,7 @@ from pathlib import Path
 from baton.composition.app import App, build
 from baton.domain.documents.document import Document, DocumentRef, VersionStatus
 from baton.domain.errors import EmbedderUnavailable, InvalidRequest, WrongEmbeddings
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.ingestion import Part
 from baton_client.agent_folders import OwnedFile, owned_files
@@ -83,17 +83,25 @@ async def read_knowledge(
     tenants: Collection[str],
     now: datetime,
     make_embedder: Callable[[], RealTimeEmbedder | None] = lambda: None,
+    *,
+    libraries: Path | None = None,
+    permissions: Mapping[str, str] | None = None,
 ) -> ProjectKnowledge:
-    """Read the documents in ``folder/AGENT/`` for each of the tenants.
+    """Read the documents in ``folder/AGENT/`` for each of the tenants, and those of ``libraries`` once for all.
+
+    ``permissions`` are those that the documents of a library need, by the library's name.
 
     ``make_embedder`` is called once for this event loop, and once for that of the conversations.
     Raises ``CannotRun`` with all files that cannot be read.
     """
     files = await asyncio.to_thread(owned_files, folder)
-    if not files:
+    shelved = await asyncio.to_thread(owned_files, libraries) if libraries is not None else []
+    if not files and not shelved:
         return ProjectKnowledge()
-    if len(files) > MAX_DOCUMENTS:
-        raise CannotRun(f"{folder}: {len(files)} files are too many for one evaluation; at most {MAX_DOCUMENTS}.")
+    if len(files) + len(shelved) > MAX_DOCUMENTS:
+        raise CannotRun(
+            f"{folder}: {len(files) + len(shelved)} files are too many for one evaluation; at most {MAX_DOCUMENTS}."
+        )
     problems = [f"{file.file}: there is no agent {file.agent_id!r}" for file in files if file.agent_id not in agents]
     ports = MemoryPorts()
     ports.clock = FakeClock(now - timedelta(days=1))
@@ -105,15 +113,17 @@ async def read_knowledge(
         ports.search.dimensions = embedder.dimensions
     app = build(ports)
     names: dict[str, str] = {}
-    for tenant in sorted(tenants):
-        for file in files if not problems else ():
-            names[file.document_id] = file.file.name
-            try:
-                problem = await _take(app, Scope(tenant, USER), file)
-            except (EmbedderUnavailable, WrongEmbeddings) as failure:
-                raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
-            if problem is not None:
-                problems.append(f"{file.file}: {problem}")
+    owned: list[tuple[Scope, OwnedFile, str | None]]
+    owned = [(Scope(tenant, USER), file, None) for tenant in sorted(tenants) for file in files]
+    owned += [(ProjectScope(), file, (permissions or {}).get(file.agent_id)) for file in shelved]
+    for scope, file, permission in owned if not problems else ():
+        names[file.document_id] = file.file.name
+        try:
+            problem = await _take(app, scope, file, permission)
+        except (EmbedderUnavailable, WrongEmbeddings) as failure:
+            raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
+        if problem is not None:
+            problems.append(f"{file.file}: {problem}")
     if embedder is not None:
         await embedder.aclose()
     if problems:
@@ -121,7 +131,7 @@ async def read_knowledge(
     return ProjectKnowledge(ports.documents, ports.search, names, make_embedder())
 
 
-async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
+async def _take(app: App, scope: Scope, file: OwnedFile, permission: str | None) -> str | None:
     """Make a file part of an agent's knowledge, and return the reason if it cannot be."""
     name, body = file.file.name, await asyncio.to_thread(file.file.read_bytes)
     content_type = type_by_name(name)
@@ -129,7 +139,12 @@ async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
         return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
     try:
         request = check_request(
-            name=name, content_type=content_type, size=len(body), sha256=None, document_id=file.document_id, details={}
+            name=name,
+            content_type=content_type,
+            size=len(body),
+            sha256=None,
+            document_id=file.document_id,
+            details={"required_permission": permission},
         )
     except InvalidRequest as refusal:
         return refusal.detail

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,6 +45,10 @@ class Plan:
     """The demo model's script, for answers without a model."""
     cases: tuple[ReadCase, ...]
     label: str
+    libraries: Path | None = None
+    """The folder of the project's libraries; it need not exist."""
+    library_permissions: Mapping[str, str] = field(default_factory=dict)
+    """The permissions that users need for the documents of libraries, by the libraries' names."""
     model: str | None = None
     """The model of agents that name none, or ``SCRIPTED``; None: as the environment says."""
     judge: str | None = None
@@ -87,7 +91,11 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
         now = SCRIPTED_DATE if plan.is_scripted else datetime.now(UTC)
         ids = frozenset(agent.id for agent in agents.all())
         make = (lambda: None) if plan.is_scripted else make_embedder
-        knowledge = asyncio.run(read_knowledge(plan.documents, ids, tenants, now, make))
+        knowledge = asyncio.run(
+            read_knowledge(
+                plan.documents, ids, tenants, now, make, libraries=plan.libraries, permissions=plan.library_permissions
+            )
+        )
         models = scripted_models(plan.script, plan.judge) if plan.is_scripted else real_models(plan.judge)
         _check_prices(plan, models, prices)
         return _Run(plan, agents, models, prices, knowledge, scorers).hold(progress)

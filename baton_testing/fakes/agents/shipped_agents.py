@@ -19,6 +19,7 @@ class FakeShippedAgents:
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self.definitions = {definition.id: definition for definition in definitions or (agent(),)}
+        self.libraries: frozenset[str] = frozenset()
 
     def get(self, agent_id: str) -> AgentDefinition | None:
         return self.definitions.get(agent_id)

@@ -113,6 +113,7 @@ PATH_ERRORS = {
     "{thread_id}": "thread_unavailable",
     "{agent_id}": "unknown_agent",
     "{document_id}": "unknown_document",
+    "{library}": "unknown_library",
     "{source_id}": "unknown_source",
     "{procedure_id}": "unknown_procedure",
 }

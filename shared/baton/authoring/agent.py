@@ -49,6 +49,7 @@ class Agent(HookDecorators):
             name.
         main: Whether a conversation may begin with it.
         tools: Functions with ``@tool``, other functions, HTTP operations and servers of MCP.
+        libraries: The project's libraries of documents that it finds besides its own, by their folders' names.
         sub_agents: Agents that it may ask, or their ids.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
@@ -89,6 +90,7 @@ class Agent(HookDecorators):
         tools: Sequence[
             Tool[..., Any] | Callable[..., Any] | HttpTool | McpServer | OpenApiTool | PythonTool | Values
         ] = (),
+        libraries: Sequence[str] = (),
         sub_agents: Sequence[Agent | str] = (),
         handoffs: Sequence[HandoffDefinition | Agent | str | Values] = (),
         workflow: WorkflowDefinition | Values | None = None,

@@ -28,6 +28,14 @@ class KnowledgeUseCases:
         return parts.IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
 
     @cached_property
+    def library_commands(self) -> parts.LibraryCommands:
+        """Carries out an operator's commands for the project's libraries."""
+        return parts.LibraryCommands(self.documents, self.ports.document_files, self._engine)
+
+    def _engine(self) -> str | None:
+        return None if isinstance(self.ports.search, parts.NoSearch) else "on"
+
+    @cached_property
     def ingestion_starts(self) -> parts.IngestionStarts:
         """Starts the pipeline that ingests documents."""
         return parts.IngestionStarts(

@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from baton.entry.jobs.closing_events import ClosingEvents
     from baton.entry.jobs.forget_requests import ForgetCalls
     from baton.entry.jobs.ingestion_events import IngestionEvents
+    from baton.entry.jobs.library_commands import LibraryCommands
     from baton.entry.jobs.pipeline_admission import PipelineAdmission
     from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
     from baton.entry.jobs.sweep import Sweeper

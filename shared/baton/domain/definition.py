@@ -26,6 +26,7 @@ def _unreserved(agent_id: str) -> str:
 
 
 AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$"), AfterValidator(_unreserved)]
+LibraryName = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import DocumentBusy, DocumentOfSource, LimitReached, UnknownDocument
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 from baton.ports.documents.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
@@ -22,6 +22,8 @@ from baton.ports.documents.files import Upload
 from baton.ports.tenants.audit import AuditLog
 from baton.tenants.tenant_copies import CurrentLimits
 
+MAX_IN_LIBRARY = 2_000
+"""Documents of a library of the project."""
 MAX_TRIES = 5
 """Attempts to change a record that others change too."""
 
@@ -153,9 +155,11 @@ class Documents:
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
                 # Uploads at the same time may exceed the limit by a few.
-                most = (await self.limits.current(scope)).documents_per_agent
+                of_project = isinstance(scope, ProjectScope)
+                most = MAX_IN_LIBRARY if of_project else (await self.limits.current(scope)).documents_per_agent
                 if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
-                    raise LimitReached(f"An agent has at most {most:,} documents. Delete some that are not needed.")
+                    owner = "A library" if of_project else "An agent"
+                    raise LimitReached(f"{owner} has at most {most:,} documents. Delete some that are not needed.")
                 new = self._new(scope, agent_id, document_id, request)
                 stored = await self.store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.concurrency.tasks import gather_each
 from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, chunk_source_id, document_of_chunk
 from baton.domain.documents.search import IndexName, SearchFilter
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import stored_scope
 from baton.ports.documents.documents import DocumentStore, Ingestions
 from baton.ports.documents.search import SearchAdministration, SearchIndex
 
@@ -90,7 +90,7 @@ class KnowledgeIndexCheck:
 
     async def remove(self, tenant: str, agents: Sequence[str], check: KnowledgeCheck) -> None:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
-        scope = Scope(tenant, OPERATOR)
+        scope = stored_scope(tenant, OPERATOR)
         for source in check.orphaned:
             document_id, _ = document_of_chunk(source)
             stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
@@ -103,7 +103,7 @@ class KnowledgeIndexCheck:
         async def count(used: tuple[Document, DocumentVersion]) -> tuple[Document, DocumentVersion, int]:
             document, version = used
             source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version.number))
-            return *used, await self.search.count(Scope(tenant, OPERATOR), IndexName.KNOWLEDGE, source)
+            return *used, await self.search.count(stored_scope(tenant, OPERATOR), IndexName.KNOWLEDGE, source)
 
         used = [(document, document.in_use) for document in page]
         return await gather_each(
@@ -120,7 +120,7 @@ class KnowledgeIndexCheck:
             while True:
                 position = (agent_id, cursor)
                 page, cursor = await self.documents.of_agent(
-                    Scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
+                    stored_scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
                 )
                 yield position, page
                 if cursor is None:

@@ -1,21 +1,26 @@
-"""Search the documents of one agent: by words and by meaning, and only in chunks that the documents' records allow."""
+"""Search what one agent knows, its documents and its libraries: by words and by meaning.
+
+Only chunks that the documents' records allow are found.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import nextafter
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency.tasks import gather_all
 from baton.domain.documents.document import Document, document_of_chunk
 from baton.domain.documents.numbered_passages import Citation
 from baton.domain.documents.search import (
     MAX_QUERY,
     Candidate,
     Candidates,
+    IndexDocument,
     IndexName,
     Ranked,
     SearchClause,
@@ -30,7 +35,7 @@ from baton.domain.documents.search import (
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.memory.found_item import FoundItem, ItemSource, below_header
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_place, find_table_header
 from baton.knowledge.exact_terms import find_lone_terms, find_whole_matches, has_term, is_long_number
 from baton.knowledge.passages import drop_near_duplicates, split_passages
@@ -70,12 +75,25 @@ class FoundChunks:
 
 
 @dataclass(frozen=True, slots=True)
+class _Collection:
+    """Documents that are searched together: an agent's own, or a library."""
+
+    scope: Scope
+    owner: str
+    library: str | None = None
+
+    def name_chunk(self, chunk_id: str) -> str:
+        """Return a chunk's id among those of several collections, whose tenants may choose equal ids."""
+        return chunk_id if self.library is None else f"{self.library}/{chunk_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeSearch:
-    """A search in the documents of one agent at a time.
+    """A search in the documents of one agent at a time, and in the libraries that it lists, with one ranking.
 
     The index proposes, and the documents' records decide: a chunk counts only if its version is the active one of a
-    document that is not deleted and whose permission the caller holds. The records are read in one request, and only if
-    anything was found.
+    document that is not deleted and whose permission the caller holds. The records are read in one request for the
+    agent and one for each library, and only if anything was found there.
     """
 
     index: SearchIndex
@@ -84,24 +102,31 @@ class KnowledgeSearch:
     embedding_deadline: timedelta = EMBEDDING_DEADLINE
 
     async def find(
-        self, scope: Scope, agent_id: str, query: str, vector: Vector | None, *, limit: int = MAX_FOUND
+        self,
+        scope: Scope,
+        agent_id: str,
+        query: str,
+        vector: Vector | None,
+        *,
+        libraries: Sequence[str] = (),
+        limit: int = MAX_FOUND,
     ) -> tuple[FoundItem, ...]:
         """Return at most ``limit`` chunks, best first, each text once; ``vector`` is the query's embedding.
+
+        ``libraries`` are those of the agent, which are searched at the same time.
 
         Raises ``SearchUnavailable``, ``StoreUnavailable``, and ``WrongDimension`` if the index was made for another
         embedding model.
         """
         clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
-        of_agent = SearchFilter(agent_id=agent_id)
-        search_query = SearchQuery(query[:MAX_QUERY], vector, clauses, of_agent, CANDIDATES, _best_chunks)
-        result = await self.index.search(scope, IndexName.KNOWLEDGE, search_query)
+        collections = [_Collection(scope, agent_id), *(_Collection(ProjectScope(), name, name) for name in libraries)]
+        result, owners = await self._search_all(collections, SearchQuery(query[:MAX_QUERY], vector, clauses))
         candidates, passages = _merge_meanings(result.candidates)
         ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)
         if not ranked:
             return ()
-        document_ids = list(dict.fromkeys(_place(ranked)[0] for ranked in ranked))[:MAX_CHECKED]
-        records = await self.documents.get_many(scope, agent_id, document_ids)
-        usable = [ranked for ranked in ranked if _is_usable(scope, agent_id, ranked, records)]
+        records = await self._read_records(ranked, owners)
+        usable = [chunk for chunk in ranked if _is_usable(scope, chunk, records.get(chunk.document.id))]
         ranking = drop_near_duplicates(usable[: 2 * limit], _text)
         texts = [_searched_text(ranked) for ranked in ranking]
         matches = find_whole_matches(query, texts)
@@ -109,7 +134,8 @@ class KnowledgeSearch:
         found_items = [
             self._to_found_item(
                 chunk,
-                records[_place(chunk)[0]],
+                records[chunk.document.id],
+                (agent_id, owners[chunk.document.id].library),
                 passages.get(chunk.document.id),
                 query,
                 (query,) if number in matches else alone,
@@ -118,7 +144,57 @@ class KnowledgeSearch:
         ]
         return tuple(_rank_matches_first(_rank_terms_first(found_items), query)[:limit])
 
-    async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
+    async def _search_all(
+        self, collections: Sequence[_Collection], query: SearchQuery
+    ) -> tuple[SearchResult, Mapping[str, _Collection]]:
+        """Return the result as if all were one collection, and the collection of each chunk by the chunk's id there."""
+
+        def search(collection: _Collection) -> Awaitable[SearchResult]:
+            of_owner = replace(
+                query, filter=SearchFilter(agent_id=collection.owner), candidates=CANDIDATES, choose=_best_chunks
+            )
+            return self.index.search(collection.scope, IndexName.KNOWLEDGE, of_owner)
+
+        results = await gather_all(*map(search, collections))
+        if len(collections) == 1:
+            return results[0], dict.fromkeys(results[0].documents, collections[0])
+        merged: dict[SearchClause, list[Candidate]] = {}
+        documents: dict[str, IndexDocument] = {}
+        owners: dict[str, _Collection] = {}
+        for collection, result in zip(collections, results, strict=True):
+            for clause, ranking in result.candidates.items():
+                named = (replace(candidate, id=collection.name_chunk(candidate.id)) for candidate in ranking)
+                merged.setdefault(clause, []).extend(named)
+            for chunk_id, document in result.documents.items():
+                name = collection.name_chunk(chunk_id)
+                documents[name], owners[name] = replace(document, id=name), collection
+        for clause, ranking in merged.items():
+            ranking.sort(key=lambda candidate: (-candidate.score, candidate.id))
+            if clause.signal is Signal.WORDS:
+                del ranking[CANDIDATES:]
+        return SearchResult(merged, documents), owners
+
+    async def _read_records(
+        self, ranked: Sequence[Ranked], owners: Mapping[str, _Collection]
+    ) -> Mapping[str, Document]:
+        """Return the records of the best chunks' documents, by the id of the chunk."""
+        places = {chunk.document.id: (owners[chunk.document.id], _place(chunk)[0]) for chunk in ranked}
+        checked: dict[_Collection, list[str]] = {}
+        for collection, document_id in list(dict.fromkeys(places.values()))[:MAX_CHECKED]:
+            checked.setdefault(collection, []).append(document_id)
+        read = await gather_all(
+            *(self.documents.get_many(owner.scope, owner.owner, ids) for owner, ids in checked.items())
+        )
+        records = dict(zip(checked, read, strict=True))
+        return {
+            chunk_id: records[owner][document_id]
+            for chunk_id, (owner, document_id) in places.items()
+            if owner in records and document_id in records[owner]
+        }
+
+    async def search(
+        self, scope: Scope, agent_id: str, query: str, *, libraries: Sequence[str] = (), limit: int
+    ) -> FoundChunks:
         """Embed a query and return the found chunks, as for a turn.
 
         If the query cannot be embedded in time, words decide alone. Raises ``SearchUnavailable`` and
@@ -129,18 +205,26 @@ class KnowledgeSearch:
             return FoundChunks()
         vector, words_only = await self._embed(scope, query)
         try:
-            found_items = await self.find(scope, agent_id, query, vector)
+            found_items = await self.find(scope, agent_id, query, vector, libraries=libraries)
         except WrongDimension as error:
             if vector is None:
                 raise
             words_only = f"{error.code}: searched by words only"
             count(Metric.RECALLS_INCOMPLETE)
-            found_items = await self.find(scope, agent_id, query, None)
+            found_items = await self.find(scope, agent_id, query, None, libraries=libraries)
         return FoundChunks(found_items[:limit], words_only)
 
     def _to_found_item(
-        self, ranked: Ranked, record: Document, passage: int | None, query: str, terms: tuple[str, ...]
+        self,
+        ranked: Ranked,
+        record: Document,
+        owner: tuple[str, str | None],
+        passage: int | None,
+        query: str,
+        terms: tuple[str, ...],
     ) -> FoundItem:
+        """Return a found chunk; ``owner`` is the agent that searches, with the library that has the chunk, if any."""
+        agent_id, library = owner
         chunk = ranked.document
         text = _text(ranked)
         passages = split_passages(text)
@@ -153,13 +237,14 @@ class KnowledgeSearch:
         citation = Citation(
             document_id=record.id,
             title=record.title,
-            agent_id=record.agent_id,
+            agent_id=agent_id,
             version=_place(ranked)[1],
             chunk_id=chunk.id,
             section=chunk_place.section,
             first_page=chunk_place.first_page,
             last_page=chunk_place.last_page,
             url=record.url,
+            library=library,
         )
         return FoundItem(
             id=chunk.id,
@@ -172,7 +257,7 @@ class KnowledgeSearch:
             # Vectors of another model are not comparable with the query's.
             cosine=ranked.signals.get(_MEANING_NAME) if chunk.embedder == self.embedder.name else None,
             by_words=_MEANING_NAME in ranked.added,
-            source=ItemSource(document_id=record.id, agent_id=record.agent_id, citation=citation),
+            source=ItemSource(document_id=record.id, agent_id=agent_id, citation=citation),
             table_header=header,
             passage=below_header(header, best) if best is not None else None,
             terms=terms,
@@ -220,13 +305,9 @@ def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, in
     return {WORDS: words, MEANING: [*nearest, *added]}, passages
 
 
-def _is_usable(scope: Scope, agent_id: str, ranked: Ranked, records: Mapping[str, Document]) -> bool:
+def _is_usable(scope: Scope, ranked: Ranked, record: Document | None) -> bool:
     """Return whether the record of a chunk's document allows the caller to use the chunk."""
-    document_id, version = _place(ranked)
-    record = records.get(document_id)
-    if record is None or record.agent_id != agent_id or record.deleted_at is not None:
-        return False
-    if record.active is None or record.active.number != version:
+    if record is None or record.in_use is None or record.in_use.number != _place(ranked)[1]:
         return False
     return record.required_permission is None or scope.has(record.required_permission)
 

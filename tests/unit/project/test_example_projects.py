@@ -93,7 +93,7 @@ def test_a_project_needs_this_version_and_fits_its_folder(example: Project) -> N
     assert Requirement(needed).specifier.contains(__version__)
 
 
-@pytest.mark.parametrize("path", ["demo.yaml", "documents/faq/returns.md"])
+@pytest.mark.parametrize("path", ["demo.yaml", "libraries/rules/returns.md"])
 def test_support_in_yaml_has_the_files_of_support_in_python(path: str) -> None:
     in_python, in_yaml = ((FOLDER / name / path).read_text() for name in ("support", "support-yaml"))
     assert in_python == in_yaml

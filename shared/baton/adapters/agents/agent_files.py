@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import check_agent, reference_problems
+from baton.domain.agents.agent_checks import check_agent, library_problems, reference_problems
 from baton.domain.agents.tool import PythonTool, ToolDefinition
+from baton.domain.definition import AGENT_ID
 
 if TYPE_CHECKING:
     from baton.authoring.call_site import CallSite
 
 DEFAULT_VARIABLE = "BATON_DEFAULT_AGENT"
 FOLDER_VARIABLE = "BATON_AGENTS_DIR"
+LIBRARIES = "libraries"
+"""The folder of the project's libraries, beside the agents' folder."""
+LIBRARIES_FILE = "libraries.json"
+"""The file with the libraries' names in a built folder of agents, whose project's folders are not there."""
 
 
 class AgentFileError(Exception):
@@ -42,10 +49,12 @@ class AgentFiles:
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _default(definitions, default_main)
         self._sources: dict[str, YamlDocument | CallSite] = {}
+        self.libraries: frozenset[str] = frozenset()
 
     def take(self, newer: AgentFiles) -> None:
         """Use the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""
         self._default, self._sources, self._by_id = newer._default, newer._sources, newer._by_id
+        self.libraries = newer.libraries
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
@@ -61,12 +70,14 @@ class AgentFiles:
             if earlier is not one_read:
                 what = f"{earlier.file} defines the agent {one_read.definition.id!r} too: give one of them another id"
                 problems.append(one_read.source.problem(["id"], what))
+        libraries = library_names(folder)
         if is_whole:
-            problems += [problem for read in read for problem in _reference_problems(read, agents)]
+            problems += [problem for read in read for problem in _reference_problems(read, agents, libraries)]
         if problems:
             raise AgentFileError("\n".join(problems))
         files = cls([read.definition for read in read], default_main)
         files._sources = {read.definition.id: read.source for read in read}
+        files.libraries = libraries
         return files
 
     def place_of_tool(self, tool: ToolDefinition) -> str | None:
@@ -149,10 +160,19 @@ def _read_modules(folder: Path, problems: list[str]) -> Iterator[_Read]:
         problems.append(str(error))
 
 
-def _reference_problems(read: _Read, agents: Mapping[str, _Read]) -> Iterator[str]:
+def library_names(folder: Path) -> frozenset[str]:
+    """Return the names of the project's libraries: the folders in ``libraries/`` beside the agents' ``folder``."""
+    built = folder / LIBRARIES_FILE
+    if built.is_file():
+        return frozenset(json.loads(built.read_text(encoding="utf-8")))
+    folders = (library.name for library in folder.absolute().parent.glob(f"{LIBRARIES}/*") if library.is_dir())
+    return frozenset(name for name in folders if re.fullmatch(AGENT_ID, name))
+
+
+def _reference_problems(read: _Read, agents: Mapping[str, _Read], libraries: Collection[str]) -> Iterator[str]:
     definition = read.definition
     definitions = {agent_id: agent.definition for agent_id, agent in agents.items()}
-    for problem in reference_problems(definition, definitions):
+    for problem in (*reference_problems(definition, definitions), *library_problems(definition, libraries)):
         yield read.source.problem(problem.place, problem.what)
     sub_agents = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]
     # The reason of a handoff says it as well.

@@ -125,6 +125,14 @@ class S3Documents:
         prefix = _key(scope, document, version, "" if with_original else "steps/")
         return await S3Erasure(self.client, self.bucket).sweep_below(prefix)
 
+    async def owners(self, scope: Scope) -> Sequence[str]:
+        return await aws.call(self._owners, f"{scope.tenant_id}/~documents/")
+
+    def _owners(self, prefix: str) -> list[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
+        below = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return [name.removeprefix(prefix).rstrip("/") for name in below]
+
 
 def _key(scope: Scope, document: Document, version: int, name: str) -> str:
     suffix = name if name in ("", "steps/", ORIGINAL) else f"steps/{name}"

@@ -76,6 +76,13 @@ class ServedDocument(WireModel):
         )
 
 
+class ServedLibrary(WireModel):
+    """A library of the project, which agents of all tenants may search."""
+
+    name: str = Field(examples=["manual"])
+    documents: int = describe("The number of its documents.", 12)
+
+
 _OF_VERSION = (
     "name",
     "content_type",

@@ -15,14 +15,18 @@ from baton.api.documents.document_schemas import (
     SentDocumentRequest,
     SentSourceRequest,
     ServedDocument,
+    ServedLibrary,
     ServedSource,
 )
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, managed_agent
+from baton.concurrency.tasks import gather_all
+from baton.domain.errors import UnknownLibrary
+from baton.domain.tenants.identity import ProjectScope
 from baton.knowledge.document_rules import check_request
-from baton.knowledge.documents import Details
+from baton.knowledge.documents import MAX_IN_LIBRARY, Details
 from baton.knowledge.sources import SourceRequest
 
 router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["documents"], responses=responses("forbidden"))
@@ -66,6 +70,38 @@ async def list_documents(
     """Return the agent's documents, newest first. Needs `document:write`."""
     agent = await managed_agent(app, caller, agent_id, "document.list")
     documents, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
+    return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
+
+
+@router.get("/libraries", summary="List an agent's libraries")
+async def list_libraries(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases) -> Listing[ServedLibrary]:
+    """Return the project's libraries that the agent searches besides its documents. Needs `document:write`.
+
+    They belong to the deployment, which alone can change them.
+    """
+    await managed_agent(app, caller, agent_id, "library.list")
+    names = (await app.agents.get(caller, agent_id)).libraries
+    counts = await gather_all(
+        *(app.ports.documents.count(ProjectScope(), name, up_to=MAX_IN_LIBRARY) for name in names)
+    )
+    libraries = [ServedLibrary(name=name, documents=count) for name, count in zip(names, counts, strict=True)]
+    return Listing[ServedLibrary](items=libraries, next_cursor=None)
+
+
+@router.get("/libraries/{library}/documents", summary="List a library's documents")
+async def list_library_documents(
+    agent_id: KnowledgeAgentId,
+    library: Annotated[str, Path(description="The library's name.", max_length=64, examples=["manual"])],
+    caller: Caller,
+    app: UseCases,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> Listing[ServedDocument]:
+    """Return the documents of one of the agent's libraries, newest first. Needs `document:write`."""
+    await managed_agent(app, caller, agent_id, "library.list")
+    if library not in (await app.agents.get(caller, agent_id)).libraries:
+        raise UnknownLibrary
+    documents, next_cursor = await app.knowledge.documents.of_agent(ProjectScope(), library, limit=limit, cursor=cursor)
     return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
 
 

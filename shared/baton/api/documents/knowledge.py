@@ -32,6 +32,7 @@ class KnowledgeSource(WireModel):
     document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
     version: int = describe("The version of the document.", 1)
     agent_id: str = Field(examples=["knowledge"])
+    library: str | None = describe("The project's library that has it; null: it is the agent's own.", None)
     title: str = Field(examples=["Pumps"])
     section: str | None = describe("The headings above the text.", "Pumps > Starting")
     page: int | None = describe("The page of its beginning; null in formats without pages.", 3)

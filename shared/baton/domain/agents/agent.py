@@ -19,12 +19,14 @@ from baton.domain.agents.agent_settings import (
 from baton.domain.agents.answer_schema import AnswerSchema
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.tool import ToolDefinition, Url
-from baton.domain.definition import AgentId, Definition, Locale, Text
+from baton.domain.definition import AgentId, Definition, LibraryName, Locale, Text
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.triggers import ExitWord, Trigger
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.tenants.identity import PermissionName
 
+MAX_LIBRARIES = 8
+"""Libraries of an agent. Each is searched beside the agent's own documents."""
 _EXIT_WORDS: tuple[str, ...] = ("cancel", "exit")
 
 
@@ -64,6 +66,8 @@ class AgentDefinition(Definition):
     """External tools that its model may call."""
     guardrails: tuple[Guardrail, ...] = Field(default=(), max_length=8)
     """Endpoints that judge what users and the agent say."""
+    libraries: tuple[LibraryName, ...] = Field(default=(), max_length=MAX_LIBRARIES)
+    """The project's libraries of documents that it finds besides its own documents."""
     sub_agents: tuple[AgentId, ...] = ()
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
@@ -142,6 +146,8 @@ class AgentDefinition(Definition):
             "a call over MCP begins a conversation: set `main` too, or leave `mcp` out": self.mcp and not self.main,
             "guardrails judge agents of this deployment only: leave `guardrails` out": is_remote and self.guardrails,
             "a remote agent keeps its workflow to itself: leave `workflow` out": is_remote and self.workflow,
+            "a remote agent finds no documents of this deployment: leave `libraries` out": is_remote and self.libraries,
+            "libraries names one of them twice": len(set(self.libraries)) < len(self.libraries),
             f"sentences has no entry for the default locale {self.default_locale!r}": (
                 self.sentences and self.default_locale not in self.sentences
             ),

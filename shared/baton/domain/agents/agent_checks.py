@@ -64,6 +64,15 @@ def validation_problems(values: Mapping[Any, Any], error: ValidationError) -> li
     return [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
 
 
+def library_problems(definition: AgentDefinition, libraries: Collection[str]) -> Iterator[Problem]:
+    """Yield the libraries of an agent that are none of the project's ``libraries``."""
+    for index, name in enumerate(definition.libraries):
+        if name not in libraries:
+            similar = similar_name(name, libraries)
+            advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(sorted(libraries)) or 'none'}"
+            yield Problem(("libraries", index), f"there is no library {name!r} ({advice})")
+
+
 def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
     """Yield the problems of the agents that an agent refers to; ``agents`` are all that it may know."""
     targets = [handoff.agent for handoff in definition.handoffs]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from baton.domain.tenants.identity import PROJECT_TENANT, TENANT_ID
 from baton_documents.results import PageError
 
 MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
@@ -209,7 +210,7 @@ class DocumentRef:
 
 
 _ORIGINAL = re.compile(
-    r"(?P<tenant>[a-z0-9][a-z0-9_-]{0,62})/~documents/(?P<agent>[a-z][a-z0-9_-]{0,40})/(?P<document>doc_[0-9a-f]{32})"
+    rf"(?P<tenant>{PROJECT_TENANT}|{TENANT_ID.pattern})/~documents/(?P<agent>[a-z][a-z0-9_-]{{0,40}})/(?P<document>doc_[0-9a-f]{{32}})"
     r"/(?P<version>[1-9][0-9]{0,8})/original"
 )
 

@@ -24,6 +24,7 @@ class Citation:
     document_id: str
     title: str
     agent_id: str
+    """The agent that found it."""
     version: int
     chunk_id: str
     section: str | None = None
@@ -31,6 +32,8 @@ class Citation:
     first_page: int | None = None
     last_page: int | None = None
     url: str | None = None
+    library: str | None = None
+    """The project's library that has it; None: it is a document of the agent."""
 
     @property
     def pages(self) -> str | None:
@@ -52,6 +55,7 @@ class Citation:
             "page": self.first_page,
             "chunk": self.chunk_id,
             "url": self.url,
+            **({"library": self.library} if self.library is not None else {}),
         }
 
 

@@ -139,6 +139,12 @@ class UnknownDocument(BatonError, code="unknown_document", status=404, title="Un
     detail = "This agent has no such document. GET /v1/agents/{agentId}/documents lists its documents."
 
 
+class UnknownLibrary(BatonError, code="unknown_library", status=404, title="Unknown library"):
+    """The agent does not list a library of this name."""
+
+    detail = "This agent has no such library. GET /v1/agents/{agentId}/libraries lists its libraries."
+
+
 class UnsupportedDocument(BatonError, code="unsupported_document", status=422, title="Unsupported type of document"):
     """A document of a type that no text is extracted from."""
 

@@ -154,6 +154,9 @@ class ContextSource(Recorded):
     section: str | None = Field(default=None, description="The headings above a chunk.", examples=[None])
     pages: str | None = Field(default=None, description="The page or pages of a chunk, as in `3-4`.", examples=[None])
     url: str | None = Field(default=None, description="The address of its document.", examples=[None])
+    library: str | None = Field(
+        default=None, description="The library of the project that has its document.", examples=[None]
+    )
 
 
 class ContextItem(Recorded):
@@ -235,4 +238,5 @@ def _source(source: ItemSource) -> ContextSource | None:
         section=citation.section if citation is not None else None,
         pages=citation.pages if citation is not None else None,
         url=citation.url if citation is not None else None,
+        library=citation.library if citation is not None else None,
     )

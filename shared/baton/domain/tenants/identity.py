@@ -17,6 +17,8 @@ from baton.domain.web_url import WebUrl, WithoutCredentials
 SUBPROTOCOL = "baton.v1"
 """The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+PROJECT_TENANT = "~project"
+"""The owner of what a deployment's project brings for all tenants. It is no tenant's id: those have no tilde."""
 MAX_USER_ID = 256
 ME = "me"
 """The caller, in addresses. No user may have this id: an administrator who named that user would reach themselves."""
@@ -78,6 +80,22 @@ class Scope:
         """Raise ``Forbidden`` unless the caller holds ``permission``; ``action`` is for the audit."""
         if not self.has(permission):
             raise Forbidden(f"This needs the permission {permission}.", permission=str(permission), action=action)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectScope(Scope):
+    """The scope of the project's libraries. ``Scope`` refuses its ids, so that no request can have it or name it."""
+
+    tenant_id: str = field(default=PROJECT_TENANT, init=False)
+    user_id: str = field(default="~deployment", init=False)
+
+    def __post_init__(self) -> None:
+        """Accept the ids that are no tenant's and no user's."""
+
+
+def stored_scope(tenant_id: str, user_id: str) -> Scope:
+    """Return the scope of a stored record, which may belong to the project. Never for what a caller has sent."""
+    return ProjectScope() if tenant_id == PROJECT_TENANT else Scope(tenant_id, user_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.memory.episode import Episode, EpisodeStatus
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import Scope, stored_scope
 from baton.ports.documents.search import IndexedSource, SearchAdministration, SearchIndex
 from baton.ports.memory.episodes import Episodes
 
@@ -70,11 +70,11 @@ class IndexCheck:
     async def repair(self, check: TenantCheck) -> TenantCheck:
         """Index missing documents, delete orphaned ones, and check the tenant again."""
         episode_ids = {source.episode_id for source in (*check.missing, *check.without_vectors)}
-        async for episode in self.episodes.of_tenant(Scope(check.tenant_id, OPERATOR)):
+        async for episode in self.episodes.of_tenant(stored_scope(check.tenant_id, OPERATOR)):
             if episode.ref.id in episode_ids:
-                await self.index_episode(Scope(check.tenant_id, episode.user_id), episode)
+                await self.index_episode(stored_scope(check.tenant_id, episode.user_id), episode)
         for source in check.orphaned:
-            scope = Scope(check.tenant_id, source.user_id)
+            scope = stored_scope(check.tenant_id, source.user_id)
             # It may have been stored since it was listed.
             if await self.episodes.find(scope, source.episode_id) is None:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
@@ -91,8 +91,8 @@ class IndexCheck:
         if self.administration is not None:
             sources = self.administration.sources(IndexName.EPISODES, tenant)
             indexed = {EpisodeKey(source.user_id, source.source_id) async for source in sources}
-        async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR)):
-            scope, is_missing = Scope(tenant, episode.user_id), _is_due(episode)
+        async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR)):
+            scope, is_missing = stored_scope(tenant, episode.user_id), _is_due(episode)
             if is_missing and indexed is not None:
                 is_missing = EpisodeKey(episode.user_id, episode.ref.id) not in indexed
             elif is_missing:
@@ -105,7 +105,7 @@ class IndexCheck:
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         stored = {
             EpisodeKey(episode.user_id, episode.ref.id): episode
-            async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR))
+            async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR))
         }
         if self.administration is None:
             users = sorted({key.user_id for key in stored})
@@ -125,7 +125,7 @@ class IndexCheck:
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
         documents, plain = Counter[str](), Counter[str]()
-        async for document in self.search.list(Scope(tenant, user), IndexName.EPISODES, SearchFilter()):
+        async for document in self.search.list(stored_scope(tenant, user), IndexName.EPISODES, SearchFilter()):
             documents[document.source_id] += 1
             plain[document.source_id] += document.embedder is None
         return [IndexedSource(tenant, user, source, count, plain[source]) for source, count in documents.items()]

@@ -51,11 +51,11 @@ async def find_episodes(
 async def try_knowledge(
     search: KnowledgeSearch, scope: Scope, agent: AgentDefinition, query: str, *, limit: int
 ) -> FoundChunks:
-    """Return a turn's findings in the agent's documents, best first, each judged by its relevance floor.
+    """Return a turn's findings in the agent's documents and libraries, best first, each judged by its relevance floor.
 
     Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
-    chunks = await search.search(scope, agent.id, query, limit=limit)
+    chunks = await search.search(scope, agent.id, query, libraries=agent.libraries, limit=limit)
     words = frozenset(content_words(query)[:MAX_QUERY_WORDS])
     floor = agent.memory.relevance_floor
     return replace(chunks, chunks=[replace(chunk, reason=irrelevance(chunk, words, floor)) for chunk in chunks.chunks])
@@ -180,7 +180,7 @@ class Recall:
             self._embedding(scope, query),
             agent_id=agent.id,
             find_episodes=partial(self.find_episodes, scope, query) if memory.episodic_top_k else None,
-            find_knowledge=partial(self.find_knowledge, scope, agent.id, query) if memory.semantic_top_k else None,
+            find_knowledge=partial(self.find_knowledge, scope, agent, query) if memory.semantic_top_k else None,
         )
 
     async def find_episodes(self, scope: Scope, query: str, vector: Vector | None) -> tuple[FoundItem, ...]:
@@ -191,11 +191,11 @@ class Recall:
         return episodes
 
     async def find_knowledge(
-        self, scope: Scope, agent_id: str, query: str, vector: Vector | None
+        self, scope: Scope, agent: AgentDefinition, query: str, vector: Vector | None
     ) -> tuple[FoundItem, ...]:
-        """Return the findings in the agent's documents. Raises as ``find_episodes`` does."""
+        """Return the findings in the agent's documents and libraries. Raises as ``find_episodes`` does."""
         with _trace_retrieval("knowledge") as span:
-            found_items = await self.knowledge.find(scope, agent_id, query, vector)
+            found_items = await self.knowledge.find(scope, agent.id, query, vector, libraries=agent.libraries)
             span.set({Attribute.FOUND: len(found_items)})
         return found_items
 
@@ -235,7 +235,7 @@ class _MessageRetrievals:
         knowledge = episodes = procedure = None
         early, recall = self.early, self.recall
         if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
-            find = partial(recall.find_knowledge, search.scope, self.agent.id, self.query)
+            find = partial(recall.find_knowledge, search.scope, self.agent, self.query)
             step = early.knowledge_of(self.agent.id) if early is not None else None
             knowledge = step or RetrievalStep(self.embedding.find(find))
         if wants_episodes and not earlier.is_asked:

@@ -13,6 +13,9 @@ from baton.domain.tenants.identity import Scope
 class ShippedAgents(Protocol):
     """The agents that ship with the deployment, by id."""
 
+    libraries: frozenset[str]
+    """The names of the project's libraries of documents, which agents may list."""
+
     def get(self, agent_id: str) -> AgentDefinition | None:
         """Return the definition, or None if there is no such agent."""
 

@@ -78,6 +78,9 @@ class DocumentFiles(Protocol):
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
         """Remove the files of a version, with all object versions, and return their number."""
 
+    async def owners(self, scope: Scope) -> Sequence[str]:
+        """Return the agents that have files in the scope's tenant; of the project, its libraries."""
+
 
 ORIGINAL = "original"
 """The name of a version's content."""

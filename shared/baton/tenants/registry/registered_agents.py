@@ -24,6 +24,7 @@ class RegisteredAgents:
         self._default = shipped.default_main()
         self._shipped = {agent.id: agent for agent in shipped.all()}
         self._own = own
+        self.libraries = shipped.libraries
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
         """Return the definition for display in a thread, whatever the caller's permissions."""

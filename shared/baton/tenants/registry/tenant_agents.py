@@ -9,7 +9,14 @@ from typing import Any
 
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import Problem, check_agent, model_problems, reference_problems, tenant_problems
+from baton.domain.agents.agent_checks import (
+    Problem,
+    check_agent,
+    library_problems,
+    model_problems,
+    reference_problems,
+    tenant_problems,
+)
 from baton.domain.agents.agent_version import AgentList, AgentVersion
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import AgentLimitReached, FieldProblem, InvalidAgent, UnknownAgent
@@ -60,9 +67,10 @@ class TenantAgents:
             raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
 
     def check_references(self, scope: Scope, definition: AgentDefinition) -> None:
-        """Raise ``InvalidAgent`` for references to agents that do not exist or that the caller may not talk to."""
+        """Raise ``InvalidAgent`` for libraries and agents that do not exist, or that the caller may not talk to."""
         agents = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
-        problems = list(reference_problems(definition, agents))
+        libraries = library_problems(definition, self.registered.libraries)
+        problems = [*reference_problems(definition, agents), *libraries]
         if problems:
             raise invalid(problems)
 

@@ -1,0 +1,162 @@
+"""Documents of the project's libraries, by the commands of the function ``ingestion``."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from baton.domain.definition import AGENT_ID
+from baton_client import BatonError
+from baton_client.agent_folders import OwnedFile
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import type_by_name
+from baton_local.project.folder_documents import ENDINGS, MAX_IDS, NotTaken
+
+Invoke = Callable[[dict[str, Any]], dict[str, Any]]
+"""Invokes the function with an event and returns its answer."""
+Upload = Callable[[Mapping[str, Any], bytes], None]
+"""Puts a file where the function's answer says."""
+UPLOAD_SECONDS = 300.0
+FRESH_SECONDS = 1.0
+"""The age up to which a list of a library's documents is used for several of them."""
+DELETED_AT_ONCE = 100
+IS_STORED = 412
+"""S3's answer to an upload of what it has already."""
+
+
+class LibraryUnavailable(BatonError):
+    """A library cannot be stored at present; the message gives the reason."""
+
+
+class LibraryDocuments:
+    """The stored documents of libraries: the interface of ``FolderDocuments``, by commands instead of the API.
+
+    Methods raise ``LibraryUnavailable``, and what ``invoke`` raises.
+    """
+
+    def __init__(self, invoke: Invoke, permissions: Mapping[str, str], *, upload: Upload | None = None) -> None:
+        """``permissions`` are those that the documents of a library need, by the library's name."""
+        self._invoke = invoke
+        self._upload = upload or put_file
+        self._permissions = permissions
+        self._stored: dict[str, tuple[float, dict[str, dict[str, Any]]]] = {}
+        """The documents of each library by id, with the time at which they were listed."""
+        self.unchanged = 0
+        """Files that were stored already as they are."""
+
+    def sign_in(self, _: Collection[str]) -> None:
+        """Forget what was listed before. No token is needed: the caller may invoke the function."""
+        self._stored, self.unchanged = {}, 0
+
+    def close(self) -> None:
+        """Do nothing: no connection stays open."""
+
+    def names(self) -> list[str]:
+        """Return the libraries of which something is stored."""
+        return list(self._invoke({"command": "list_libraries"})["libraries"])
+
+    def engine(self) -> str | None:
+        """Return the search engine of the deployment; None: search is off."""
+        engine: str | None = self._invoke({"command": "list_libraries"})["search"]
+        return engine
+
+    def put(self, file: OwnedFile, body: bytes) -> str:
+        """Store a file, unless it is there, and return the document's id. Raises ``NotTaken``."""
+        name, sha256 = file.file.name, hashlib.sha256(body).hexdigest()
+        content_type = type_by_name(name)
+        if content_type not in MEDIA_TYPES:
+            raise NotTaken(ENDINGS)
+        permission = self._permissions.get(file.agent_id)
+        described = {"name": name, "sha256": sha256, "requiredPermission": permission}
+        for times in range(MAX_IDS):
+            document_id = file.later_id(times)
+            stored = self._list(file.agent_id).get(document_id, {"status": None})
+            is_here = stored["status"] in ("ready", "processing")
+            if is_here and described == {field: stored[field] for field in described}:
+                self.unchanged += stored["status"] == "ready"
+                return document_id
+            announced = {**described, "contentType": content_type, "size": len(body), "documentId": document_id}
+            answer = self._command("announce_document", file.agent_id, document=announced)
+            if answer.get("error", {}).get("code") == "document_busy":  # it was deleted, and is being cleaned up
+                continue
+            if "error" in answer:
+                raise NotTaken(answer["error"]["message"])
+            if answer["upload"] is not None:
+                self._upload(answer["upload"], body)
+            self._stored.pop(file.agent_id, None)
+            return document_id
+        raise NotTaken("it was removed too often in a short time. Wait some minutes, and try again.")
+
+    def state(self, library: str, document_id: str) -> tuple[bool, str | None]:
+        """Return whether the newest version is done with, and why it failed if it did."""
+        document = self._list(library, seconds=FRESH_SECONDS).get(document_id)
+        if document is None:
+            return True, "it was deleted meanwhile, by another deployment."
+        return document["status"] in {"ready", "failed"}, document["error"]
+
+    def progress(self, library: str) -> list[tuple[str, str, int]]:
+        """Return id, status and percent of the library's documents, as they were listed last."""
+        return [(document["id"], document["status"], document["progress"]) for document in self._list(library).values()]
+
+    def keep_only(self, library: str, kept: Collection[str]) -> dict[str, str]:
+        """Delete the library's other documents, and return their names by their ids."""
+        removed = {key: document["name"] for key, document in self._list(library).items() if key not in kept}
+        ids = list(removed)
+        for start in range(0, len(ids), DELETED_AT_ONCE):
+            self._command("delete_documents", library, documentIds=ids[start : start + DELETED_AT_ONCE])
+        if ids:
+            self._stored.pop(library, None)
+        return removed
+
+    def _list(self, library: str, *, seconds: float = float("inf")) -> Mapping[str, dict[str, Any]]:
+        """Return the library's documents by id, as they were at most ``seconds`` ago."""
+        listed_at, documents = self._stored.get(library, (0.0, {}))
+        if library not in self._stored or time.monotonic() - listed_at > seconds:
+            documents = {document["id"]: document for document in self._pages(library)}
+            self._stored[library] = time.monotonic(), documents
+        return documents
+
+    def _pages(self, library: str) -> Iterator[dict[str, Any]]:
+        cursor = None
+        while True:
+            page = self._command("list_documents", library, cursor=cursor)
+            yield from page["documents"]
+            cursor = page["cursor"]
+            if cursor is None:
+                return
+
+    def _command(self, command: str, library: str, **fields: Any) -> dict[str, Any]:
+        return self._invoke({"command": command, "library": library, **fields})
+
+
+def put_file(target: Mapping[str, Any], body: bytes) -> None:
+    """Put a file where the function says. Raises ``LibraryUnavailable``."""
+    try:
+        answer = httpx.request(
+            target["method"], target["url"], headers=target["headers"], content=body, timeout=UPLOAD_SECONDS
+        )
+    except httpx.HTTPError as problem:
+        raise LibraryUnavailable(f"S3 cannot be reached: {problem}") from problem
+    if not answer.is_success and answer.status_code != IS_STORED:
+        raise LibraryUnavailable(f"S3 does not take a file: {answer.status_code} {answer.text[:200]}")
+
+
+def find_libraries(folder: Path) -> list[str]:
+    """Return the names of the folders in ``folder`` that hold libraries, right or wrong."""
+    return sorted(path.name for path in folder.glob("[!.]*") if path.is_dir() and not path.is_symlink())
+
+
+def is_library_name(name: str) -> bool:
+    """Return whether a folder's name can be a library's."""
+    return re.fullmatch(AGENT_ID, name) is not None
+
+
+def wrong_library_name(name: str) -> str:
+    """Return what is wrong with a folder's name."""
+    return f"{name!r} is no name of a library: small letters, digits, - and _, a letter first, at most 41 characters"
