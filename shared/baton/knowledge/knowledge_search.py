@@ -119,7 +119,8 @@ class KnowledgeSearch:
         embedding model.
         """
         clauses = (WORDS, MEANING, *PASSAGE_MEANINGS) if vector is not None else (WORDS,)
-        collections = [_Collection(scope, agent_id), *(_Collection(ProjectScope(), name, name) for name in libraries)]
+        project = ProjectScope(permissions=scope.permissions)
+        collections = [_Collection(scope, agent_id), *(_Collection(project, name, name) for name in libraries)]
         result, owners = await self._search_all(collections, SearchQuery(query[:MAX_QUERY], vector, clauses))
         candidates, passages = _merge_meanings(result.candidates)
         ranked = fuse(SearchResult(candidates, result.documents), WEIGHTS, LEAST_SPREAD)

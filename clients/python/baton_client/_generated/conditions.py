@@ -278,6 +278,10 @@ class UnknownDocumentError(NotFoundError):
     """Unknown document. (unknown_document)"""
 
 
+class UnknownLibraryError(NotFoundError):
+    """Unknown library. (unknown_library)"""
+
+
 class UnknownProcedureError(NotFoundError):
     """Unknown procedure. (unknown_procedure)"""
 
@@ -379,6 +383,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "unknown_agent": UnknownAgentError,
     "unknown_agent_version": UnknownAgentVersionError,
     "unknown_document": UnknownDocumentError,
+    "unknown_library": UnknownLibraryError,
     "unknown_procedure": UnknownProcedureError,
     "unknown_source": UnknownSourceError,
     "unsupported_document": UnsupportedDocumentError,

@@ -335,6 +335,10 @@ class ContextSource(Model):
     """
     The address of its document.
     """
+    library: str | None = None
+    """
+    The library of the project that has its document.
+    """
 
 
 class CostlyThread(Model):
@@ -699,6 +703,10 @@ class KnowledgeSource(Model):
     The version of the document.
     """
     agent_id: str = Field(..., alias="agentId")
+    library: str | None = None
+    """
+    The project's library that has it; null: it is the agent's own.
+    """
     title: str
     section: str | None = None
     """
@@ -712,6 +720,18 @@ class KnowledgeSource(Model):
     url: str | None = None
     """
     The address of the document, for readers.
+    """
+
+
+class Library(Model):
+    """
+    A library of the project, which agents of all tenants may search.
+    """
+
+    name: str
+    documents: int
+    """
+    The number of its documents.
     """
 
 

@@ -22,18 +22,8 @@ async def refund(number: str, euros: Decimal, context: CallContext) -> dict[str,
     return {"number": number, "euros": str(euros), "refunded_by": context.user}
 
 
-faq = Agent(
-    "faq",
-    "Answer in one or two sentences from your documents.",
-    description="Knows the rules of the shop.",
-    libraries=["rules"],
-)
-repairs = Agent(
-    "repairs",
-    "Ask for the article and its fault, then return.",
-    libraries=["rules"],
-    triggers=["is broken", "repair"],
-)
+faq = Agent("faq", "Answer briefly from your documents.", description="Knows the shop's rules.", libraries=["rules"])
+repairs = Agent("repairs", "Ask for the article and its fault.", libraries=["rules"], triggers=["is broken", "repair"])
 support = Agent(
     "support",
     "You help the customers of a small shop. Ask Faq about rules. Refund only if the customer asks for it.",

@@ -46,6 +46,8 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
     "documents.documents": (
         "/agents/{}/documents",
         "/agents/{}/documents/{}",
+        "/agents/{}/libraries",
+        "/agents/{}/libraries/{}/documents",
         "/agents/{}/sources",
         "/agents/{}/sources/{}",
         "/agents/{}/sources/{}/refresh",

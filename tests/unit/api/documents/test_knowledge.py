@@ -45,6 +45,7 @@ async def test_an_item_has_its_text_scores_and_place(served: Served) -> None:
         "documentId": "document-0",
         "version": 1,
         "agentId": "assistant",
+        "library": None,
         "title": "Handbook",
         "section": "Pumps > Starting",
         "page": 3,
