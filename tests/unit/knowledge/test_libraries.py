@@ -1,4 +1,4 @@
-"""Libraries of the project: searched beside an agent's own documents, by users of all tenants, and changed by nobody."""
+"""Libraries of the project: searched beside an agent's own documents, for users of all tenants."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from baton_client.errors import APIStatusError
 app = typer.Typer(no_args_is_help=True, help="List, upload, search and delete an agent's documents.")
 
 DOCUMENTS = "/v1/agents/{agent_id}/documents"
+LIBRARIES = "/v1/agents/{agent_id}/libraries"
 POLL_SECONDS = 1
 AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
 
@@ -36,14 +37,23 @@ COLUMNS = [
 def list_(
     context: typer.Context,
     agent_id: AgentId,
+    library: Annotated[str | None, typer.Option(help="List this library of the agent's instead.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The largest number of documents.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List an agent's documents, the newest first."""
+    """List an agent's documents, the newest first, and name the libraries that it finds too."""
 
     async def command(session: Session) -> None:
-        items = await session.connection.items(path(DOCUMENTS, agent_id=agent_id), limit=limit)
-        session.output.rows(items, COLUMNS, empty="The agent has no documents.")
+        address = path(DOCUMENTS, agent_id=agent_id)
+        if library is not None:
+            address = path(LIBRARIES + "/{library}/documents", agent_id=agent_id, library=library)
+        items = await session.connection.items(address, limit=limit)
+        session.output.rows(items, COLUMNS, empty=f"The {'library' if library else 'agent'} has no documents.")
+        if library is None and not as_json:
+            libraries = (await session.connection.get(path(LIBRARIES, agent_id=agent_id)))["items"]
+            named = ", ".join(f"{one_line(shelf["name"])} ({shelf["documents"]})" for shelf in libraries)
+            if named:
+                session.output.note(f"It finds libraries too: {named}. --library lists one; a deployment changes them.")
 
     run(context, command, as_json=as_json)
 

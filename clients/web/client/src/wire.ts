@@ -33,6 +33,8 @@ export interface Source {
   readonly id: string;
   readonly title?: string | null;
   readonly agentId?: string | null;
+  /** The library of the project that has the document, if it is not the agent's own. */
+  readonly library?: string;
   readonly score?: number | null;
   readonly section?: string | null;
   readonly page?: number | null;

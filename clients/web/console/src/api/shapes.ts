@@ -63,6 +63,7 @@ export interface Source {
   readonly id: string;
   readonly title?: string | null;
   readonly agentId?: string | null;
+  readonly library?: string | null;
   readonly section?: string | null;
   readonly page?: number | null;
   readonly number?: number | null;

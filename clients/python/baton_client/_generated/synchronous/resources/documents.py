@@ -14,11 +14,20 @@ from baton_client._generated.synchronous.transport import Transport
 from baton_client._generated.synchronous.waiting import until
 from baton_client.addresses import given, path
 from baton_client.calls import directly
-from baton_client.models import DeletedDocument, DeletedSource, Document, DocumentAnswer, FoundKnowledge, Source
+from baton_client.models import (
+    DeletedDocument,
+    DeletedSource,
+    Document,
+    DocumentAnswer,
+    FoundKnowledge,
+    Library,
+    Source,
+)
 from baton_client.uploads import Upload
 
 DOCUMENTS = "/v1/agents/{agent_id}/documents"
 DOCUMENT = DOCUMENTS + "/{document_id}"
+LIBRARIES = "/v1/agents/{agent_id}/libraries"
 SOURCES = "/v1/agents/{agent_id}/sources"
 SOURCE = SOURCES + "/{source_id}"
 IN_PROGRESS = frozenset({"waiting", "processing"})
@@ -121,6 +130,15 @@ class Documents(Resource):
     def list(self, agent_id: str, *, limit: int | None = None) -> Pager[Document]:
         """List an agent's documents."""
         return self._list(path(DOCUMENTS, agent_id=agent_id), Document, limit=limit)
+
+    def libraries(self, agent_id: str) -> Pager[Library]:
+        """List the project's libraries that an agent searches besides its documents."""
+        return self._list(path(LIBRARIES, agent_id=agent_id), Library, limit=None)
+
+    def of_library(self, agent_id: str, library: str, *, limit: int | None = None) -> Pager[Document]:
+        """List the documents of one of an agent's libraries. Only a deployment changes them."""
+        address = path(LIBRARIES + "/{library}/documents", agent_id=agent_id, library=library)
+        return self._list(address, Document, limit=limit)
 
     def get(self, agent_id: str, document_id: str) -> Document:
         """Return a document with its status, and that of its pages."""

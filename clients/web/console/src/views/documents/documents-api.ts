@@ -70,6 +70,7 @@ export interface FoundItem {
   readonly reason: string | null;
   readonly source: {
     readonly title: string;
+    readonly library: string | null;
     readonly section: string | null;
     readonly page: number | null;
     readonly lastPage: number | null;
@@ -77,11 +78,27 @@ export interface FoundItem {
   };
 }
 
+export interface Library {
+  readonly name: string;
+  readonly documents: number;
+}
+
 const documents = (agentId: string): readonly string[] => ["agents", agentId, "documents"];
 const sources = (agentId: string): readonly string[] => ["agents", agentId, "sources"];
 
 export const listDocuments = (api: ConsoleApi, agentId: string, cursor: string | null, signal: AbortSignal) =>
   api.page<Document>(documents(agentId), { cursor }, signal);
+
+export const listLibraries = (api: ConsoleApi, agentId: string, signal: AbortSignal) =>
+  api.page<Library>(["agents", agentId, "libraries"], {}, signal);
+
+export const listLibraryDocuments = (
+  api: ConsoleApi,
+  agentId: string,
+  library: string,
+  cursor: string | null,
+  signal: AbortSignal,
+) => api.page<Document>(["agents", agentId, "libraries", library, "documents"], { cursor }, signal);
 
 export const readDocument = (api: ConsoleApi, agentId: string, id: string, signal: AbortSignal) =>
   api.get<Document>([...documents(agentId), id], {}, signal);

@@ -10,6 +10,7 @@ import "../../components/paged-table.ts";
 import "./document-list.ts";
 import "./document-sources.ts";
 import "./knowledge-trial.ts";
+import "./library-list.ts";
 
 const COLUMNS: readonly Column<Agent>[] = [
   { head: texts.agents, cell: ({ id, name }) => html`<a href=${hrefOf(["documents", id])}>${name}</a>` },
@@ -31,6 +32,7 @@ export class DocumentsView extends View {
       <p><a href=${hrefOf(["documents"])}>${say.all}</a></p>
       <h1 dir="auto">${say.of(agentId)}</h1>
       <section><document-list .context=${this.context} .agentId=${agentId}></document-list></section>
+      <section><library-list .context=${this.context} .agentId=${agentId}></library-list></section>
       <section><knowledge-trial .context=${this.context} .agentId=${agentId}></knowledge-trial></section>
       <section><document-sources .context=${this.context} .agentId=${agentId}></document-sources></section>
     `;

@@ -66,9 +66,9 @@ export class KnowledgeTrial extends PageElement {
   }
 
   #item({ text, score, signals, included, reason, source }: FoundItem): TemplateResult {
-    const { title, section, page, lastPage } = source;
+    const { title, library, section, page, lastPage } = source;
     const pages = page === null ? "" : say.page(page) + (lastPage !== null && lastPage !== page ? `–${lastPage}` : "");
-    const where = [section && `${say.section} ${section}`, pages].filter(Boolean).join(" · ");
+    const where = [library, section && `${say.section} ${section}`, pages].filter(Boolean).join(" · ");
     const raw = Object.entries(signals).map(([name, value]) => `${name} ${value.toFixed(2)}`);
     return html`<li>
       <strong dir="auto">${title}</strong> <span class="muted" dir="auto">${where}</span><br />

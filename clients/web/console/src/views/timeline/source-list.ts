@@ -13,9 +13,9 @@ export function sourceList(label: string, sources: readonly Source[] = []): Temp
 }
 
 function entry(source: Source): TemplateResult {
-  const { kind, id, title, agentId, number, page, section, excerpt } = source;
+  const { kind, id, title, agentId, library, number, page, section, excerpt } = source;
   const name = title ?? id;
-  const place = [page ? `p. ${page}` : "", section].filter(Boolean).join(", ");
+  const place = [library, page ? `p. ${page}` : "", section].filter(Boolean).join(", ");
   return html`
     ${number ? html`<span class="mono">[${number}]</span>` : nothing}
     ${kind === "document" && agentId ? html`<a href=${hrefOf(["documents", agentId])} dir="auto">${name}</a>` : html`<bdi>${name}</bdi>`}
