@@ -51,7 +51,7 @@ def list_(
         session.output.rows(items, COLUMNS, empty=f"The {'library' if library else 'agent'} has no documents.")
         if library is None and not as_json:
             libraries = (await session.connection.get(path(LIBRARIES, agent_id=agent_id)))["items"]
-            named = ", ".join(f"{one_line(shelf["name"])} ({shelf["documents"]})" for shelf in libraries)
+            named = ", ".join(f"{one_line(shelf['name'])} ({shelf['documents']})" for shelf in libraries)
             if named:
                 session.output.note(f"It finds libraries too: {named}. --library lists one; a deployment changes them.")
 
