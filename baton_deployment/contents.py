@@ -30,6 +30,11 @@ class Contents:
         return self.folder / "documents"
 
     @property
+    def libraries(self) -> Path:
+        """The folder of the project's libraries. It need not exist."""
+        return self.folder / "libraries"
+
+    @property
     def code(self) -> tuple[Path, ...]:
         """The folders with code in Python. They need not exist."""
         return self.agents_folder, self.folder / "tools"

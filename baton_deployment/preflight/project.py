@@ -141,8 +141,8 @@ def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iter
 
 
 def check_documents(contents: Contents) -> Iterator[Check]:
-    """Yield the files of documents that the deployment would not take."""
-    for file in owned_files(contents.documents):
+    """Yield the files of documents and libraries that the deployment would not take."""
+    for file in [*owned_files(contents.documents), *owned_files(contents.libraries)]:
         size, name = file.file.stat().st_size, file.file.name
         kind = type_by_name(name) or "application/octet-stream"
         try:
@@ -159,7 +159,7 @@ def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Che
     """Yield a note if the stage has no search although there are documents, or agents recall conversations."""
     if template.intrinsics.holds("HasSearch"):
         return
-    files = owned_files(contents.documents)
+    files = [*owned_files(contents.documents), *owned_files(contents.libraries)]
     owners = {file.agent_id for file in files}
     count = f"{len(files)} document{'s' if len(files) != 1 else ''}"
     lost = [f"{count} of {', '.join(sorted(owners))} will not be found"] if files else []

@@ -91,6 +91,8 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "GET /v1/agents/{agent_id}/documents": lambda b: b.documents.list("a").page(),
     "GET /v1/agents/{agent_id}/documents/{document_id}": lambda b: b.documents.get("a", "d"),
     "DELETE /v1/agents/{agent_id}/documents/{document_id}": lambda b: b.documents.delete("a", "d"),
+    "GET /v1/agents/{agent_id}/libraries": lambda b: b.documents.libraries("a").page(),
+    "GET /v1/agents/{agent_id}/libraries/{library}/documents": lambda b: b.documents.of_library("a", "l").page(),
     "POST /v1/agents/{agent_id}/sources": lambda b: b.documents.sources.create("a", "web", urls=["https://x.test/"]),
     "GET /v1/agents/{agent_id}/sources": lambda b: b.documents.sources.list("a").page(),
     "GET /v1/agents/{agent_id}/sources/{source_id}": lambda b: b.documents.sources.get("a", "s"),

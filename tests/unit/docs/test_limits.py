@@ -19,6 +19,7 @@ from baton.api.runs.runs import TURN_SECONDS
 from baton.api.tenants import audit
 from baton.domain import json_values, yaml_text
 from baton.domain.agents import agent_checks, answer_schema
+from baton.domain.agents.agent import MAX_LIBRARIES
 from baton.domain.documents import document, source
 from baton.domain.handoffs import handoff, workflow_moves
 from baton.domain.memory import private_skill, skill_markdown
@@ -27,6 +28,7 @@ from baton.domain.schemas import json_schema, schema_form, schema_validator
 from baton.domain.tenants import evaluation, identity, tenant_limits
 from baton.domain.threads import branches, content, events, feedback, push_config, thread_title
 from baton.knowledge import sources
+from baton.knowledge.documents import MAX_IN_LIBRARY
 from baton.memory.inspection import inspector
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES
 from baton.tenants.registry import tenant_agents
@@ -106,6 +108,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "processor time for reading a part of a document": (INGESTION.seconds, "seconds"),
     "memory for reading a document in a message": (ATTACHMENTS.memory_bytes, "bytes"),
     "sources of documents of an agent": (sources.MAX_SOURCES, ""),
+    "libraries of an agent": (MAX_LIBRARIES, ""),
+    "documents of a library": (MAX_IN_LIBRARY, ""),
     "pages of a source": (source.MAX_SOURCE_PAGES, ""),
     "a procedure as SKILL.md": (skill_markdown.MAX_BYTES, "bytes"),
     "private skills of a user with an agent": (private_skill.MAX_PRIVATE, ""),
