@@ -10,12 +10,20 @@ import "../../components/paged-table.ts";
 import "../../components/problem-note.ts";
 
 const COLUMNS: readonly Column<Document>[] = [
-  { head: say.title, cell: ({ title, name, version }) => html`<span dir="auto">${title}</span><br /><small class="muted">${name} · ${say.version(version)}</small>` },
+  {
+    head: say.title,
+    cell: ({ title, name, version }) =>
+      html`<span dir="auto">${title}</span><br /><small class="muted">${name} · ${say.version(version)}</small>`,
+  },
   {
     head: say.status,
-    cell: ({ status, chunks, error }) => html`<span class=${status === "ready" ? "good" : status === "failed" ? "bad" : ""}>${say.statuses[status]}</span>${chunks === null ? nothing : html` <small class="muted">${say.passages(chunks)}</small>`}${error ? html`<br /><small dir="auto">${error.message}</small>` : nothing}`,
+    cell: ({ status, chunks, error }) =>
+      html`<span class=${status === "ready" ? "good" : status === "failed" ? "bad" : ""}>${say.statuses[status]}</span>${chunks === null ? nothing : html` <small class="muted">${say.passages(chunks)}</small>`}${error ? html`<br /><small dir="auto">${error.message}</small>` : nothing}`,
   },
-  { head: say.needs, cell: ({ requiredPermission }) => (requiredPermission ? html`<code>${requiredPermission}</code>` : nothing) },
+  {
+    head: say.needs,
+    cell: ({ requiredPermission }) => (requiredPermission ? html`<code>${requiredPermission}</code>` : nothing),
+  },
 ];
 
 /** The project's libraries that an agent lists, with their documents, which only a deployment changes. */
