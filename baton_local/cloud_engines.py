@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 from baton_local.engines import Engine
 from baton_local.engines.dynamodb import DynamoDBLocal
@@ -13,7 +12,6 @@ from baton_local.engines.moto import MotoServer
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.queues import Queues
 from baton_local.errors import EngineFailed, LocalCloudError
-from baton_local.run_folders import RunFolder
 from baton_local.settings import LocalSettings
 from baton_local.signals import wait_for_all
 
@@ -27,7 +25,7 @@ class EngineUrls:
     moto: str
     """Every other service of AWS."""
     search: str
-    """The search engine, or the folder of the embedded index."""
+    """The address of an OpenSearch; empty: the index is embedded."""
 
 
 class CloudEngines:
@@ -98,29 +96,12 @@ class CloudEngines:
             queues=urls["queues"],
             table=urls.get("table") or str(settings.table_endpoint),
             moto=urls["moto"],
-            search=urls.get("search") or self._given_search(),
+            search=urls.get("search") or (settings.engines == "real" and settings.search_endpoint) or "",
         )
 
     def stop(self) -> None:
         """Stop all at the same time. A repetition is not an error."""
         self._running.close()
-
-    def _given_search(self) -> str:
-        """Return the URL of search that needs no start: the embedded index, or an OpenSearch that runs already."""
-        settings = self._settings
-        if settings.engines == "real" and settings.search_endpoint:
-            return settings.search_endpoint
-        if settings.built:
-            return ""  # the embedded index belongs to the local cloud, and no build has it
-        return f"sqlite:///{self._search_folder()}"
-
-    def _search_folder(self) -> Path:
-        """Return the folder of the search index, which goes with the run unless there is a data folder."""
-        if self._settings.data_dir:
-            return self._settings.data_dir.absolute() / "search"
-        folder = RunFolder("search")
-        self._running.callback(folder.remove)
-        return folder.path
 
 
 def _stop_together(engines: Iterable[Engine]) -> None:

@@ -1,4 +1,4 @@
-"""Create the template's table, queues, bucket, secrets and state machines in the engines of this machine."""
+"""Create the template's table, queues, buckets, secrets and state machines in the engines of this machine."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ TABLE_PROPERTIES = (
 def create_all(
     stack: Stack, environment: Mapping[str, str], secrets: Mapping[str, str], *, visibility_seconds: int | None
 ) -> None:
-    """Create the table, queues, bucket and secrets of a stack. State machines are created at first use.
+    """Create the table, queues, buckets and secrets of a stack. State machines are created at first use.
 
     ``environment`` has the addresses of services. ``secrets`` are values by name, ``{}`` for others of the stack.
     ``visibility_seconds`` replaces the time after which a message that no worker has ended is received again.
@@ -44,7 +44,9 @@ def create_all(
         seconds = {"VisibilityTimeout": str(visibility_seconds)}
         queues = tuple(replace(queue, attributes={**queue.attributes, **seconds}) for queue in queues)
     create_queues(client("sqs", environment["AWS_ENDPOINT_URL_SQS"]), queues)
-    create_bucket(client("s3", environment["AWS_ENDPOINT_URL_S3"]), stack.bucket)
+    s3 = client("s3", environment["AWS_ENDPOINT_URL_S3"])
+    for bucket in (stack.bucket, stack.search_bucket):
+        create_bucket(s3, bucket)
     manager = client("secretsmanager", environment["AWS_ENDPOINT_URL"])
     for name in {*stack.secrets, *secrets} - {""}:
         put_secret(manager, name, secrets.get(name, "{}"))

@@ -98,8 +98,7 @@ def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Pat
         **own,
         **aws,
         "BATON_AGENTS_DIR": str(ROOT / "agents"),
-        # The local cloud's index and vectors belong to it, and are in no layer.
-        "BATON_SEARCH_URL": "",
+        # The local cloud's vectors belong to it, and are in no layer.
         "BATON_EMBEDDING_MODEL": "",
         "BATON_TRACES_ENDPOINT": "",
         "BATON_TOOL_PACKAGES": "",

@@ -10,12 +10,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import resource
-import tempfile
 import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 from baton.adapters.aws.s3_documents import S3Documents
@@ -36,12 +34,12 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.sqlite_index import SqliteIndex
 from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
 from benchmarks.inputs.document_set import Made, document_set, pdf
 from benchmarks.instruments.report import machine, table
 from benchmarks.instruments.s3_process import S3Process
+from benchmarks.instruments.search_index import embedded_index
 from benchmarks.recall import local_embedder
 
 SCOPE = Scope("benchmark", "ada")
@@ -213,12 +211,12 @@ def main() -> None:
         dynamodb, s3 = client("dynamodb", engine.start()), client("s3", s3_process.start())
         create_bucket(s3, BUCKET)
         clock, embedder = SystemClock(), TimedEmbedder()
-        with tempfile.TemporaryDirectory() as folder:
+        with embedded_index(embedder.dimensions) as index:
             ports = _Ports(
                 clock=clock,
                 documents=DynamoDocuments(Table.of(dynamodb, create_table(dynamodb, stack.table))),
                 document_files=S3Documents(s3, BUCKET, clock),
-                search=SqliteIndex(Path(folder), embedder.dimensions),
+                search=index,
                 embedder=embedder,
                 ingestions=NoStarts(),
                 forget_wait_seconds=0.0,

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import re
 import statistics
-import tempfile
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,9 +38,9 @@ from baton.ports.documents.search import Embedder, SearchIndex
 from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown
-from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.root import TOKENIZER
 from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.search_index import search_index
 from benchmarks.recall import local_embedder
 
 ROOT = Path(__file__).parent.parent
@@ -178,19 +176,9 @@ class Library:
         return set(range(max(start, question.start), min(start + len(plain(chunk)), question.end)))
 
 
-async def search_index(engine: str | None, folder: str) -> SearchIndex:
-    """Return the index of an OpenSearch, made if it is missing, or without its URL an embedded one in a folder."""
-    os.environ["BATON_SEARCH_URL"] = engine or f"sqlite:///{folder}"
-    os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-    ports = Ports()
-    if ports.search_administration is not None:
-        await ports.search_administration.migrate(local_embedder())
-    return ports.search
-
-
 async def _run(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="baton-knowledge-") as folder:
-        library = Library(await search_index(options.engine, folder))
+    async with search_index(options.engine, local_embedder()) as index:
+        library = Library(index)
         for name in files():
             await library.add(name)
         cases = list(questions(library.texts))

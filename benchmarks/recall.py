@@ -11,7 +11,6 @@ import asyncio
 import itertools
 import os
 import statistics
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +45,7 @@ from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.inputs.chat_histories import BEGIN, History, history
 from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.search_index import search_index
 
 USERS = 6
 SESSIONS = 30
@@ -273,13 +273,7 @@ def _vectors(chance: np.random.Generator, number: int) -> Any:
 
 
 async def _run(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="baton-recall-") as folder:
-        os.environ["BATON_SEARCH_URL"] = options.engine or f"sqlite:///{folder}"
-        os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
-        ports = Ports()
-        if ports.search_administration is not None:
-            await ports.search_administration.migrate(local_embedder())
-        index = ports.search
+    async with search_index(options.engine, local_embedder()) as index:
         print(f"{options.engine or 'embedded index'}; {machine()}\n")
         if options.quality:
             hits = await quality(index, users=options.users, facts=options.facts)
@@ -305,7 +299,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index")
     parser.add_argument("--users", type=int, default=USERS, help="users of the histories")
     parser.add_argument("--facts", action="store_true", help="index the stated facts too, as a model would write them")
     parser.add_argument("--tenants", type=int, default=100)

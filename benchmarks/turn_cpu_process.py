@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.capacity import CapacityMeter
@@ -30,8 +29,8 @@ async def serve(memory: str) -> None:
     """Measure what standard input asks for, until it ends. ``memory`` is empty for the tree's own configuration."""
     # Counting requests, and asking for the capacity that they consume, take CPU time.
     CapacityMeter.attach = lambda self, client: None  # type: ignore[method-assign]
-    with tempfile.TemporaryDirectory() as folder:
-        options: dict[str, Any] = {"configure": await _configuration(memory, Path(folder))} if memory else {}
+    with ExitStack() as opened:
+        options: dict[str, Any] = {"configure": await _configuration(memory, opened)} if memory else {}
         async with started(**options) as baton:
             conversation = Conversation(baton, THREAD_ID, connected=True)
             await conversation.go_on(TURNS_BEFORE)
@@ -72,7 +71,7 @@ async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
     return 1_000 * (time.process_time() - before)
 
 
-async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
+async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None]:
     """Return what changes the ports of this tree so that ``memory`` is off, or recalls from an embedded index."""
     if memory == "off":
         from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
@@ -86,11 +85,11 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
 
     from baton.domain.documents.search import IndexName
     from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
-    from baton_local.sqlite_index import SqliteIndex
+    from benchmarks.instruments.search_index import embedded_index
     from benchmarks.recall import made_up
 
     chance = np.random.default_rng(1)
-    index = SqliteIndex(folder, DIMENSIONS)
+    index = opened.enter_context(embedded_index(DIMENSIONS))
     await index.put(SCOPE, IndexName.EPISODES, list(made_up(chance, REMEMBERED, "turn")))
     vector = made_up_vector(chance, DIMENSIONS)
 

@@ -131,6 +131,7 @@ class Stack:
     """Policy documents of the functions' roles, by the role's logical id."""
     table: Mapping[str, Any]
     bucket: str
+    search_bucket: str
     queues: tuple[QueueDefinition, ...]
     consumers: tuple[QueueConsumer, ...]
     secrets: tuple[str, ...]
@@ -146,7 +147,6 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
     template = Template(path, parameters, endpoints, cache_dir)
     sockets = read_socket_api(template)
     rest = read_rest_api(template)
-    bucket, _ = template.one("AWS::S3::Bucket")
     queues = tuple(_queues(template))
     functions = {function.name: function for function in _functions(template, rest, sockets)}
     roles = {function.role for function in functions.values()}
@@ -159,7 +159,8 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
             if name in roles
         },
         table=_table(template),
-        bucket=template.attribute(bucket, None),
+        bucket=template.attribute("Bucket", None),
+        search_bucket=template.attribute("SearchBucket", None),
         queues=queues,
         consumers=tuple(_consumers(template, queues)),
         secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),

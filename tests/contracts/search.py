@@ -607,9 +607,12 @@ class World:
             for name in gone:
                 del owned[name]
             return
-        made = [
+        made = [  # an id stays with its agent
             document(
-                name, f"green {scope.tenant_id} {move.user} {name}", agent_id=agent, required_permission=permission
+                f"{name}-{agent}",
+                f"green {scope.tenant_id} {move.user} {name}",
+                agent_id=agent,
+                required_permission=permission,
             )
             for name, agent, permission in move.documents
         ]

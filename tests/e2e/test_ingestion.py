@@ -31,9 +31,9 @@ from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.ports.clock import SystemClock
 from baton.ports.documents.files import Upload
 from baton_local.engines.clients import client
-from baton_local.sqlite_index import SqliteIndex
 from tests import documents
 from tests.e2e.cloud import RunningCloud
+from tests.embedded_index import embedded_index
 from tests.environment import INITIAL_ENVIRONMENT
 
 PATIENCE_SECONDS = 60
@@ -155,8 +155,8 @@ async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk,
         await http.request(upload.method, upload.url, headers=upload.headers, content=body)
     before, _ = await desk.settled(document)
     here, tenant = demo_cloud.environment, desk.scope.tenant_id
-    index = SqliteIndex(
-        Path(here["BATON_SEARCH_URL"].removeprefix("sqlite://")), int(here["BATON_EMBEDDING_DIMENSIONS"])
+    index = embedded_index(
+        client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"], int(here["BATON_EMBEDDING_DIMENSIONS"])
     )
     chunks = SearchFilter(agent_id=AGENT)
     assert await index.delete(desk.scope, IndexName.KNOWLEDGE, chunks) == 1

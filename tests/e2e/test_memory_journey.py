@@ -7,7 +7,6 @@ import gzip
 import json
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +19,7 @@ from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User
+from tests.embedded_index import stored_files
 
 SAID = (
     "My dog is called Rufus and he is afraid of thunderstorms.",
@@ -107,11 +107,9 @@ def traces(cloud: RunningCloud, wanted: list[str]) -> dict[str, list[str]]:
         for each in page.get("Versions", []):
             body = s3.get_object(Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])["Body"].read()
             look(found, "objects", each["Key"] + _as_text(body), wanted)
+    for name, body in stored_files(s3, cloud.environment["BATON_SEARCH_BUCKET"]).items():
+        look(found, "index", name + _as_text(body), wanted)
     s3.close()
-    index = Path(cloud.environment["BATON_SEARCH_URL"].removeprefix("sqlite:///"))
-    for file in index.rglob("*"):
-        if file.is_file():
-            look(found, "index", file.name + _as_text(file.read_bytes()), wanted)
     return found
 
 

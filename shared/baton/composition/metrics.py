@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from baton.domain.metrics import TIMES, Metric, counting
+from baton.domain.metrics import PERCENTAGES, TIMES, Metric, counting
 from baton.failures.reports import report_failure
 from baton.settings.base import MetricSettings
 
@@ -39,6 +39,8 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
         metrics.set_timestamp(at)
     for metric, number in counts.items():
         unit = MetricUnit.Milliseconds if metric in TIMES else MetricUnit.Count
+        if metric in PERCENTAGES:
+            unit = MetricUnit.Percent
         for value in [number] if isinstance(number, int) else number:
             metrics.add_metric(name=metric.value, unit=unit, value=value)
     metrics.add_metadata(key="level", value=LEVEL)

@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.adapters.opensearch.index import OpenSearchIndex
     from baton.adapters.pii import InProcessPiiDetector
+    from baton.adapters.sqlite_index import SqliteIndex, SqliteReindexing
+    from baton.adapters.sqlite_index.objects import IndexObjects
+    from baton.adapters.sqlite_index.owner_files import OwnerFiles
     from baton.adapters.switched_off import NoEmbedder, NoSearch
     from baton.adapters.tokens.embed_keys import EmbedKeys
     from baton.adapters.tokens.exchange import EXCHANGE_SECONDS, TokenExchanges

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import Protocol
 
 from baton.composition import parts
 from baton.composition.agent_ports import AgentPorts
 from baton.ports.tracing import NO_TRACER
 
-ENGINES = "baton.search_engines"
 EMBEDDERS = "baton.embedders"
-"""The entry points by which distributions add these, as the local cloud does, named after the scheme of URLs."""
-
-
-class SearchEngine(Protocol):
-    """An engine whose ``url`` is the setting ``BATON_SEARCH_URL``."""
-
-    def index(self, url: str, dimensions: int) -> parts.SearchIndex:
-        """Return the index. ``dimensions`` are those of the embedding model; 0 means no vectors."""
-
-    def reindexing(self, url: str) -> parts.Reindexing:
-        """Return the rebuilding of the index."""
+"""The entry point by which distributions add these, as the local cloud does, named after the scheme of URLs."""
 
 
 class MakeEmbedder(Protocol):
@@ -32,46 +21,41 @@ class MakeEmbedder(Protocol):
         """Return the embedder. Raises ``ValueError`` if it has no such model."""
 
 
-def engine_of(url: str) -> SearchEngine:
-    """Return the engine for the scheme of ``url``. Raises ``ValueError`` if no installed distribution has one."""
-    engine: SearchEngine = _installed(ENGINES, url, "BATON_SEARCH_URL")
-    return engine
-
-
-def _installed(group: str, url: str, setting: str) -> Any:
-    scheme = url.partition(":")[0]
-    for entry_point in entry_points(group=group, name=scheme):
-        return entry_point.load()
-    raise ValueError(f"{setting}: no installed package handles {scheme}: URLs. Use https://...")
-
-
 class SearchPorts(AgentPorts):
     """The ports to search indices, and to the embedding model. See ``Ports``."""
 
     @cached_property
     def search(self) -> parts.SearchIndex:
         """The search indices."""
-        url = parts.SearchSettings().url
-        if not url:
+        if self.search_administration is not None:
+            return parts.OpenSearchIndex(
+                self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model
+            )
+        if parts.SearchSettings().bucket is None:
             return parts.NoSearch()
-        if self.search_administration is None:
-            return engine_of(url).index(url, parts.EmbeddingSettings().dimensions)
-        return parts.OpenSearchIndex(self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model)
+        return parts.SqliteIndex(self.owner_files, parts.EmbeddingSettings().dimensions)
 
     @cached_property
     def search_administration(self) -> parts.SearchAdministration | None:
         """The making and rebuilding of OpenSearch's indices; None for another engine."""
-        if not parts.SearchSettings().url.startswith("http"):
+        if not parts.SearchSettings().url:
             return None
         return parts.OpenSearchAdministration(self.opensearch, self.search_layout)
 
     @cached_property
     def search_reindexing(self) -> parts.Reindexing | None:
         """The rebuilding of the search indices; None if search is off."""
-        url = parts.SearchSettings().url
-        if not url or self.search_administration is not None:
+        if self.search_administration is not None or parts.SearchSettings().bucket is None:
             return self.search_administration
-        return engine_of(url).reindexing(url)
+        return parts.SqliteReindexing(self.owner_files)
+
+    @cached_property
+    def owner_files(self) -> parts.OwnerFiles:
+        """The files of the embedded index. There is a bucket for them in the settings."""
+        bucket = parts.SearchSettings().bucket
+        if bucket is None:
+            raise ValueError("BATON_SEARCH_BUCKET: the embedded index has no bucket.")
+        return parts.OwnerFiles(parts.IndexObjects(parts.deferred_client("s3"), bucket))
 
     @cached_property
     def opensearch(self) -> parts.Engine:
@@ -107,8 +91,7 @@ class SearchPorts(AgentPorts):
 
                 return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
             if settings.base_url is not None and not settings.base_url.startswith("http"):
-                make_installed: MakeEmbedder = _installed(EMBEDDERS, settings.base_url, "BATON_EMBEDDING_BASE_URL")
-                return make_installed(settings.base_url, model, dimensions)
+                return _installed_embedder(settings.base_url)(settings.base_url, model, dimensions)
             base_url = settings.base_url or self.model_settings.base_url
             if base_url is None:
                 raise ValueError(
@@ -124,6 +107,15 @@ class SearchPorts(AgentPorts):
             )
 
         return parts.DeferredEmbedder(make, model, dimensions)
+
+
+def _installed_embedder(url: str) -> MakeEmbedder:
+    """Return the factory for the scheme of ``url``. Raises ``ValueError`` if no installed distribution has one."""
+    scheme = url.partition(":")[0]
+    for entry_point in entry_points(group=EMBEDDERS, name=scheme):
+        factory: MakeEmbedder = entry_point.load()
+        return factory
+    raise ValueError(f"BATON_EMBEDDING_BASE_URL: no installed package handles {scheme}: URLs. Use https://...")
 
 
 @cache

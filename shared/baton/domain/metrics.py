@@ -129,42 +129,47 @@ class Metric(StrEnum):
     """Sweeps that left due conversations to the next one."""
     RATES_NOT_COUNTED = "RatesNotCounted"
     """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
+    SEARCH_INDEX_FILL = "SearchIndexFill"
+    """How much of what an owner may have in the embedded index is used after a write, in per cent."""
     SPANS_DROPPED = "SpansDropped"
     """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 
 
 TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN})
-"""Metrics that are times in milliseconds. Each is kept, because an average hides slow ones. All others are sums."""
+"""Metrics that are times in milliseconds."""
+PERCENTAGES = frozenset({Metric.SEARCH_INDEX_FILL})
+_SINGLE = TIMES | PERCENTAGES
+"""Metrics of which each value is kept, because an average hides the largest. All others are sums."""
 WriteCounts = Callable[[Mapping[Metric, int | Sequence[int]]], None]
 
 
 class Counts:
-    """The counts and times of one invocation, written when it ends. Later ones are written at once. Thread-safe."""
+    """The counts and values of one invocation, written when it ends. Later ones are written at once. Thread-safe."""
 
     def __init__(self, write: WriteCounts) -> None:
         self._write = write
         self._lock = threading.Lock()
         self._numbers: Counter[Metric] = Counter()
-        self._times: dict[Metric, list[int]] = {}
+        self._values: dict[Metric, list[int]] = {}
         self._is_over = False
 
     def add(self, metric: Metric, number: int) -> None:
-        is_time = metric in TIMES
+        is_single = metric in _SINGLE
         with self._lock:
             if not self._is_over:
-                if is_time:
-                    self._times.setdefault(metric, []).append(number)
+                if is_single:
+                    self._values.setdefault(metric, []).append(number)
                 else:
                     self._numbers[metric] += number
                 return
-        self._write({metric: [number] if is_time else number})
+        self._write({metric: [number] if is_single else number})
 
     def end(self) -> None:
-        """Write the counts and times, if there are any."""
+        """Write the counts and values, if there are any."""
         with self._lock:
             self._is_over = True
-        if self._numbers or self._times:
-            self._write({**self._numbers, **self._times})
+        if self._numbers or self._values:
+            self._write({**self._numbers, **self._values})
 
 
 _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
@@ -172,7 +177,7 @@ _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
 
 
 def count(metric: Metric, number: int = 1) -> None:
-    """Count for the current invocation, or keep a time of ``TIMES``. Outside an invocation this does nothing."""
+    """Count for the current invocation, or keep a time or percentage. Outside an invocation this does nothing."""
     counts = _current.get()
     if counts is not None:
         counts.add(metric, number)

@@ -114,7 +114,7 @@ class SourceSettings(Settings):
         return tuple(self.source_prefixes.split(",")) if self.source_prefixes else ()
 
 
-SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+|sqlite:///.+)?$")]
+SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+)?$")]
 
 
 class DocumentSettings(Settings):
@@ -140,10 +140,12 @@ class StoreSettings(Settings):
 
 
 class SearchSettings(Settings):
-    """The search engine."""
+    """The search engine: an OpenSearch if there is one, else the embedded index. Without both, search is off."""
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
-    """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
+    """The address of an OpenSearch; empty: none."""
+    bucket: Name | None = Field(default=None, validation_alias="BATON_SEARCH_BUCKET")
+    """The bucket of the embedded index, which has no versions."""
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")
     own_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] | None = Field(
         default=None, validation_alias="BATON_SEARCH_PREFIX"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -13,8 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
-from baton_local.sqlite_index import SqliteIndex
-from baton_testing.fakes.documents.embedder import DIMENSIONS
+from tests.embedded_index import embedded_index, new_bucket
 from tests.engines import TableAt
 from tests.faults import counts
 from tests.faults.state_machines.memory_machine import MemoryMachine
@@ -34,14 +32,15 @@ HOW = settings(
 
 @pytest.fixture
 def make_world(
-    dynamodb_local: str, new_table: Callable[[str], TableAt], s3: S3Client, tmp_path: Path
+    dynamodb_local: str, new_table: Callable[[str], TableAt], s3: S3Client
 ) -> Iterator[Callable[[], MemoryWorld]]:
     dynamodb = client("dynamodb", dynamodb_local, max_pool_connections=64)
     bucket, table = f"memories-{uuid.uuid4()}", new_table(dynamodb_local).name
     create_bucket(s3, bucket)
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-    index = cast("Any", SqliteIndex(tmp_path, DIMENSIONS))
-    yield lambda: MemoryWorld(dynamodb, table, s3, bucket, search=index, folder=tmp_path)
+    search_bucket = new_bucket(s3)
+    index = cast("Any", embedded_index(s3, search_bucket))
+    yield lambda: MemoryWorld(dynamodb, table, s3, bucket, search=index, search_bucket=search_bucket)
     dynamodb.close()
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, ClassVar
 
 from boto3.dynamodb.types import Binary
@@ -13,6 +12,7 @@ from boto3.dynamodb.types import Binary
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.domain.errors import StoreUnavailable
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
+from tests.embedded_index import stored_files
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
 
@@ -22,8 +22,8 @@ class MemoryWorld(World):
     """A separate tenant, whose agent remembers earlier conversations."""
 
     recall_seconds: ClassVar[float] = 0.05
-    folder: Path = field(default_factory=Path)
-    """The folder of the embedded index."""
+    search_bucket: str = ""
+    """The bucket of the embedded index."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,7 +39,7 @@ class MemoryWorld(World):
 
     def index_text(self) -> str:
         """Return what stands in the files of the index, byte by byte."""
-        return " ".join(file.read_bytes().decode("latin-1") for file in self.folder.rglob("*") if file.is_file())
+        return " ".join(body.decode("latin-1") for body in stored_files(self.s3, self.search_bucket).values())
 
     def _is_owned(self, item: dict[str, Any]) -> bool:
         return self.ada.tenant_id in item.values()

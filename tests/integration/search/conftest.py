@@ -1,17 +1,22 @@
-"""An OpenSearch, and indices of it for each test."""
+"""An OpenSearch with indices for each test, and an S3 for the embedded index."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
+from baton_local.engines.clients import client
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.settings import default_cache_dir
 from tests.engines import given_or_started
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 
 @pytest.fixture(scope="package")
@@ -34,3 +39,11 @@ async def layout(engine: Engine) -> AsyncIterator[Layout]:
     layout = Layout(prefix=f"test-{uuid.uuid4().hex[:12]}", refresh_interval="50ms")
     yield layout
     await engine.request("DELETE", f"/{layout.prefix}-*")
+
+
+@pytest.fixture(scope="package")
+def s3(moto_server: str) -> Iterator[S3Client]:
+    """A client of a local S3."""
+    s3 = client("s3", moto_server)
+    yield s3
+    s3.close()

@@ -1,22 +1,23 @@
-"""The embedded index on real files."""
+"""The embedded index in a bucket."""
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
-import sqlite3
-import threading
-from contextlib import closing
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from baton.adapters.sqlite_index import SqliteIndex
+from baton.adapters.sqlite_index.copies import LocalCopies
+from baton.adapters.sqlite_index.objects import IndexObjects
+from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import SearchFilter
-from baton.domain.errors import SearchUnavailable
-from baton_local.sqlite_index import SqliteIndex
-from baton_local.sqlite_index.owner_file import OwnerFile
-from baton_local.sqlite_index.vectors import VectorCache
+from baton.domain.errors import SearchIndexFull
+from baton.domain.metrics import Metric, counting
 from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
@@ -32,30 +33,35 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
+from tests.embedded_index import embedded_index, new_bucket, stored_files
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SqliteIndex:
-    return SqliteIndex(tmp_path / "search", DIMENSIONS)
+def bucket(s3: S3Client) -> str:
+    return new_bucket(s3)
+
+
+@pytest.fixture
+def index(s3: S3Client, bucket: str) -> SqliteIndex:
+    return embedded_index(s3, bucket)
 
 
 class TestSqliteIndex(SearchContract):
     """The contract of every search index."""
+
+    precision = 5e-3
+    """Vectors are stored as whole numbers of one byte, and those of the contract are short."""
 
 
 class TestKnowledgeInSqliteIndex(KnowledgeContract):
     """Documents in it are found as in every other."""
 
 
-async def test_what_was_put_is_there_after_a_restart(index: SqliteIndex, tmp_path: Path) -> None:
-    ada = new_scope()
-    await index.put(ada, EPISODES, [document("a", "green paint")])
-    again = SqliteIndex(tmp_path / "search", DIMENSIONS)
-    assert found(await again.search(ada, EPISODES, query("green"))) == {"a"}
-
-
-async def test_one_index_sees_at_once_what_another_writes(index: SqliteIndex, tmp_path: Path) -> None:
-    ada, other = new_scope(), SqliteIndex(tmp_path / "search", DIMENSIONS)
+async def test_one_index_sees_at_once_what_another_writes(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
+    ada, other = new_scope(), embedded_index(s3, bucket)
     for number in range(5):
         await index.put(ada, EPISODES, [document(f"d{number}", "green paint", source_id=f"s{number}")])
         result = await other.search(ada, EPISODES, query("green"))
@@ -66,155 +72,119 @@ async def test_one_index_sees_at_once_what_another_writes(index: SqliteIndex, tm
     assert "d3" not in found(await other.search(ada, EPISODES, query("green")))
 
 
-def put_some(folder: Path, process: int, tenant: str) -> None:
-    scope = replace(new_scope(), tenant_id=tenant)
-    index = SqliteIndex(folder, DIMENSIONS)
-
-    async def put() -> None:
-        for number in range(20):
-            await index.put(
-                scope, KNOWLEDGE, [document(f"p{process}-{number}", "green paint"), document("same", "red")]
-            )
-
-    asyncio.run(put())
-
-
-async def test_processes_may_write_at_the_same_time(index: SqliteIndex, tmp_path: Path) -> None:
-    ada = new_scope()
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=put_some, args=(tmp_path / "search", n, ada.tenant_id)) for n in range(3)]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        await index.search(ada, KNOWLEDGE, query("green"))
-        await asyncio.sleep(0.01)
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    assert await index.count(ada, KNOWLEDGE, EVERYTHING) == 61
-    assert len(ids(await index.search(ada, KNOWLEDGE, query("green")))) == 60
+async def test_each_owner_has_one_file(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
+    ada = new_scope("ada@example.com")
+    of_cook = [document("a", "soup", agent_id="cook"), document("b", "bread", agent_id="cook")]
+    await index.put(ada, KNOWLEDGE, [*of_cook, document("c", "paint", agent_id="painter")])
+    await index.put(ada, EPISODES, [document("d", "soup", agent_id="cook")])
+    await index.put(replace(ada, user_id="../x"), EPISODES, [document("e", "soup")])
+    keys = {name.partition(" ")[0].removeprefix(f"{ada.tenant_id}/") for name in stored_files(s3, bucket)}
+    assert keys >= {"knowledge/cook.sqlite", "knowledge/painter.sqlite"}
+    assert all(re.fullmatch(r"(knowledge/[a-z]+|episodes/[0-9a-f]{64})\.sqlite", key) for key in keys)
+    assert len(keys) == 4
+    assert await listed(index, ada, KNOWLEDGE) == ["a", "b", "c"]
+    assert await index.delete(ada, KNOWLEDGE, SearchFilter(source_id="source-of-c")) == 1
+    assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == ["a", "b"]
 
 
-def test_a_new_file_can_be_opened_while_somebody_else_makes_it(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "new", isolation_level=None, check_same_thread=False)) as maker:
-        maker.execute("BEGIN IMMEDIATE")
-        maker.execute("CREATE TABLE half_made (x)")
-        end = threading.Timer(0.1, maker.execute, ["ROLLBACK"])
-        end.start()
-        opened = OwnerFile(tmp_path / "new")
-        end.join()
-    assert opened.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    opened.connection.close()
-
-
-async def test_what_was_deleted_or_replaced_is_in_no_file(index: SqliteIndex, tmp_path: Path) -> None:
+async def test_what_was_deleted_or_replaced_is_nowhere(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
     secret = document("a", "my zebrafish", fields={"note": "zebrafish"}, source_id="zebrafish-1")
     await index.put(ada, EPISODES, [secret, document("b", "an okapi"), document("c", "green")])
-    assert holding(tmp_path, b"zebrafish")
+    assert holding(s3, bucket, b"zebrafish")
     await index.delete(ada, EPISODES, SearchFilter(source_id="zebrafish-1"))
     await index.put(ada, EPISODES, [document("b", "a boat")])
-    assert not holding(tmp_path, b"zebrafish")
-    assert not holding(tmp_path, b"okapi")
-    assert holding(tmp_path, b"green")
+    assert not holding(s3, bucket, b"zebrafish")
+    assert not holding(s3, bucket, b"okapi")
+    assert holding(s3, bucket, b"green")
+    await index.delete(ada, EPISODES, EVERYTHING)
+    assert stored_files(s3, bucket) == {}
 
 
-def holding(folder: Path, text: bytes) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and text in path.read_bytes()]
+def holding(s3: S3Client, bucket: str, text: bytes) -> list[str]:
+    """Return the files that contain a text."""
+    return [name for name, body in stored_files(s3, bucket).items() if text in body]
 
 
-async def test_searching_makes_no_files(index: SqliteIndex, tmp_path: Path) -> None:
+async def test_searching_makes_no_files(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
     assert found(await index.search(ada, EPISODES, query("green"))) == set()
     assert (await index.count(ada, EPISODES, EVERYTHING), await index.delete(ada, EPISODES, EVERYTHING)) == (0, 0)
     assert await listed(index, ada, EPISODES) == []
-    assert holding(tmp_path, b"") == []
+    assert stored_files(s3, bucket) == {}
 
 
-async def test_a_damaged_file_is_no_answer_and_hurts_its_owner_alone(index: SqliteIndex, tmp_path: Path) -> None:
-    ada, bob = new_scope(), new_scope()
-    for scope in (ada, bob):
-        await index.put(scope, EPISODES, [document("a", "green")])
-    [file] = (tmp_path / "search" / "v1" / ada.tenant_id).glob("*.sqlite")
-    again = SqliteIndex(tmp_path / "search", DIMENSIONS)
-    for each in file.parent.iterdir():
-        each.write_bytes(b"This is no database. " * 1_000)
-    with pytest.raises(SearchUnavailable):
-        await again.search(ada, EPISODES, query("green"))
-    with pytest.raises(SearchUnavailable):
-        await again.put(ada, EPISODES, [document("b", "red")])
-    assert found(await again.search(bob, EPISODES, query("green"))) == {"a"}
-
-
-async def test_a_file_that_stays_locked_is_no_answer(
-    index: SqliteIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_repeated_write_writes_nothing(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green")])
-    [file] = (tmp_path / "search" / "v1" / ada.tenant_id).glob("*.sqlite")
-    monkeypatch.setattr("baton_local.sqlite_index.owner_file.BUSY_SECONDS", 0.1)
-    other = SqliteIndex(tmp_path / "search", DIMENSIONS)
-    with closing(sqlite3.connect(file)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(SearchUnavailable):
-            await other.put(ada, EPISODES, [document("b", "red")])
-        assert found(await other.search(ada, EPISODES, query("green"))) == {"a"}
-    await other.put(ada, EPISODES, [document("b", "red")])
-    assert await listed(index, ada, EPISODES) == ["a", "b"]
+    before = s3.list_objects_v2(Bucket=bucket)["Contents"][0]
+    await index.put(ada, EPISODES, [document("a", "green")])
+    await index.delete(ada, EPISODES, SearchFilter(source_id="nothing"))
+    after = s3.list_objects_v2(Bucket=bucket)["Contents"][0]
+    assert (before["ETag"], before["LastModified"]) == (after["ETag"], after["LastModified"])
 
 
-async def test_a_folder_that_cannot_be_made_is_no_answer(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    index = SqliteIndex(tmp_path / "file", DIMENSIONS)
-    with pytest.raises(SearchUnavailable):
-        await index.put(new_scope(), EPISODES, [document("a", "green")])
-
-
-async def test_vectors_of_an_earlier_model_are_not_compared(index: SqliteIndex, tmp_path: Path) -> None:
+async def test_vectors_of_an_earlier_model_are_not_compared(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green paint")])
-    wider = SqliteIndex(tmp_path / "search", DIMENSIONS * 2)
+    wider = embedded_index(s3, bucket, DIMENSIONS * 2)
     result = await wider.search(ada, EPISODES, replace(query("green"), vector=(1.0,) + (0.0,) * (DIMENSIONS * 2 - 1)))
     assert (ids(result), ids(result, MEANING)) == (["a"], [])
 
 
-async def test_owners_take_turns_in_a_small_memory(tmp_path: Path) -> None:
-    index = SqliteIndex(tmp_path / "search", DIMENSIONS)
-    index._vectors = VectorCache(DIMENSIONS, max_bytes=10 * DIMENSIONS * 4)
-    scopes = [new_scope() for _ in range(4)]
-    for number, scope in enumerate(scopes):
-        await index.put(scope, EPISODES, [document(f"d{number}-{n}", f"green w{n}") for n in range(4 + number * 3)])
-    for _ in range(2):
-        for number, scope in enumerate(scopes):
-            assert len(ids(await index.search(scope, EPISODES, query("green")), MEANING)) == 4 + number * 3
-    assert index._vectors._kept.currsize <= 10 * DIMENSIONS * 4
-
-
-async def test_a_search_does_not_see_what_was_written_after_it_began(index: SqliteIndex, tmp_path: Path) -> None:
-    ada, cache = new_scope(), VectorCache(DIMENSIONS)
-    await index.put(ada, EPISODES, [document("a", "green paint")])
-    [path] = (tmp_path / "search").rglob("*.sqlite")
-    early, late = OwnerFile(path), OwnerFile(path)
-    with closing(early.connection), closing(late.connection):
-        view = next(iter(early.views().values()))
-        with early.reading():
-            assert early.count(SearchFilter()) == 1
-            await index.put(ada, EPISODES, [document("b", "red boat")])
-            with late.reading():
-                assert len(cache.of(late, view).numbers) == 2
-            known = cache.of(early, view)
-            assert len(known.numbers) == len(known.rows) == 1
-        assert len(cache.of(early, view).numbers) == 2
-
-
 async def test_a_file_of_an_earlier_release_is_searched_by_the_words_of_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3: S3Client, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = new_scope()
     with monkeypatch.context() as earlier:
-        earlier.setattr("baton_local.sqlite_index.owner_file.WORDS_VERSION", 0)
-        earlier.setattr("baton_local.sqlite_index.owner_file.indexed_words", str)
-        earlier.setattr("baton_local.sqlite_index.owner_file.TOKENIZER", "porter unicode61 remove_diacritics 2")
-        await SqliteIndex(tmp_path, DIMENSIONS).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
-    index = SqliteIndex(tmp_path, DIMENSIONS)
+        earlier.setattr("baton.adapters.sqlite_index.owner_file.WORDS_VERSION", 0)
+        earlier.setattr("baton.adapters.sqlite_index.owner_file.indexed_words", str)
+        earlier.setattr("baton.adapters.sqlite_index.owner_file.TOKENIZER", "porter unicode61 remove_diacritics 2")
+        await embedded_index(s3, bucket).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
+    index = embedded_index(s3, bucket)
     assert ids(await index.search(ada, EPISODES, query("42"))) == ["a"]
     await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
     assert ids(await index.search(ada, EPISODES, query("42"))) == []
+
+
+async def test_an_owner_with_too_much_is_refused_more_and_may_delete(
+    index: SqliteIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 10)
+    ada, bob, values = new_scope("ada"), new_scope("bob"), list[int]()
+    with counting(lambda counts: values.extend(counts.get(Metric.SEARCH_INDEX_FILL, ()))):  # type: ignore[arg-type]
+        await index.put(ada, EPISODES, [document(f"d{number}", "green") for number in range(8)])
+        with pytest.raises(SearchIndexFull, match="OpenSearch"):
+            await index.put(ada, EPISODES, [document(f"e{number}", "red") for number in range(5)])
+        assert await index.count(ada, EPISODES, EVERYTHING) == 8
+        await index.put(bob, EPISODES, [document("a", "green")])
+        monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 5)
+        assert await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-d0")) == 1
+    assert values == [80, 10, 140]
+
+
+async def test_copies_on_the_disk_are_bounded(s3: S3Client, bucket: str) -> None:
+    objects = IndexObjects(s3, bucket)
+    copies = LocalCopies(objects, max_bytes=200_000)
+    index = SqliteIndex(OwnerFiles(objects, copies), DIMENSIONS)
+    scopes = [new_scope() for _ in range(6)]
+    for _ in range(2):
+        for scope in scopes:
+            await index.put(scope, EPISODES, [document("a", "green")])
+            assert found(await index.search(scope, EPISODES, query("green"))) == {"a"}
+            assert copies.size <= 200_000
+    assert sum(file.stat().st_size for file in copies._folder.iterdir()) == copies.size > 0
+
+
+def test_what_a_killed_process_left_on_the_disk_is_removed(s3: S3Client, bucket: str, tmp_path: Path) -> None:
+    killed = (
+        "import os, sys, tempfile; tempfile.tempdir = sys.argv[1]\n"
+        "from baton.adapters.sqlite_index.copies import LocalCopies\n"
+        "with LocalCopies(None).draft() as draft: draft.write_bytes(b'words'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False)
+    [left] = tmp_path.rglob("*.sqlite")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        with LocalCopies(IndexObjects(s3, bucket)).draft():
+            assert not left.exists()

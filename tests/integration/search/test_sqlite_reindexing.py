@@ -9,15 +9,17 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from baton.adapters.sqlite_index import SqliteIndex, SqliteReindexing
+from baton.adapters.sqlite_index.objects import IndexObjects
+from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton_local.sqlite_index import SqliteIndex
-from baton_local.sqlite_index.reindexing import SqliteReindexing
-from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.search import (
     EMBEDDER,
     EPISODES,
@@ -30,6 +32,10 @@ from tests.contracts.search import (
     new_scope,
     query,
 )
+from tests.embedded_index import embedded_index, new_bucket
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 
 class Larger(FakeEmbedder):
@@ -46,25 +52,25 @@ class Larger(FakeEmbedder):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "search"
+def bucket(s3: S3Client) -> str:
+    return new_bucket(s3)
 
 
 @pytest.fixture
-def index(folder: Path) -> SqliteIndex:
+def index(s3: S3Client, bucket: str) -> SqliteIndex:
     """The index of a process that embeds with the old model."""
-    return SqliteIndex(folder, DIMENSIONS)
+    return embedded_index(s3, bucket)
 
 
 @pytest.fixture
-def newer(folder: Path) -> SqliteIndex:
+def newer(s3: S3Client, bucket: str) -> SqliteIndex:
     """The index of a process that embeds with the larger model."""
-    return SqliteIndex(folder, 96)
+    return embedded_index(s3, bucket, 96)
 
 
 @pytest.fixture
-def reindexing(folder: Path) -> SqliteReindexing:
-    return SqliteReindexing(folder)
+def reindexing(s3: S3Client, bucket: str) -> SqliteReindexing:
+    return SqliteReindexing(OwnerFiles(IndexObjects(s3, bucket)))
 
 
 def embedded(id_: str, text: str, model: FakeEmbedder) -> IndexDocument:
@@ -125,8 +131,9 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
 
 
 async def test_it_goes_on_where_it_was_interrupted(
-    index: SqliteIndex, newer: SqliteIndex, reindexing: SqliteReindexing
+    index: SqliteIndex, newer: SqliteIndex, reindexing: SqliteReindexing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("baton.adapters.sqlite_index.reindexing.BATCH", 50)
     ada = new_scope()
     await index.put(ada, EPISODES, [document(f"d{n:03}", f"word{n}") for n in range(120)])
     larger = Larger()
@@ -153,21 +160,29 @@ async def test_without_an_embedder_documents_lose_their_vectors(
     assert (ids(result), ids(result, MEANING)) == (["a"], [])
 
 
-async def test_a_folder_that_is_not_there_yet_has_nothing_to_embed(reindexing: SqliteReindexing) -> None:
+async def test_an_empty_bucket_has_nothing_to_embed(reindexing: SqliteReindexing) -> None:
     assert (await reindexing.reindex(EPISODES, Larger())).embedded == 0
 
 
-async def test_the_command_rebuilds_the_embedded_index(index: SqliteIndex, folder: Path) -> None:
+async def test_the_command_rebuilds_the_embedded_index(index: SqliteIndex, moto_server: str, bucket: str) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green paint")])
+    variables = {
+        "AWS_ENDPOINT_URL_S3": moto_server,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        "AWS_REGION": REGION,
+        "BATON_SEARCH_BUCKET": bucket,
+        "BATON_EMBEDDING_MODEL": "",
+    }
     ran = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "baton.composition.admin", "search", "reindex", "episodes"],
-        env={**os.environ, "BATON_SEARCH_URL": f"sqlite:///{folder}", "BATON_EMBEDDING_MODEL": ""},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == [{"index": "episodes", "version": "episodes v1", "copied": 0, "embedded": 0}]
+    assert json.loads(ran.stdout) == [{"index": "episodes", "version": "episodes", "copied": 0, "embedded": 0}]
     assert [each.embedder async for each in index.list(ada, EPISODES, EVERYTHING)] == [None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +21,8 @@ from baton.domain.tenants.identity import Scope
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.knowledge.index_check import KnowledgeIndexCheck
-from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents.embedder import DIMENSIONS
+from tests.embedded_index import embedded_index, new_bucket
 from tests.fakes.pipelines import FakeExecutions
 from tests.grants.declared import roles, searching
 from tests.grants.simulator import Asked, decide
@@ -54,11 +52,11 @@ class Killing:
 class World(Pipeline):
     """The pipeline over real stores."""
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
+    def __init__(self, engine: Engine, bucket: str) -> None:
         super().__init__(f"t{uuid.uuid4().hex}")
         self.number, self.kill_at, self.dies_before = 0, 0, True
         self.clock = FakeClock()
-        self.real_index = SqliteIndex(folder, DIMENSIONS)
+        self.real_index = embedded_index(engine.s3, bucket)
         self.table = engine.table
         self.use(
             Killing(DynamoDocuments(engine.table), self, "save", "note_progress", "remove"),
@@ -82,8 +80,9 @@ class World(Pipeline):
 
 
 @pytest.fixture
-def new_world(on_dynamodb_local: Engine, tmp_path: Path) -> Callable[[], World]:
-    return lambda: World(on_dynamodb_local, tmp_path)
+def new_world(on_dynamodb_local: Engine) -> Callable[[], World]:
+    bucket = new_bucket(on_dynamodb_local.s3)
+    return lambda: World(on_dynamodb_local, bucket)
 
 
 async def replaced(world: World) -> Any:

@@ -122,7 +122,7 @@ def seen(stack: Stack) -> Seen:
         environment = variables(
             stack.functions,
             gateway="http://127.0.0.1:1",
-            search_url="sqlite:///search",
+            search_url="",
             **{f"{name}_endpoint": url for name, url in engines.items()},  # type: ignore[arg-type]
         )
         with applied(environment):

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pydantic import ValidationError
 
+from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.composition.ports import Ports
 from baton.composition.startup.deferred import DeferredEmbedder
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import EmbedderUnavailable
 from baton.ports.documents.search import EmbeddingPurpose
-from baton_local.sqlite_index import SqliteIndex
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
+from baton_local.engines.clients import client
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
+from tests.embedded_index import new_bucket
 
-VARIABLES = ("BATON_SEARCH_URL", "BATON_EMBEDDING_MODEL", "BATON_EMBEDDING_DIMENSIONS", "BATON_EMBEDDING_BASE_URL")
+VARIABLES = (
+    "BATON_SEARCH_URL",
+    "BATON_SEARCH_BUCKET",
+    "BATON_EMBEDDING_MODEL",
+    "BATON_EMBEDDING_DIMENSIONS",
+    "BATON_EMBEDDING_BASE_URL",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +34,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-async def test_without_a_url_search_is_off_and_nothing_fails() -> None:
+async def test_without_a_url_and_a_bucket_search_is_off_and_nothing_fails() -> None:
     search, ada = Ports().search, new_scope()
     assert isinstance(search, NoSearch)
     await search.put(ada, EPISODES, [document("a", "green")])
@@ -37,17 +45,29 @@ async def test_without_a_url_search_is_off_and_nothing_fails() -> None:
     assert await search.count(ada, EPISODES, SearchFilter()) == await search.delete(ada, EPISODES, SearchFilter()) == 0
 
 
-async def test_a_folder_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("BATON_SEARCH_URL", f"sqlite:///{tmp_path / 'search'}")
-    monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", str(DIMENSIONS))
+async def test_a_bucket_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, moto_server: str) -> None:
+    for name, value in {
+        "AWS_ENDPOINT_URL_S3": moto_server,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        "AWS_REGION": REGION,
+        "BATON_SEARCH_BUCKET": new_bucket(client("s3", moto_server)),
+        "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
+    }.items():
+        monkeypatch.setenv(name, value)
     search, ada = Ports().search, new_scope()
     assert isinstance(search, SqliteIndex)
     await search.put(ada, EPISODES, [document("a", "green")])
     assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
-    assert (tmp_path / "search").is_dir()
 
 
-@pytest.mark.parametrize("url", ["ftp://example.com", "sqlite:///", "search.example.com", "https://"])
+def test_an_opensearch_is_used_in_place_of_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_SEARCH_BUCKET", "search")
+    monkeypatch.setenv("BATON_SEARCH_URL", "https://search.example.com")
+    assert isinstance(Ports().search, OpenSearchIndex)
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com", "sqlite:///search", "search.example.com", "https://"])
 def test_another_url_is_refused(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("BATON_SEARCH_URL", url)
     with pytest.raises(ValidationError, match="BATON_SEARCH_URL"):

@@ -58,6 +58,10 @@ class OpenSearchAdministration:
         model = model_of(embedder)
         return [await self._migrate(index, model) for index in IndexName]
 
+    async def discard_damaged(self) -> int:
+        """Return 0: OpenSearch has no files that Baton could judge. See ``Reindexing``."""
+        return 0
+
     async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
         """See ``SearchAdministration``.
 

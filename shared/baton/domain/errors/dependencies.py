@@ -23,6 +23,23 @@ class WrongDimension(SearchUnavailable, code="wrong_dimension", retryable=False)
     detail = "The embedding model does not fit the search index. An operator has to reindex."
 
 
+class SearchIndexFull(SearchUnavailable, code="search_index_full", title="The search index is full", retryable=False):
+    """The embedded index has as much of a user, or of an agent of a tenant, as it may have."""
+
+    detail = (
+        "There is no room for more in the embedded search index: remove documents, or divide them among several "
+        "agents. An operator can move them to OpenSearch."
+    )
+
+
+class SearchIndexDamaged(
+    SearchUnavailable, code="search_index_damaged", title="The search index is damaged", retryable=False
+):
+    """A file of the embedded index cannot be read."""
+
+    detail = "The search index is damaged. An operator has to rebuild it from what is stored: `search rebuild`."
+
+
 class EmbedderUnavailable(
     BatonError, code="embedder_unavailable", status=503, title="The embedding model is not available"
 ):

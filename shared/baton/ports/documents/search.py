@@ -59,8 +59,9 @@ class SearchIndex(Protocol):
     async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         """Store documents, in place of those with the same ids. They can be found when it returns.
 
-        Either all documents of a call are stored, or it raises and a repetition completes it. Raises
-        ``WrongDimension`` for a vector of another length than the index was made for.
+        An id stays with its agent. Either all documents of a call are stored, or it raises and a repetition completes
+        it. Raises ``WrongDimension`` for a vector of another length than the index was made for, and
+        ``SearchIndexFull``.
         """
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
@@ -122,6 +123,9 @@ class Reindexing(Protocol):
 
         A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
         """
+
+    async def discard_damaged(self) -> int:
+        """Remove files that cannot be read, and return their number. What is stored is to be indexed again then."""
 
 
 class SearchAdministration(Reindexing, Protocol):

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-import time
+import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import apsw
+import sqlite_vec
 
+from baton.adapters.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
 from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
-from baton_local.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
 
-BUSY_SECONDS = 5.0
-"""Seconds for which a write waits for another one, of any process. Opening a file waits as long."""
+PAGE_BYTES = 8192
+"""Bytes of a page. Two to five vectors of usual lengths fit into one without a rest."""
+MAPPED_BYTES = 256 * 1024 * 1024
+"""Bytes of a file that are read as memory. The system keeps them as long as there is room."""
+_LARGEST = 127
+_FREE_SHARE = 4
+"""A file of which more than a quarter is free is written anew."""
 
-PAUSE_SECONDS = 0.01
-"""The pause between two attempts to open a file that another connection is making."""
-
-# Rows of documents have growing numbers, which are never used again: what was added since a number is known by it.
-# "version" grows when a row is changed or deleted. Each view has its own number, and two tables of that number.
+# Each view has a number, and two tables of that number.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS documents (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     source_id TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -41,12 +43,9 @@ CREATE TABLE IF NOT EXISTS documents (
     fields TEXT NOT NULL,
     digest BLOB NOT NULL
 );
-CREATE INDEX IF NOT EXISTS documents_by_source ON documents (source_id);
-CREATE INDEX IF NOT EXISTS documents_by_permission ON documents (required_permission)
-    WHERE required_permission IS NOT NULL;
-CREATE TABLE IF NOT EXISTS views (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS state (version INTEGER NOT NULL);
-INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
+CREATE INDEX documents_by_source ON documents (source_id);
+CREATE INDEX documents_by_permission ON documents (required_permission) WHERE required_permission IS NOT NULL;
+CREATE TABLE views (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 """
 
 
@@ -67,48 +66,75 @@ class Revision:
 
 
 class OwnerFile:
-    """A connection to an owner's file, for one thread. Methods block and raise ``sqlite3.Error``."""
+    """An open file, for one thread. Methods block and raise ``apsw.Error``."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or make it if it is missing."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            run = self.connection.execute
-            _use_write_ahead_log(self.connection)
-            run("PRAGMA synchronous = NORMAL")
-            # Deleted content is overwritten.
-            run("PRAGMA secure_delete = ON")
-            if run("SELECT 1 FROM sqlite_master WHERE name = 'state'").fetchone() is None:
-                self.connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-            if self._words_version() < WORDS_VERSION:
-                self._renew_words()
-        except BaseException:
-            self.connection.close()
-            raise
+    def __init__(self, connection: apsw.Connection) -> None:
+        """Use ``open`` or ``open_draft``."""
+        self.connection = connection
+        connection.enable_load_extension(True)  # noqa: FBT003 - it has no keywords
+        connection.load_extension(sqlite_vec.loadable_path())
+        connection.enable_load_extension(False)  # noqa: FBT003
 
+    @classmethod
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read one state of the file, whatever is written meanwhile."""
-        with self._transaction("BEGIN"):
-            yield
+    def open(cls, path: Path) -> Iterator[OwnerFile]:
+        """Open a file that nobody changes, to read it."""
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        with closing(apsw.Connection(f"{path.as_uri()}?immutable=1", flags)) as connection:
+            connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}").fetchall()
+            yield cls(connection)
+
+    @classmethod
+    @contextmanager
+    def open_draft(cls, path: Path) -> Iterator[OwnerFile]:
+        """Open a file to change it, and make it if it is missing.
+
+        Nobody else reads it, and after an exception or the end of the process it is of no use: there is no journal.
+        """
+        with closing(apsw.Connection(str(path))) as connection:
+            # Deleted content is overwritten.
+            connection.execute(
+                f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; BEGIN"
+            ).fetchall()
+            file = cls(connection)
+            if not file.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'"):
+                connection.execute(f"{_SCHEMA} PRAGMA user_version = {WORDS_VERSION}")
+            elif file.is_outdated:
+                file._renew_words()
+            yield file
+            connection.execute("COMMIT")
+            [[free], [pages]] = [*file.rows("PRAGMA freelist_count"), *file.rows("PRAGMA page_count")]
+            if free * _FREE_SHARE > pages:
+                connection.execute("VACUUM")
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows that a statement selects."""
+        return self.connection.execute(statement, values).fetchall()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether an earlier release has divided its texts into other words."""
+        [[version]] = self.rows("PRAGMA user_version")
+        return int(version) < WORDS_VERSION
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything has been written since it was opened."""
+        return self.connection.total_changes() > 0
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Store all documents or none. Those that are stored already are left alone."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            replaced = sum([self._put(document) for document in documents])
-        if replaced:
+        """Store documents. Those that are stored already are left alone."""
+        if sum([self._put(document) for document in documents]):
             self._forget()
 
     def delete(self, chosen: SearchFilter) -> int:
         """Delete the chosen documents and return their number."""
         condition, values = where(chosen)
-        with self._transaction("BEGIN IMMEDIATE"):
-            rows = self._all(f"SELECT number, texts FROM documents WHERE {condition}", values)
-            for number, texts in rows:
-                self._remove(number, texts)
-                self.connection.execute("DELETE FROM documents WHERE number = ?", (number,))
+        rows = self.rows(f"SELECT number, texts FROM documents WHERE {condition}", values)
+        for number, texts in rows:
+            self._remove(number, texts)
+            self.connection.execute("DELETE FROM documents WHERE number = ?", (number,))
         if rows:
             self._forget()
         return len(rows)
@@ -118,7 +144,7 @@ class OwnerFile:
 
         None stands for documents without vectors.
         """
-        rows = self._all(
+        rows = self.rows(
             f"SELECT digest, {_COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
             (model, after, limit),
         )
@@ -127,12 +153,11 @@ class OwnerFile:
     def revise(self, revisions: Sequence[Revision]) -> int:
         """Replace documents that nobody has written or deleted since they were read, and return their number."""
         replaced = 0
-        with self._transaction("BEGIN IMMEDIATE"):
-            for revision in revisions:
-                if self._all(
-                    "SELECT 1 FROM documents WHERE id = ? AND digest = ?", (revision.document.id, revision.digest)
-                ):
-                    replaced += self._put(revision.document)
+        for revision in revisions:
+            if self.rows(
+                "SELECT 1 FROM documents WHERE id = ? AND digest = ?", (revision.document.id, revision.digest)
+            ):
+                replaced += self._put(revision.document)
         if replaced:
             self._forget()
         return replaced
@@ -140,7 +165,7 @@ class OwnerFile:
     def page(self, chosen: SearchFilter, after: str, limit: int) -> list[IndexDocument]:
         """Return the next chosen documents, in the order of their ids."""
         condition, values = where(chosen)
-        rows = self._all(
+        rows = self.rows(
             f"SELECT {_COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?",
             (*values, after, limit),
         )
@@ -149,12 +174,12 @@ class OwnerFile:
     def count(self, chosen: SearchFilter) -> int:
         """Return the number of chosen documents."""
         condition, values = where(chosen)
-        [[number]] = self._all(f"SELECT count(*) FROM documents WHERE {condition}", values)
+        [[number]] = self.rows(f"SELECT count(*) FROM documents WHERE {condition}", values)
         return int(number)
 
     def names(self, numbers: Sequence[int]) -> dict[int, DocumentName]:
         """Return ids and sources of documents by their numbers."""
-        rows = self._all(
+        rows = self.rows(
             "SELECT number, id, source_id FROM documents WHERE number IN (SELECT value FROM json_each(?))",
             (json.dumps(list(numbers)),),
         )
@@ -163,7 +188,7 @@ class OwnerFile:
     def documents(self, numbers: Sequence[int]) -> dict[int, IndexDocument]:
         """Return documents by their numbers."""
         numbers_json = json.dumps(list(numbers))
-        rows = self._all(
+        rows = self.rows(
             f"SELECT number, {_COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))",
             (numbers_json,),
         )
@@ -171,16 +196,11 @@ class OwnerFile:
 
     def views(self) -> dict[str, int]:
         """Return the numbers of the views by name."""
-        return dict(self._all("SELECT name, number FROM views"))
+        return dict(self.rows("SELECT name, number FROM views"))
 
     def has_permissions(self) -> bool:
         """Return whether any document requires a permission."""
-        return bool(self._all("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
-
-    def version(self) -> int:
-        """Return a number that grows whenever a document is changed or deleted."""
-        [[version]] = self._all("SELECT version FROM state")
-        return int(version)
+        return bool(self.rows("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
 
     def _put(self, document: IndexDocument) -> bool:
         """Return whether another document of this id was replaced."""
@@ -196,9 +216,9 @@ class OwnerFile:
             "texts": texts,
             "fields": json.dumps(dict(document.fields)),
         }
-        vectors = {name: _blob(view.vector) for name, view in document.views.items() if view.vector is not None}
+        vectors = {name: vector_blob(view.vector) for name, view in document.views.items() if view.vector is not None}
         digest = _digest(columns, vectors)
-        rows = self._all("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
+        rows = self.rows("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
         if rows and rows[0][2] == digest:
             return False
         if rows:
@@ -210,11 +230,11 @@ class OwnerFile:
             )
         else:
             places = ", ".join("?" * len(columns))
-            cursor = self.connection.execute(
+            self.connection.execute(
                 f"INSERT INTO documents (id, {', '.join(columns)}, digest) VALUES (?, {places}, ?)",
                 (document.id, *columns.values(), digest),
             )
-            number = cursor.lastrowid
+            number = self.connection.last_insert_rowid()
         for name, view in document.views.items():
             table = self._view(name)
             self._add_words(table, number, view.text)
@@ -224,7 +244,6 @@ class OwnerFile:
 
     def _remove(self, number: int, texts: str) -> None:
         """Remove a document's words and vectors. A table without texts needs the text to find its words."""
-        self.connection.execute("UPDATE state SET version = version + 1")
         views = self.views()
         for name, text in json.loads(texts).items():
             table = views[name]
@@ -235,10 +254,11 @@ class OwnerFile:
             self.connection.execute(f"DELETE FROM vectors_{table} WHERE number = ?", (number,))
 
     def _view(self, name: str) -> int:
-        rows = self._all("SELECT number FROM views WHERE name = ?", (name,))
+        rows = self.rows("SELECT number FROM views WHERE name = ?", (name,))
         if rows:
             return int(rows[0][0])
-        number = self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
+        self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,))
+        number = self.connection.last_insert_rowid()
         self._make_words(number)
         self.connection.execute(f"CREATE TABLE vectors_{number} (number INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
         return number
@@ -248,47 +268,24 @@ class OwnerFile:
             f"CREATE VIRTUAL TABLE words_{view} USING fts5(text, content='', tokenize=\"{TOKENIZER}\")"
         )
 
-    def _words_version(self) -> int:
-        [[version]] = self._all("PRAGMA user_version")
-        return int(version)
-
     def _renew_words(self) -> None:
         """Make the tables of words again from the stored texts: an earlier release divided these otherwise."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            if self._words_version() >= WORDS_VERSION:
-                return  # another process was faster
-            views = self.views()
-            for view in views.values():
-                self.connection.execute(f"DROP TABLE words_{view}")
-                self._make_words(view)
-            for number, texts in self.connection.execute("SELECT number, texts FROM documents"):
-                for name, text in json.loads(texts).items():
-                    self._add_words(views[name], number, text)
-            self.connection.execute(f"PRAGMA user_version = {WORDS_VERSION}")
+        views = self.views()
+        for view in views.values():
+            self.connection.execute(f"DROP TABLE words_{view}")
+            self._make_words(view)
+        for number, texts in self.rows("SELECT number, texts FROM documents"):
+            for name, text in json.loads(texts).items():
+                self._add_words(views[name], number, text)
+        self.connection.execute(f"PRAGMA user_version = {WORDS_VERSION}")
 
     def _add_words(self, view: int, number: int, text: str) -> None:
         self.connection.execute(f"INSERT INTO words_{view} (rowid, text) VALUES (?, ?)", (number, indexed_words(text)))
 
     def _forget(self) -> None:
         """Write the words of what was deleted out of the file."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            for number in self.views().values():
-                self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
-        # While somebody reads for longer than this waits, the log keeps what was deleted until the next deletion.
-        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self.connection.execute(begin)
-        try:
-            yield
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        return self.connection.execute(statement, values).fetchall()
+        for number in self.views().values():
+            self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
 
 
 def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
@@ -317,22 +314,13 @@ def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tu
     return " AND ".join(conditions), values
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Have writes go into a log beside the file. Raises ``sqlite3.OperationalError`` if others write for long.
-
-    SQLite refuses the change at once while another connection writes, whatever the timeout is, as when several open a
-    new file at the same time.
-    """
-    gives_up_at = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as refused:
-            # The code is an extended one: its last byte is the kind of error.
-            if refused.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > gives_up_at:
-                raise
-            time.sleep(PAUSE_SECONDS)
+def is_sound(path: Path) -> bool:
+    """Return whether a file can be read, all of it."""
+    try:
+        with OwnerFile.open(path) as file:
+            return file.rows("PRAGMA quick_check(1)") == [("ok",)]
+    except apsw.Error:
+        return False
 
 
 _COLUMNS = "id, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields"
@@ -354,10 +342,14 @@ def _document(row: Sequence[Any]) -> IndexDocument:
     )
 
 
-def _blob(vector: Vector) -> bytes:
-    numbers = np.asarray(vector, dtype=np.float32)
-    length = float(np.linalg.norm(numbers))
-    return (numbers / length if length else numbers).tobytes()
+def vector_blob(vector: Vector) -> bytes:
+    """Return a vector as it is stored: whole numbers of one byte, the largest of which is 127.
+
+    A vector's length has no influence on cosines. See ``docs/decisions/0064`` for what this costs.
+    """
+    largest = max(map(abs, vector), default=0.0)
+    scale = _LARGEST / largest if largest > 0 and math.isfinite(largest) else 0.0
+    return array("b", [round(number * scale) for number in vector]).tobytes()
 
 
 def _digest(columns: Mapping[str, Any], vectors: Mapping[str, bytes]) -> bytes:

@@ -1,0 +1,186 @@
+"""Copies of the bucket's files on the disk of this process, the least recently used of which are removed first."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+from baton.adapters.sqlite_index.bounds import MAX_COPIES_BYTES
+from baton.adapters.sqlite_index.objects import IndexObjects, StoredFile
+
+LOCKS = 64
+"""Files that are fetched at the same time at most. Two requests for one file fetch it once."""
+_PREFIX = "baton-index-"
+
+
+@dataclass(eq=False, slots=True)
+class LocalCopy:
+    """A complete copy of an object, which does not change."""
+
+    path: Path
+    stored: StoredFile
+    size: int
+    readers: int = 0
+    """Users of the file at the moment. It is removed after the last one."""
+    is_listed: bool = True
+    """Whether it is the copy for the next reader."""
+
+
+class LocalCopies:
+    """The copies of the objects of one bucket. Methods block.
+
+    A file is listed when it is complete, so that nobody reads a half-written one.
+    """
+
+    def __init__(self, objects: IndexObjects, max_bytes: int = MAX_COPIES_BYTES) -> None:
+        self._objects = objects
+        self._max_bytes = max_bytes
+        self._copies: OrderedDict[str, LocalCopy] = OrderedDict()
+        self._lock = Lock()
+        self._fetching = [Lock() for _ in range(LOCKS)]
+
+    @contextmanager
+    def latest(self, key: str) -> Iterator[LocalCopy | None]:
+        """Return a copy of the object as it is now, until the end of the block; None if there is no object.
+
+        Raises ``StoreUnavailable`` and ``OSError``.
+        """
+        copy = self._fetch(key)
+        try:
+            yield copy
+        finally:
+            if copy is not None:
+                self._release(copy)
+
+    def keep(self, key: str, draft: Path, stored: StoredFile) -> None:
+        """Take a complete file as the copy of an object."""
+        self._release(self._list(key, draft, stored))
+
+    def drop(self, key: str) -> None:
+        """Remove the copy of an object, if there is one."""
+        with self._lock:
+            copy = self._copies.pop(key, None)
+            if copy is not None:
+                self._unlist(copy)
+
+    @contextmanager
+    def draft(self) -> Iterator[Path]:
+        """Return the path of a new file, which is removed at the end of the block unless it was kept."""
+        path = self._folder / f"{uuid.uuid4().hex}.sqlite"
+        try:
+            yield path
+        finally:
+            with self._lock:
+                is_kept = any(copy.path == path for copy in self._copies.values())
+            if not is_kept:
+                path.unlink(missing_ok=True)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all copies that are listed."""
+        with self._lock:
+            return sum(copy.size for copy in self._copies.values())
+
+    def _fetch(self, key: str) -> LocalCopy | None:
+        with self._fetching[hash(key) % LOCKS]:
+            try:
+                return self._fetch_once(key)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                self._shrink(0)
+                return self._fetch_once(key)
+
+    def _fetch_once(self, key: str) -> LocalCopy | None:
+        with self._lock:
+            copy = self._copies.get(key)
+            if copy is not None:
+                copy.readers += 1
+        is_current = False
+        try:
+            with self.draft() as draft:
+                stored = self._objects.read(key, copy.stored if copy is not None else None, draft)
+                is_current = copy is not None and stored is copy.stored
+                if stored is None:
+                    self.drop(key)
+                elif not is_current:
+                    return self._list(key, draft, stored)
+        finally:
+            if copy is not None and not is_current:
+                self._release(copy)
+        if not is_current:
+            return None
+        with self._lock:
+            if key in self._copies:
+                self._copies.move_to_end(key)
+        return copy
+
+    def _list(self, key: str, path: Path, stored: StoredFile) -> LocalCopy:
+        """Return the new copy, with one reader."""
+        copy = LocalCopy(path, stored, path.stat().st_size, readers=1)
+        with self._lock:
+            former = self._copies.pop(key, None)
+            self._copies[key] = copy
+            if former is not None:
+                self._unlist(former)
+        self._shrink(self._max_bytes)
+        return copy
+
+    def _release(self, copy: LocalCopy) -> None:
+        with self._lock:
+            copy.readers -= 1
+            if not copy.readers and not copy.is_listed:
+                copy.path.unlink(missing_ok=True)
+
+    def _shrink(self, max_bytes: int) -> None:
+        with self._lock:
+            size = sum(copy.size for copy in self._copies.values())
+            for key, copy in list(self._copies.items()):
+                if size <= max_bytes:
+                    return
+                if not copy.readers:
+                    del self._copies[key]
+                    self._unlist(copy)
+                    size -= copy.size
+
+    def _unlist(self, copy: LocalCopy) -> None:
+        copy.is_listed = False
+        if not copy.readers:
+            copy.path.unlink(missing_ok=True)
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder of this process. Those of processes that have ended are removed: Lambda's disk outlives them."""
+        for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            match = re.fullmatch(rf"{_PREFIX}(\d+)-.*", folder.name)
+            if match and folder not in _own_folders and not _is_running(int(match[1])):
+                shutil.rmtree(folder, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        _own_folders.add(folder)
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+
+_own_folders: set[Path] = set()
+
+
+def _is_running(process: int) -> bool:
+    """Return whether another process of this number runs."""
+    if process == os.getpid():
+        return False
+    with suppress(OSError):
+        os.kill(process, 0)
+        return True
+    return False

@@ -1,0 +1,152 @@
+"""The embedded index as the port sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+import apsw
+from aws_lambda_powertools import Logger
+from botocore.exceptions import ClientError
+
+from baton.adapters.sqlite_index.bounds import NEARLY_FULL_PERCENT
+from baton.adapters.sqlite_index.owner_file import OwnerFile
+from baton.adapters.sqlite_index.owner_files import OwnerFiles
+from baton.adapters.sqlite_index.owners import index_prefix, owner_key
+from baton.adapters.sqlite_index.rankings import search_file
+from baton.domain.documents.search import (
+    Candidate,
+    IndexDocument,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Vector,
+)
+from baton.domain.errors import SearchUnavailable, StoreUnavailable, WrongDimension
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
+
+T = TypeVar("T")
+
+READERS = 8
+WRITERS = 4
+"""The threads of each kind. They are separate, because writers may wait for each other while somebody searches."""
+PAGE = 200
+"""Documents that are listed at once."""
+
+
+class SqliteIndex:
+    """``ports.documents.search.SearchIndex`` in files of a bucket, which any number of processes may use.
+
+    Every call works in a thread.
+    """
+
+    def __init__(self, files: OwnerFiles, dimensions: int) -> None:
+        """``dimensions`` is the length of the vectors that it takes."""
+        self._files = files
+        self._dimensions = dimensions
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="index")
+        self._logger = Logger(child=True)
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """See ``SearchIndex``. Raises ``SearchIndexFull`` for more than an owner may have."""
+        owned: dict[str, list[IndexDocument]] = defaultdict(list)
+        for document in documents:
+            for view in document.views.values():
+                self._check(view.vector)
+            owned[owner_key(scope, index, document.agent_id)].append(document)
+        for key, written in owned.items():
+            await self._change(key, lambda file, written=written: file.put(written))  # type: ignore[misc]
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """See ``SearchIndex``."""
+        self._check(query.vector)
+        return await self._run(self._readers, lambda: self._search(scope, index, query))
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``."""
+        keys = await self._run(self._readers, lambda: self._keys(scope, index, chosen))
+        return sum([await self._change(key, lambda file: file.delete(chosen)) for key in keys])
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """See ``SearchIndex``."""
+        after = ""
+        while page := await self._run(self._readers, partial(self._page, scope, index, chosen, after)):
+            for document in page:
+                yield document
+            after = page[-1].id
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``."""
+        return sum(await self._run(self._readers, lambda: self._read(scope, index, chosen, lambda f: f.count(chosen))))
+
+    def _page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
+        pages = self._read(scope, index, chosen, lambda file: file.page(chosen, after, PAGE))
+        return sorted(chain.from_iterable(pages), key=lambda document: document.id)[:PAGE]
+
+    def _search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, query))
+        if len(results) == 1:
+            return results[0]
+        candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
+        ids = query.select_ids(candidates)
+        documents = chain.from_iterable(result.documents.items() for result in results)
+        return SearchResult(candidates, {id_: document for id_, document in documents if id_ in ids})
+
+    def _read(
+        self, scope: Scope, index: IndexName, chosen: SearchFilter, read: Callable[[OwnerFile], T]
+    ) -> Sequence[T]:
+        """Return what is read in each of the files that may have chosen documents."""
+        results = []
+        for key in self._keys(scope, index, chosen):
+            with self._files.reading(key) as file:
+                if file is not None:
+                    results.append(read(file))
+        return results
+
+    def _keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
+        if index is IndexName.EPISODES or chosen.agent_id is not None:
+            return [owner_key(scope, index, chosen.agent_id)]
+        return list(self._files.objects.keys(index_prefix(scope.tenant_id, index)))
+
+    def _check(self, vector: Vector | None) -> None:
+        if vector is not None and len(vector) != self._dimensions:
+            raise WrongDimension
+
+    async def _change(self, key: str, change: Callable[[OwnerFile], T]) -> T:
+        changed = await self._run(self._writers, lambda: self._files.change(key, change))
+        count(Metric.SEARCH_INDEX_FILL, changed.fill_percent)
+        if changed.fill_percent >= NEARLY_FULL_PERCENT:
+            self._logger.warning("A search index is nearly full", extra={"key": key, "percent": changed.fill_percent})
+        return changed.result
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        context = contextvars.copy_context()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(threads, context.run, work)
+        except (apsw.Error, ClientError, OSError, StoreUnavailable) as failure:
+            count(Metric.SEARCHES_FAILED)
+            self._logger.warning("The embedded index failed", extra={"text": repr(failure)})
+            raise SearchUnavailable from failure
+        except SearchUnavailable:
+            count(Metric.SEARCHES_FAILED)
+            raise
+
+
+def _merge(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
+    """Return one ranking of several files'. Scores by words are those of each file's own statistics."""
+    found = sorted(
+        (candidate for result in results for candidate in result.candidates.get(clause, ())),
+        key=lambda candidate: (candidate.is_added, -candidate.score, candidate.id),
+    )
+    nearest = [candidate for candidate in found if not candidate.is_added]
+    return [*nearest[:limit], *(candidate for candidate in found if candidate.is_added)]

@@ -1,0 +1,39 @@
+"""The owners of files, and the keys of their files in the bucket: ``<tenant>/<index>/<owner>.sqlite``."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+from baton.domain.documents.search import IndexName
+from baton.domain.tenants.identity import Scope
+
+SUFFIX = ".sqlite"
+_SAFE = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_NOBODY = "~"
+"""The owner of documents that belong to the tenant and no agent."""
+
+
+def owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> str:
+    """Return the key of the file with a user's episodes, or with what an agent of the tenant has in another index.
+
+    Ids with characters that have a meaning in keys, and all ids of users, are hashed.
+    """
+    if index is IndexName.EPISODES:
+        owner = sha256(scope.user_id.encode()).hexdigest()
+    elif agent_id is None:
+        owner = _NOBODY
+    else:
+        owner = agent_id if _SAFE.fullmatch(agent_id) else f"~{sha256(agent_id.encode()).hexdigest()}"
+    return f"{index_prefix(scope.tenant_id, index)}{owner}{SUFFIX}"
+
+
+def index_prefix(tenant_id: str, index: IndexName) -> str:
+    """Return the beginning of the keys of all files of a tenant in an index."""
+    return f"{tenant_id}/{index.value}/"
+
+
+def is_of_index(key: str, index: IndexName) -> bool:
+    """Return whether a key of the bucket is that of a file of the index."""
+    _, _, rest = key.partition("/")
+    return rest.startswith(f"{index.value}/") and key.endswith(SUFFIX)

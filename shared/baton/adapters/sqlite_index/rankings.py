@@ -1,0 +1,93 @@
+"""The rankings of one search in an open file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from baton.adapters.sqlite_index.owner_file import OwnerFile, vector_blob, where
+from baton.adapters.sqlite_index.words import match_expression
+from baton.domain.documents.search import (
+    Candidate,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+    missing_scores,
+    with_added,
+)
+from baton.domain.tenants.identity import Scope
+
+# Vectors of another length come from an earlier embedding model and are not comparable. One of zeros has no cosine.
+_COSINE = "coalesce(1 - vec_distance_cosine(vec_int8(vector), vec_int8(?)), 0.0)"
+_COMPARABLE = "length(vector) = ?"
+
+Ranking = Sequence[tuple[int, float]]
+
+
+def search_file(file: OwnerFile, scope: Scope, query: SearchQuery) -> SearchResult:
+    """Return the candidates of each clause, and their documents. It compares all vectors, which is exact."""
+    rankings = _Rankings(file, scope, query)
+    ranked = {clause: rankings.of(clause) for clause in dict.fromkeys(query.clauses)}
+    names = file.names(list({number for ranking in ranked.values() for number, _ in ranking}))
+    candidates: dict[SearchClause, Sequence[Candidate]] = {
+        clause: [Candidate(names[number].id, score, names[number].source_id) for number, score in ranking]
+        for clause, ranking in ranked.items()
+    }
+    numbers = {name.id: number for number, name in names.items()}
+    for clause, lacking in missing_scores(query, candidates).items():
+        similarities = dict(rankings.similarities(clause, [numbers[candidate.id] for candidate in lacking]))
+        scored = {id_: similarities[number] for id_, number in numbers.items() if number in similarities}
+        candidates[clause] = with_added(candidates[clause], scored, lacking)
+    ids = query.select_ids(candidates)
+    documents = file.documents([number for id_, number in numbers.items() if id_ in ids])
+    return SearchResult(candidates, {document.id: document for document in documents.values()})
+
+
+class _Rankings:
+    def __init__(self, file: OwnerFile, scope: Scope, query: SearchQuery) -> None:
+        self._file = file
+        self._query = query
+        self._views = file.views()
+        self._match = match_expression(query.text)
+        self._vector = vector_blob(query.vector) if query.vector is not None else None
+        is_filtered = query.filter != SearchFilter() or file.has_permissions()
+        condition, self._values = where(query.filter, scope.permissions) if is_filtered else ("", [])
+        self._chosen = f"IN (SELECT number FROM documents WHERE {condition})" if is_filtered else "IS NOT NULL"
+
+    def of(self, clause: SearchClause) -> Ranking:
+        """Return the numbers and scores of the best documents of a clause, best first."""
+        view = self._views.get(clause.view)
+        if view is None:
+            return []
+        return self._by_words(view) if clause.signal is Signal.WORDS else self._by_meaning(view)
+
+    def similarities(self, clause: SearchClause, numbers: Sequence[int]) -> Ranking:
+        """Return the scores of documents in a clause by meaning, as far as they have a vector of its view."""
+        view = self._views.get(clause.view)
+        if view is None or self._vector is None:
+            return []
+        return self._file.rows(
+            f"SELECT number, {_COSINE} FROM vectors_{view}"
+            f" WHERE {_COMPARABLE} AND number IN (SELECT value FROM json_each(?))",
+            (self._vector, len(self._vector), json.dumps(numbers)),
+        )
+
+    def _by_words(self, view: int) -> Ranking:
+        if self._match is None:
+            return []
+        return self._file.rows(
+            f"SELECT rowid, -rank FROM words_{view} WHERE words_{view} MATCH ? AND rowid {self._chosen}"
+            " ORDER BY rank, rowid LIMIT ?",
+            (self._match, *self._values, self._query.candidates),
+        )
+
+    def _by_meaning(self, view: int) -> Ranking:
+        if self._vector is None:
+            return []
+        return self._file.rows(
+            f"SELECT number, {_COSINE} AS score FROM vectors_{view} WHERE {_COMPARABLE} AND number {self._chosen}"
+            " ORDER BY score DESC, number LIMIT ?",
+            (self._vector, len(self._vector), *self._values, self._query.candidates),
+        )
