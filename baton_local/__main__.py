@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from baton_local.errors import LocalCloudError
@@ -81,10 +82,15 @@ def _welcome(cloud: "LocalCloud") -> str:
             f"  Terminal   baton --url {cloud.url} login --local --user ada --token-file, then: baton chat",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
             f"  Model      {_model(cloud)}",
-            f"  Search     {cloud.environment['BATON_SEARCH_URL'] or 'off'}",
+            f"  Search     {_search(cloud.environment)}",
             f"  Data       {storage}",
         ]
     )
+
+
+def _search(environment: Mapping[str, str]) -> str:
+    embedded = "embedded, in a bucket" if environment.get("BATON_SEARCH_BUCKET") else "off"
+    return environment["BATON_SEARCH_URL"] or embedded
 
 
 def _model(cloud: "LocalCloud") -> str:

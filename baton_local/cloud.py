@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from baton.settings.document import SettingsDocument, with_variables
 from baton.settings.models import ProviderSettings
-from baton_local import environment, resources, web
+from baton_local import environment, former_index, resources, web
 from baton_local.cloud_engines import CloudEngines
 from baton_local.cloud_functions import CloudFunctions
 from baton_local.demo_model import weights
@@ -306,6 +306,10 @@ class LocalCloud:
                 logger.warning("%s", line)
         except SearchUnavailable as problem:
             raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
+        if self.settings.data_dir is not None and (self.settings.data_dir / former_index.FORMER).is_dir():
+            from baton.composition import deployed_ports
+
+            former_index.carry_over(self.settings.data_dir, deployed_ports().owner_files)
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.sqlite_index.objects import IndexObjects
@@ -22,7 +22,7 @@ def new_bucket(s3: S3Client) -> str:
     return name
 
 
-def embedded_index(s3: S3Client, bucket: str, dimensions: int = DIMENSIONS) -> SqliteIndex:
+def embedded_index(s3: Any, bucket: str, dimensions: int = DIMENSIONS) -> SqliteIndex:
     """Return the index of one process, which has nothing on its disk yet."""
     return SqliteIndex(OwnerFiles(IndexObjects(s3, bucket)), dimensions)
 

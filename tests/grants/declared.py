@@ -51,7 +51,8 @@ def searching(**parameters: str) -> Template:
 
 def bucket_policy(declared: Template) -> Json:
     """The bucket's own policy."""
-    document: Json = declared.one("AWS::S3::BucketPolicy")[1]["PolicyDocument"]
+    policies = dict(declared.of_type("AWS::S3::BucketPolicy"))
+    document: Json = policies["BucketPolicy"]["PolicyDocument"]
     return document
 
 

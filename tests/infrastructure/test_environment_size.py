@@ -19,25 +19,28 @@ RESERVE = 100
 """Bytes for the adapter and tools that the deployment may add."""
 STACK = "s" * 64
 """The longest name: the longest of its state machines has the 80 characters that Step Functions allows."""
-PSEUDO = {
-    "AWS::StackName": STACK,
-    "AWS::Partition": "aws-us-gov",
-    "AWS::Region": "ap-southeast-99",
-    "AWS::URLSuffix": "amazonaws.com.cn",
-    "AWS::AccountId": "123456789012",
-}
-QUEUE = "https://sqs.ap-southeast-99.amazonaws.com.cn/123456789012/"
-MACHINE = "arn:aws-us-gov:states:ap-southeast-99:123456789012:stateMachine:"
-LONGEST_NAMES = {
-    "AWS::ApiGateway::RestApi": 10,
-    "AWS::ApiGatewayV2::Api": 10,
-    "AWS::DynamoDB::Table": 64 + len("-Table-") + 13,
-    "AWS::OpenSearchService::Domain": 100,
-    "AWS::S3::Bucket": 63,
-    "AWS::SQS::Queue": len(QUEUE) + 80,
-    "AWS::StepFunctions::StateMachine": len(MACHINE) + 80,
-}
-"""Resource -> the length of what a reference to it gives."""
+ACCOUNT = "123456789012"
+PARTITIONS = [
+    ("aws", "ap-southeast-99", "amazonaws.com"),
+    ("aws-us-gov", "us-gov-east-1", "amazonaws.com"),
+    ("aws-cn", "cn-northwest-1", "amazonaws.com.cn"),
+]
+"""The partitions of AWS, with the longest name of a region and the end of host names."""
+
+
+def longest_names(partition: str, region: str, suffix: str) -> dict[str, int]:
+    """Return the lengths of what references to resources give."""
+    return {
+        "AWS::ApiGateway::RestApi": 10,
+        "AWS::ApiGatewayV2::Api": 10,
+        "AWS::DynamoDB::Table": 64 + len("-Table-") + 13,
+        "AWS::OpenSearchService::Domain": 100,
+        "AWS::S3::Bucket": 63,
+        "AWS::SQS::Queue": len(f"https://sqs.{region}.{suffix}/{ACCOUNT}/") + 80,
+        "AWS::StepFunctions::StateMachine": len(f"arn:{partition}:states:{region}:{ACCOUNT}:stateMachine:") + 80,
+    }
+
+
 PATTERN_LENGTHS = {r"{1,64}": 64, r"{1,256}": 256, r"{0,40}": 41, r"{1,61}": 63, r"{0,15}": 16, r"{0,7}": 8}
 """The end of a pattern's repetition -> the longest text that such a pattern takes."""
 OF_BEDROCK = {"BedrockRegion": 24, "BedrockGuardrail": 125}
@@ -65,8 +68,11 @@ def references(value: Any) -> set[str]:
     return {*re.findall(r'"Ref": "(\w+)"', written), *re.findall(r"\$\{(\w+)\}", written)}
 
 
-def variables(stack: Stack, source: Stack, function: str) -> dict[str, str]:
-    """The environment of a function with the longest values of all parameters and names."""
+def variables(stack: Stack, source: Stack, function: str, place: tuple[str, str, str]) -> dict[str, str]:
+    """The environment of a function with the longest values of all parameters and names in a partition."""
+    lengths = longest_names(*place)
+    pseudo = {"AWS::StackName": STACK, "AWS::AccountId": ACCOUNT}
+    pseudo |= dict(zip(("AWS::Partition", "AWS::Region", "AWS::URLSuffix"), place, strict=True))
     declared = stack[function]["Environment"]["Variables"]
     parameters = source.template["Parameters"]
     used = references(declared) & set(parameters)
@@ -77,9 +83,9 @@ def variables(stack: Stack, source: Stack, function: str) -> dict[str, str]:
     values |= {"BedrockGuardrail": "x" * 125, "BedrockGuardrailVersion": "x" * 8, "PublicUrl": "x" * 110}
 
     def attribute(logical_id: str, _: str | None) -> str:
-        return "x" * LONGEST_NAMES[str(stack.resources[logical_id]["Type"])]
+        return "x" * lengths[str(stack.resources[logical_id]["Type"])]
 
-    resolved = Intrinsics(source.template, values | PSEUDO, attribute).resolve(declared)
+    resolved = Intrinsics(source.template, values | pseudo, attribute).resolve(declared)
     return {name: str(value) for name, value in resolved.items()}
 
 
@@ -95,8 +101,8 @@ def test_every_function_is_known_here(stack: Stack) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_the_longest_values_of_all_parameters_fit(stack: Stack, source: Stack, function: str) -> None:
-    environment = variables(stack, source, f"{function}Function")
-    measured = len(json.dumps(environment, separators=(",", ":")))
+    environments = [variables(stack, source, f"{function}Function", place) for place in PARTITIONS]
+    measured = max(len(json.dumps(environment, separators=(",", ":"))) for environment in environments)
     assert measured <= LIMIT - RESERVE, measured
 
 

@@ -410,7 +410,7 @@ def test_indices_can_be_left_to_a_later_step(stack: Stack) -> None:
 OF_A_DOMAIN = [f"Search{name}Alarm" for name in ("ClusterRed", "WritesBlocked", "Storage", "Memory", "Vectors")]
 
 
-def test_a_default_deployment_has_no_search(stack: Stack) -> None:
+def test_a_default_deployment_has_the_embedded_index_and_no_domain(stack: Stack) -> None:
     conditions = {name: item.get("Condition") for name, item in stack.resources.items() if name.startswith("Search")}
     assert conditions == {
         "SearchDomain": "HasNewDomain",
@@ -423,8 +423,20 @@ def test_a_default_deployment_has_no_search(stack: Stack) -> None:
         "SearchesFailedAlarm": "HasSearch",
         **dict.fromkeys(OF_A_DOMAIN, "HasNewDomain"),
         "SearchIndices": "MakesIndices",
+        "SearchBucket": None,
+        "SearchBucketPolicy": None,
         "SearchRole": None,
         "SearchLogs": None,
     }
     parameters = stack.template["Parameters"]
+    assert parameters["SearchEngine"]["Default"] == "embedded"
+    assert stack.resources["EmbeddedSearchPolicy"]["Condition"] == "EmbedsSearch"
+    assert stack["EmbeddedSearchPolicy"]["Roles"] == stack["SearchPolicy"]["Roles"]
+    statements = stack["EmbeddedSearchPolicy"]["PolicyDocument"]["Statement"]
+    assert {each["Sid"]: set(referred(each["Resource"])) for each in statements} == {
+        "UseIndices": {"SearchBucket"},
+        "ListIndices": {"SearchBucket"},
+    }
+    searched = stack["TurnsFunction"]["Environment"]["Variables"]["BATON_SEARCH_BUCKET"]
+    assert searched == {"Fn::If": ["EmbedsSearch", {"Ref": "SearchBucket"}, ""]}
     assert (parameters["CreateSearchDomain"]["Default"], parameters["OpenSearchEndpoint"]["Default"]) == ("false", "")

@@ -43,7 +43,7 @@ def test_the_table_can_be_restored_and_collects_its_garbage(stack: Stack) -> Non
     assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
 
 
-@pytest.mark.parametrize("name", ["Table", "Bucket", "WidgetBucket"])
+@pytest.mark.parametrize("name", ["Table", "Bucket", "SearchBucket", "WidgetBucket"])
 def test_data_outlives_the_stack(stack: Stack, name: str) -> None:
     assert stack.resources[name]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert stack.resources[name]["UpdateReplacePolicy"] == "Retain"
@@ -59,6 +59,15 @@ def test_the_bucket_is_private_encrypted_and_tidy(stack: Stack) -> None:
     (statement, _) = stack["BucketPolicy"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Principal"]) == ("Deny", "*")
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_the_bucket_of_the_search_index_is_private_and_keeps_no_versions(stack: Stack) -> None:
+    bucket = stack["SearchBucket"]
+    assert bucket["PublicAccessBlockConfiguration"] == stack["Bucket"]["PublicAccessBlockConfiguration"]
+    assert bucket["BucketEncryption"] == stack["Bucket"]["BucketEncryption"]
+    assert "VersioningConfiguration" not in bucket  # what is deleted must be gone at once
+    (statement,) = stack["SearchBucketPolicy"]["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
 def test_the_widget_is_served_only_if_it_is_requested(stack: Stack) -> None:

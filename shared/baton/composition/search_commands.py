@@ -85,13 +85,16 @@ async def rebuild(
 
     Raises ``InvalidRequest``, ``SearchUnavailable``, ``StoreUnavailable`` and ``EmbedderUnavailable``.
     """
-    if deployed_ports().search_reindexing is None:
+    reindexing = deployed_ports().search_reindexing
+    if reindexing is None:
         raise InvalidRequest(NOTHING_TO_REBUILD)
     unknown = set(indices) - set(REBUILT)
     if unknown:
         raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
     rebuilding = SearchRebuild(deployed_ports().searched_tenants, knowledge_check(), index_check())
     chosen = [IndexName(name) for name in indices] or REBUILT
+    if not positions:
+        await reindexing.discard_damaged()
     return asdict(await rebuilding.run(chosen, tenants, positions, seconds=seconds, most_seconds=most_seconds))
 
 

@@ -130,7 +130,7 @@ class Metric(StrEnum):
     RATES_NOT_COUNTED = "RatesNotCounted"
     """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
     SEARCH_INDEX_FILL = "SearchIndexFill"
-    """How much of what an owner may have in the embedded index is used after a write, in per cent."""
+    """The part of an owner's room in the embedded index that is used after a write, in per cent."""
     SPANS_DROPPED = "SpansDropped"
     """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 

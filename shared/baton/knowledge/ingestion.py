@@ -31,6 +31,7 @@ from baton.domain.documents.search import IndexName, SearchFilter, Vector
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
+    SearchIndexFull,
     StoreUnavailable,
     WrongEmbeddings,
     error_classes,
@@ -235,7 +236,11 @@ class Ingestion:
             return
         embedder = self.embedder.name if self.embedder.dimensions else None
         documents = chunk_documents(document, version, chunks, vectors, embedder)
-        await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
+        try:
+            await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
+        except SearchIndexFull as full:
+            await self._fail(ref, full.code, full.detail)
+            return
         await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
 
     async def activate(self, ref: DocumentRef) -> None:

@@ -81,7 +81,10 @@ from baton_local.engines.process import free_port
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.threads.connections import FakeConnections
 from tests.contracts.agent_client import a_task
+from tests.contracts.search import document as search_document
+from tests.embedded_index import embedded_index
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.fakes.objects import FakeS3
 from tests.harness.coded import coded
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
@@ -642,6 +645,11 @@ async def a_message_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.app.queued_turns.run(
         queued_body(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
     )
+
+
+@failure(Metric.SEARCH_INDEX_FILL)
+async def a_write_into_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    await embedded_index(FakeS3(), "search").put(ADA, IndexName.EPISODES, [search_document("a", "green")])
 
 
 @failure(Metric.MODEL_ERRORS_ANSWERED)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from baton.composition.app import build
-from baton.domain.metrics import TIMES
+from baton.domain.metrics import PERCENTAGES, TIMES
 from tests.fakes.ports import FakePorts
 
 ROOT = Path(__file__).parents[3]
@@ -70,6 +70,8 @@ def counts(output: str) -> Counter[str]:
         assert (directive["Namespace"], directive["Dimensions"]) == ("Baton", [["stack", "service"]])
         assert (line["service"], line["stack"]) == ("baton", "baton-test")
         for metric in directive["Metrics"]:
-            assert metric["Unit"] == ("Milliseconds" if metric["Name"] in TIMES else "Count")
+            assert metric["Unit"] == (
+                "Milliseconds" if metric["Name"] in TIMES else "Percent" if metric["Name"] in PERCENTAGES else "Count"
+            )
             sums[metric["Name"]] += round(sum(line[metric["Name"]]))
     return sums

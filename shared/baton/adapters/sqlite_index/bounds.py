@@ -1,4 +1,4 @@
-"""The bounds of the embedded index. What is larger belongs into OpenSearch."""
+"""The bounds of the embedded index. What is larger belongs in OpenSearch."""
 
 MIB = 1024 * 1024
 

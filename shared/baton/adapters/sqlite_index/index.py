@@ -144,9 +144,9 @@ class SqliteIndex:
 
 def _merge(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
     """Return one ranking of several files'. Scores by words are those of each file's own statistics."""
-    found = sorted(
+    candidates = sorted(
         (candidate for result in results for candidate in result.candidates.get(clause, ())),
         key=lambda candidate: (candidate.is_added, -candidate.score, candidate.id),
     )
-    nearest = [candidate for candidate in found if not candidate.is_added]
-    return [*nearest[:limit], *(candidate for candidate in found if candidate.is_added)]
+    nearest = [candidate for candidate in candidates if not candidate.is_added]
+    return [*nearest[:limit], *(candidate for candidate in candidates if candidate.is_added)]

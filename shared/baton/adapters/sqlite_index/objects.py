@@ -41,9 +41,9 @@ class IndexObjects:
     client: S3Client
     bucket: str
 
-    def read(self, key: str, known: StoredFile | None, into: Path) -> StoredFile | None:
-        """Write an object into a file. Return ``known`` if it is still that, and None if there is no object."""
-        condition: Any = {"IfNoneMatch": known.tag} if known is not None else {}
+    def read(self, key: str, copied: StoredFile | None, into: Path) -> StoredFile | None:
+        """Write an object into a file. Return ``copied`` if it is still that, and None if there is no object."""
+        condition: Any = {"IfNoneMatch": copied.tag} if copied is not None else {}
         try:
             with aws.outages():
                 answer = self.client.get_object(Bucket=self.bucket, Key=key, **condition)
@@ -52,7 +52,7 @@ class IndexObjects:
         except ClientError as error:
             code = aws.error_code(error)
             if code in ("304", "NotModified"):
-                return known
+                return copied
             if code in ("404", "NoSuchKey"):
                 return None
             raise

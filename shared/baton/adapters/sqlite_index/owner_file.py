@@ -25,7 +25,7 @@ MAPPED_BYTES = 256 * 1024 * 1024
 """Bytes of a file that are read as memory. The system keeps them as long as there is room."""
 _LARGEST = 127
 _FREE_SHARE = 4
-"""A file of which more than a quarter is free is written anew."""
+"""A file of which more than a quarter is free is written again."""
 
 # Each view has a number, and two tables of that number.
 _SCHEMA = """

@@ -35,7 +35,7 @@ class Change(Generic[T]):
 
     result: T
     fill_percent: int
-    """How much of what an owner may have is used after it."""
+    """The used part of what an owner may have, after the change."""
 
 
 class OwnerFiles:

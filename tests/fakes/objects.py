@@ -1,0 +1,73 @@
+"""A bucket in memory, with the operations and conditions of S3 that the embedded index uses."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from threading import Lock
+from typing import Any
+
+from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
+
+
+class FakeS3:
+    """A client of S3. Thread-safe. A subclass or test may break its operations."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
+        self.calls: list[str] = []
+        self._lock = Lock()
+
+    def tag(self, key: str) -> str:
+        """Return the entity tag of an object that exists."""
+        body, metadata = self.objects[key]
+        return f'"{hashlib.sha256(body + repr(sorted(metadata.items())).encode()).hexdigest()}"'
+
+    def get_object(self, *, Bucket: str, Key: str, IfNoneMatch: str = "") -> Any:  # noqa: N803 - as boto3 has them
+        with self._lock:
+            self.calls.append("get_object")
+            if Key not in self.objects:
+                raise refusal("NoSuchKey", 404)
+            if IfNoneMatch == self.tag(Key):
+                raise refusal("304", 304)
+            body, metadata = self.objects[Key]
+            return {
+                "Body": StreamingBody(io.BytesIO(body), len(body)),
+                "ContentLength": len(body),
+                "ETag": self.tag(Key),
+                "Metadata": metadata,
+            }
+
+    def put_object(self, *, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **given: str) -> Any:  # noqa: N803
+        body = Body.read()
+        with self._lock:
+            self.calls.append("put_object")
+            if given.get("IfNoneMatch") == "*" and Key in self.objects:
+                raise refusal("PreconditionFailed", 412)
+            if "IfMatch" in given:
+                self._check(Key, given["IfMatch"])
+            self.objects[Key] = body, Metadata
+            return {"ETag": self.tag(Key)}
+
+    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str) -> Any:  # noqa: N803
+        with self._lock:
+            self.calls.append("delete_object")
+            self._check(Key, IfMatch)
+            del self.objects[Key]
+            return {}
+
+    def list_objects_v2(self, *, Bucket: str, Prefix: str) -> Any:  # noqa: N803
+        with self._lock:
+            return {"Contents": [{"Key": key} for key in sorted(self.objects) if key.startswith(Prefix)]}
+
+    def _check(self, key: str, tag: str) -> None:
+        if key not in self.objects:
+            raise refusal("NoSuchKey", 404)
+        if tag != self.tag(key):
+            raise refusal("PreconditionFailed", 412)
+
+
+def refusal(code: str, status: int) -> ClientError:
+    """Return the error of a refused request."""
+    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "Operation")  # type: ignore[typeddict-item]
