@@ -64,7 +64,7 @@ class Agent(HookDecorators):
         limits: Limits of its use of tools in a turn.
         required_permissions: The permissions a caller needs to talk to it. Without all of them, it is not listed.
         triggers: Phrases and patterns of messages that another agent hands over to this one.
-        triggers_in_session: Phrases and patterns of messages that ask for another session while it is active.
+        triggers_in_session: Phrases and patterns of messages that ask it for another task while it is active.
         exit_words: Messages that return the user to the main agent; by locale.
         sentences: The fixed sentences that Baton says for it, by locale and name.
         default_locale: The locale of its sentences for users without one.

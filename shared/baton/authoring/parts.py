@@ -81,10 +81,10 @@ def Workflow(  # noqa: N802
     Args:
         name: Its name for users.
         states: The states, with ``State(...)``.
-        title: The name of one run of the workflow, with placeholders for collected data: ``your {name} skill``.
-        untitled: The name of an instance before that data is collected. Default: ``name``.
-        expiry_days: The days for which an unfinished run can be continued.
-        on_exit: The treatment of an unfinished one when the user leaves.
+        title: The name of one workflow in progress, with placeholders for collected data: ``your {name} skill``.
+        untitled: Its name before that data is collected. Default: ``name``.
+        expiry_days: The days for which an unfinished workflow can be continued.
+        on_exit: The treatment of an unfinished workflow when the user leaves.
         produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
         on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
             agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.

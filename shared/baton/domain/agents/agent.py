@@ -74,7 +74,7 @@ class AgentDefinition(Definition):
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
     """Phrases and patterns of messages that another agent hands over to this one."""
     triggers_in_session: tuple[Trigger, ...] = Field(default=(), max_length=50)
-    """Phrases and patterns of messages that ask for another session while this agent is active."""
+    """Phrases and patterns of messages that ask for another task of this agent while it is active."""
     exit_words: dict[Locale, tuple[ExitWord, ...]] = Field(default_factory=lambda: {"en": _EXIT_WORDS})
     """Messages that consist of one of these words return the user to the main agent; by locale."""
     workflow: WorkflowDefinition | None = None
