@@ -1,0 +1,293 @@
+"""The embedded index while others write, processes die and S3 or the disk fails."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import itertools
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+
+from baton.adapters.sqlite_index import SqliteIndex, SqliteReindexing
+from baton.adapters.sqlite_index.objects import IndexObjects
+from baton.adapters.sqlite_index.owner_files import OwnerFiles
+from baton.domain.documents.search import SearchFilter
+from baton.domain.errors import SearchIndexDamaged, SearchUnavailable
+from baton_testing.fakes.documents.embedder import DIMENSIONS
+from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, document, found, listed, new_scope, query
+from tests.embedded_index import embedded_index
+from tests.fakes.objects import FakeS3
+
+BUCKET = "search"
+LOST_ANSWER = ReadTimeoutError(endpoint_url="https://s3.test")
+NO_CONNECTION = EndpointConnectionError(endpoint_url="https://s3.test")
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.adapters.sqlite_index.owner_files.MAX_PAUSE_SECONDS", 0.001)
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+class Failing(FakeS3):
+    """A bucket that fails at one of its requests, before or after it takes effect."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: dict[int, tuple[BaseException, bool]] = {}
+        self.number = 0
+
+    def fail(self, number: int, failure: BaseException, *, takes_effect: bool) -> None:
+        """Let a later request fail; 1 is the next."""
+        self.failures[self.number + number] = failure, takes_effect
+
+    def get_object(self, **request: Any) -> Any:
+        return self._send(super().get_object, request)
+
+    def put_object(self, **request: Any) -> Any:
+        return self._send(super().put_object, request)
+
+    def delete_object(self, **request: Any) -> Any:
+        return self._send(super().delete_object, request)
+
+    def _send(self, operation: Callable[..., Any], request: Any) -> Any:
+        self.number += 1
+        failure, takes_effect = self.failures.get(self.number, (None, True))
+        if failure is None:
+            return operation(**request)
+        if takes_effect:
+            with suppress(ClientError):
+                operation(**request)
+        raise failure
+
+
+class Meeting(FakeS3):
+    """A bucket in which a number of writers read the same state before the first of them writes."""
+
+    def __init__(self, writers: int) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(writers)
+        self.is_met = False
+
+    def put_object(self, **request: Any) -> Any:
+        if not self.is_met:
+            self.barrier.wait(10)
+            self.is_met = True
+        return super().put_object(**request)
+
+
+@pytest.mark.parametrize("writers", [2, 10])
+async def test_writers_at_the_same_time_lose_nothing(writers: int) -> None:
+    s3, ada = Meeting(writers), new_scope()
+    indices = [embedded_index(s3, BUCKET) for _ in range(writers)]
+    each = [(index, document(f"d{number:02}", "green paint")) for number, index in enumerate(indices)]
+    await asyncio.gather(*(index.put(ada, EPISODES, [made]) for index, made in each))
+    for index in indices:
+        assert await listed(index, ada, EPISODES) == [made.id for _, made in each]
+        assert len(found(await index.search(ada, EPISODES, query("green")))) == writers
+
+
+async def test_a_writer_and_one_that_deletes_lose_nothing() -> None:
+    s3, ada = FakeS3(), new_scope()
+    one, other = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+    await one.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
+    for number in range(10):
+        await asyncio.gather(
+            one.put(ada, EPISODES, [document(f"new{number}", "blue")]),
+            other.put(ada, EPISODES, [document("c", f"version {number}")]),
+            other.delete(ada, EPISODES, SearchFilter(source_id="source-of-b")),
+        )
+    assert await listed(one, ada, EPISODES) == sorted(["a", "c", *(f"new{number}" for number in range(10))])
+
+
+@pytest.mark.parametrize("takes_effect", [False, True])
+async def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(takes_effect: bool) -> None:
+    before = [document("a", "green"), document("b", "red")]
+    for number in itertools.count(1):
+        s3, ada = Failing(), new_scope()
+        await embedded_index(s3, BUCKET).put(ada, EPISODES, before)
+        s3.fail(number, Killed(), takes_effect=takes_effect)
+        steps = 0
+        try:
+            killed = OwnerFiles(IndexObjects(s3, BUCKET))
+            index = SqliteIndex(killed, DIMENSIONS)
+            await index.put(ada, EPISODES, [document("b", "blue"), document("c", "white")])
+            steps += 1
+            await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
+            steps += 1
+        except Killed:
+            pass
+        s3.failures.clear()
+        left = await listed(embedded_index(s3, BUCKET), ada, EPISODES)
+        assert left in (["a", "b"], ["a", "b", "c"], ["b", "c"])
+        again = embedded_index(s3, BUCKET)
+        await again.put(ada, EPISODES, [document("b", "blue"), document("c", "white")])
+        await again.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
+        assert await listed(again, ada, EPISODES) == ["b", "c"]
+        assert found(await again.search(ada, EPISODES, replace(query("blue white"), vector=None))) == {"b", "c"}
+        if steps == 2:
+            assert number == 5
+            return
+
+
+@pytest.mark.parametrize("failure", [LOST_ANSWER, NO_CONNECTION])
+@pytest.mark.parametrize("takes_effect", [False, True])
+async def test_a_write_whose_answer_is_lost_is_done_once(failure: Exception, takes_effect: bool) -> None:
+    s3, ada = Failing(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    await index.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
+    s3.fail(2, failure, takes_effect=takes_effect)  # the first one reads
+    assert await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a")) == 1
+    assert await listed(index, ada, EPISODES) == ["b"]
+    assert s3.calls.count("put_object") == 2
+
+
+async def test_an_outage_is_no_answer_and_nothing_is_half_done() -> None:
+    s3, ada = Failing(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    await index.put(ada, EPISODES, [document("a", "green")])
+    for number in range(1, 20):
+        s3.fail(number, NO_CONNECTION, takes_effect=False)
+    with pytest.raises(SearchUnavailable):
+        await index.put(ada, EPISODES, [document("b", "red")])
+    with pytest.raises(SearchUnavailable):
+        await index.search(ada, EPISODES, query("green"))
+    s3.failures.clear()
+    assert await listed(index, ada, EPISODES) == ["a"]
+
+
+async def test_a_writer_that_never_wins_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3, ada = FakeS3(), new_scope()
+    index, other = embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
+    await index.put(ada, EPISODES, [document("a", "green")])
+    [key] = s3.objects
+    numbers, store = itertools.count(), s3.put_object
+
+    def put_object(**request: Any) -> Any:
+        made = document(f"n{next(numbers)}", "white")
+        with monkeypatch.context() as patch:
+            patch.setattr(s3, "put_object", store)
+            other.change(key, lambda file: file.put([made]))
+        return store(**request)
+
+    monkeypatch.setattr(s3, "put_object", put_object)
+    with pytest.raises(SearchUnavailable):
+        await index.put(ada, EPISODES, [document("b", "red")])
+    monkeypatch.undo()
+    assert len(await listed(index, ada, EPISODES)) == 21
+    await index.put(ada, EPISODES, [document("b", "red")])
+    assert "b" in await listed(index, ada, EPISODES)
+
+
+async def test_a_search_during_writes_sees_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3, ada = FakeS3(), new_scope()
+    reader, writer = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+
+    async def write() -> None:
+        for number in range(20):  # always two of one number
+            await writer.put(ada, EPISODES, [document("a", f"green {number}"), document("b", f"green {number}")])
+
+    writing = asyncio.create_task(write())
+    while not writing.done():
+        result = await reader.search(ada, EPISODES, query("green"))
+        assert len({each.views["turn"].text for each in result.documents.values()}) <= 1
+        await asyncio.sleep(0)
+    await writing
+
+
+async def test_a_copy_is_never_staler_than_the_bucket() -> None:
+    s3, ada = FakeS3(), new_scope()
+    reader, writer = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+    for text in ("green", "red", "green"):  # the same content again has another tag
+        await writer.put(ada, EPISODES, [document("a", text)])
+        assert found(await reader.search(ada, EPISODES, replace(query(text), vector=None))) == {"a"}
+    await writer.delete(ada, EPISODES, EVERYTHING)
+    assert found(await reader.search(ada, EPISODES, query("green"))) == set()
+    assert list(reader._files._copies._folder.iterdir()) == []  # nothing of a forgotten user is left on the disk
+
+
+async def test_what_is_deleted_while_somebody_writes_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3, ada = FakeS3(), new_scope()
+    index, forgetting = embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
+    await index.put(ada, EPISODES, [document("secret", "zebrafish")])
+    [key] = s3.objects
+    store = s3.put_object
+
+    def put_object(**request: Any) -> Any:
+        monkeypatch.undo()
+        assert forgetting.change(key, lambda file: file.delete(EVERYTHING)).result == 1
+        assert s3.objects == {}
+        return store(**request)
+
+    monkeypatch.setattr(s3, "put_object", put_object)
+    await index.put(ada, EPISODES, [document("new", "okapi")])
+    assert await listed(index, ada, EPISODES) == ["new"]
+    assert not any(b"zebrafish" in body for body, _ in s3.objects.values())
+
+
+async def test_a_damaged_file_is_named_and_hurts_its_owner_alone() -> None:
+    s3, ada, bob = FakeS3(), new_scope(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    await index.put(ada, EPISODES, [document("a", "green")])
+    for key, (body, metadata) in s3.objects.items():
+        s3.objects[key] = b"This is no database." + body[20:], metadata
+    await index.put(bob, EPISODES, [document("a", "green")])
+    again = embedded_index(s3, BUCKET)
+    for call in (
+        again.search(ada, EPISODES, query("green")),
+        again.put(ada, EPISODES, [document("b", "red")]),
+        again.delete(ada, EPISODES, EVERYTHING),
+    ):
+        with pytest.raises(SearchIndexDamaged, match="search rebuild"):
+            await call
+    assert found(await again.search(bob, EPISODES, query("green"))) == {"a"}
+
+
+async def test_damaged_files_are_discarded_to_be_made_again() -> None:
+    s3, ada = FakeS3(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    await index.put(ada, KNOWLEDGE, [document("a", "green", agent_id="cook")])
+    [(key, (body, metadata))] = s3.objects.items()
+    s3.objects[key] = body[: len(body) // 2], metadata  # its beginning can be read
+    await index.put(ada, EPISODES, [document("b", "green")])
+    reindexing = SqliteReindexing(OwnerFiles(IndexObjects(s3, BUCKET)))
+    assert [await reindexing.discard_damaged(), await reindexing.discard_damaged()] == [1, 0]
+    assert await listed(index, ada, KNOWLEDGE) == []
+    await index.put(ada, KNOWLEDGE, [document("a", "green", agent_id="cook")])
+    assert await listed(index, ada, EPISODES) == ["b"]
+
+
+async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3, ada = FakeS3(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    scopes = [replace(ada, user_id=f"user{number}") for number in range(4)]
+    for scope in scopes:
+        await embedded_index(s3, BUCKET).put(scope, EPISODES, [document("a", "green")])
+    for scope in scopes[:3]:
+        await index.search(scope, EPISODES, query("green"))
+    folder = index._files._copies._folder
+    read = IndexObjects.read
+
+    def full(self: IndexObjects, key: str, copied: Any, into: Path) -> Any:
+        if len([file for file in folder.iterdir() if file != into]) > 1:
+            into.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return read(self, key, copied, into)
+
+    monkeypatch.setattr(IndexObjects, "read", full)
+    assert found(await index.search(scopes[3], EPISODES, query("green"))) == {"a"}
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setattr(IndexObjects, "read", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(SearchUnavailable):
+        await index.search(scopes[0], EPISODES, query("green"))
+    assert all(file.stat().st_size > 100 for file in folder.iterdir())
