@@ -45,7 +45,7 @@ def create_all(
         queues = tuple(replace(queue, attributes={**queue.attributes, **seconds}) for queue in queues)
     create_queues(client("sqs", environment["AWS_ENDPOINT_URL_SQS"]), queues)
     s3 = client("s3", environment["AWS_ENDPOINT_URL_S3"])
-    for bucket in (stack.bucket, stack.search_bucket):
+    for bucket in stack.buckets:
         create_bucket(s3, bucket)
     manager = client("secretsmanager", environment["AWS_ENDPOINT_URL"])
     for name in {*stack.secrets, *secrets} - {""}:

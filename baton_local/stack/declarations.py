@@ -130,8 +130,7 @@ class Stack:
     policies: Mapping[str, tuple[Mapping[str, Any], ...]]
     """Policy documents of the functions' roles, by the role's logical id."""
     table: Mapping[str, Any]
-    bucket: str
-    search_bucket: str
+    buckets: tuple[str, ...]
     queues: tuple[QueueDefinition, ...]
     consumers: tuple[QueueConsumer, ...]
     secrets: tuple[str, ...]
@@ -141,10 +140,17 @@ class Stack:
     rest: RestApi
     sockets: SocketApi
 
+    @property
+    def bucket(self) -> str:
+        """The bucket with the settings, uploads and documents: the first that the template declares."""
+        return self.buckets[0]
+
 
 def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None) -> Stack:
     """Read the template at ``path``; keep its translation in ``cache_dir``. Raises ``TemplateProblem``."""
     template = Template(path, parameters, endpoints, cache_dir)
+    if not any(template.of_type("AWS::S3::Bucket")):
+        raise TemplateProblem("The local cloud needs an AWS::S3::Bucket in the template and found none.")
     sockets = read_socket_api(template)
     rest = read_rest_api(template)
     queues = tuple(_queues(template))
@@ -159,8 +165,7 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
             if name in roles
         },
         table=_table(template),
-        bucket=template.attribute("Bucket", None),
-        search_bucket=template.attribute("SearchBucket", None),
+        buckets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::S3::Bucket")),
         queues=queues,
         consumers=tuple(_consumers(template, queues)),
         secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),

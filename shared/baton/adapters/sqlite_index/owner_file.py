@@ -9,11 +9,12 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import apsw
-import sqlite_vec
 
 from baton.adapters.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
 from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
@@ -72,7 +73,7 @@ class OwnerFile:
         """Use ``open`` or ``open_draft``."""
         self.connection = connection
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keywords
-        connection.load_extension(sqlite_vec.loadable_path())
+        connection.load_extension(_extension())
         connection.enable_load_extension(False)  # noqa: FBT003
 
     @classmethod
@@ -312,6 +313,15 @@ def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tu
         conditions.append("(required_permission IS NULL OR required_permission IN (SELECT value FROM json_each(?)))")
         values.append(json.dumps(sorted(permissions)))
     return " AND ".join(conditions), values
+
+
+@cache
+def _extension() -> str:
+    """Return the file of sqlite-vec. Its package is not imported: it would load numpy where that is installed."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        raise ImportError("sqlite-vec is not installed.")
+    return str(Path(spec.origin).with_name("vec0"))
 
 
 def is_sound(path: Path) -> bool:
