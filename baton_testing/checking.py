@@ -30,6 +30,9 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
         yield Unmet(f"the workflow is in {expectation.workflow}", _workflow(seen))
     if expectation.approval is not None and expectation.approval not in seen.approvals:
         yield Unmet(f"a person is asked about {expectation.approval}", f"asked about {_list(seen.approvals)}")
+    for words in expectation.asks:
+        if _plain(words) not in _plain("\n".join(seen.questions)):
+            yield Unmet(f"a person is asked {words!r}", f"asked {_list(seen.questions)}")
     if expectation.error is not None and expectation.error != seen.error:
         yield Unmet(f"the error {expectation.error}", f"{seen.error or 'no error'}")
     if expectation.closed is not None and expectation.closed is not bool(seen.closings):

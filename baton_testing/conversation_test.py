@@ -68,6 +68,8 @@ class Expectation(Part):
     """The state that the workflow must have entered, or be in at the end."""
     approval: str | None = None
     """The tool for which a person must have been asked."""
+    asks: Words = ()
+    """Words that the question for that person, or its list of arguments, must have."""
     answered_by: str | None = None
     """The agent that must have spoken last."""
     says: Words = ()

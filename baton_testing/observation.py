@@ -57,6 +57,8 @@ class Observation:
     """The state that the newest workflow is in; None if none has begun."""
     approvals: tuple[str, ...] = ()
     """Tools for which a person was asked."""
+    questions: tuple[str, ...] = ()
+    """The questions, each with the lines of the arguments that it does not show."""
     closings: tuple[str, ...] = ()
     """The reasons for which the conversation was closed."""
     result: Any = None
@@ -92,7 +94,10 @@ class Observation:
             first, *others = utterance.text.splitlines() or [""]
             yield f"  {utterance.name}: {first}"
             yield from (f"    {line}" for line in others)
-        yield from (f"  [may {tool} be called?]" for tool in self.approvals)
+        for question in self.questions:
+            first, *others = question.splitlines()
+            yield f"  [asks: {first}]"
+            yield from (f"    {line}" for line in others)
         yield from (f"  [closed: {reason}]" for reason in self.closings)
         if self.error is not None:
             yield f"  [error: {self.error}]"
@@ -112,6 +117,7 @@ def combine(parts: list[Observation]) -> Observation:
                 "handoffs",
                 "workflow_states",
                 "approvals",
+                "questions",
                 "closings",
                 "problems",
                 "sources",

@@ -10,6 +10,7 @@ from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
+from baton_client.interrupt_texts import write_text
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Called, Observation, Said
@@ -52,6 +53,7 @@ class Watch:
         tokens, self._tokens = self._ports.model.tokens - self._tokens, self._ports.model.tokens
         states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
         problems, self._problems = self._problems, []
+        interrupts = _list_interrupts(events)
         return Observation(
             title=title,
             said=_list_said(events),
@@ -63,7 +65,8 @@ class Watch:
             returns=returned,
             workflow_states=tuple(dict.fromkeys(states)),
             workflow=next(iter(self._ports.workflows.states[-1:]), None),
-            approvals=_approvals(events),
+            approvals=tuple(str((interrupt.get("metadata") or {}).get("toolName")) for interrupt in interrupts),
+            questions=tuple(write_text(interrupt) for interrupt in interrupts),
             closings=self._new_closings(),
             result=_result(events),
             error=error or _error(events),
@@ -123,10 +126,9 @@ def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
     return tuple(source for end in ends for source in end.get("sources") or ())
 
 
-def _approvals(events: Sequence[Event]) -> tuple[str, ...]:
+def _list_interrupts(events: Sequence[Event]) -> list[Mapping[str, Any]]:
     outcomes = [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
-    interrupts = [interrupt for outcome in outcomes for interrupt in outcome.get("interrupts") or ()]
-    return tuple(str((interrupt.get("metadata") or {}).get("toolName")) for interrupt in interrupts)
+    return [interrupt for outcome in outcomes for interrupt in outcome.get("interrupts") or ()]
 
 
 def _result(events: Sequence[Event]) -> Any:

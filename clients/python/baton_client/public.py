@@ -28,6 +28,7 @@ from baton_client.errors import (
     UnexpectedAnswerError,
 )
 from baton_client.interrupt_answers import Answer
+from baton_client.interrupt_texts import CardField
 from baton_client.run_parts import ModelUsage, Source, UploadedPart
 from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
 from baton_client.tools import ClientTool, client_tool
@@ -49,6 +50,7 @@ __all__ = [
     "BadRequestError",
     "Baton",
     "BatonError",
+    "CardField",
     "ClientTool",
     "ConfigurationError",
     "ConflictError",

@@ -71,7 +71,9 @@ class OpenApiTools(ToolSource[OpenApiTool]):
             definition.label,
             definition.asks,
         )
-        return [tool.check_question()]
+        if tool.question_problem is not None:
+            raise ToolFailed(f"{tool.question_problem}.")
+        return [tool]
 
     async def call(
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext

@@ -56,16 +56,17 @@ class PythonTools(ToolSource[PythonTool]):
 
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
-        return [
-            SourceTool(
-                definition.name,
-                loaded.description,
-                loaded.schema,
-                loaded.requires_approval,
-                definition.label or loaded.declared.label,
-                definition.asks or loaded.declared.asks,
-            ).check_question()
-        ]
+        tool = SourceTool(
+            definition.name,
+            loaded.description,
+            loaded.schema,
+            loaded.requires_approval,
+            definition.label or loaded.declared.label,
+            definition.asks or loaded.declared.asks,
+        )
+        if tool.question_problem is not None:
+            raise CannotLoad(f"{loaded.function.__qualname__}: {tool.question_problem}.")
+        return [tool]
 
     async def call(
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext

@@ -90,12 +90,10 @@ class SourceTool:
     asks: str | None = None
     """The question for a person who approves a call. Its placeholders fit the parameters."""
 
-    def check_question(self) -> SourceTool:
-        """Return the tool. Raises ``ToolFailed`` if its question has a placeholder that is no argument."""
-        problem = find_problem(self.asks, ArgumentSchema(self.parameters)) if self.asks is not None else None
-        if problem is not None:
-            raise ToolFailed(f"{problem}.")
-        return self
+    @property
+    def question_problem(self) -> str | None:
+        """The problem of a question with a placeholder that is no argument; None if it has none."""
+        return find_problem(self.asks, ArgumentSchema(self.parameters)) if self.asks is not None else None
 
 
 class ToolSource(ABC, Generic[D]):
