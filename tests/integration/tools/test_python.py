@@ -128,7 +128,7 @@ async def test_a_slow_function_ends_at_its_time_limit(harness: Harness) -> None:
 
 
 async def test_an_answer_that_cannot_be_shown_is_a_failure(harness: Harness) -> None:
-    with pytest.raises(ToolFailed, match="cannot be shown"):
+    with pytest.raises(ToolFailed, match="cannot be written as JSON"):
         await harness.call(agent_with(python("unshowable")), "unshowable")
 
 
