@@ -114,7 +114,7 @@ def check_secret_names(contents: Contents, template: DeployedTemplate) -> Iterat
     }
     for agent in contents.agents.all():
         for field, reference in secret_references(agent):
-            name = reference.place(stage)
+            name = reference.name_in(stage)
             if not name.removeprefix("/").startswith(tuple(folders)):
                 yield fails(
                     SECRET_NAMES,

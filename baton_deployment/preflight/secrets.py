@@ -86,7 +86,7 @@ def check_references(account: Account, template: DeployedTemplate, contents: Con
         for field, reference in secret_references(agent):
             places.setdefault(reference, contents.place_of(agent, *field))
     for reference, location in places.items():
-        name = reference.place(stage)
+        name = reference.name_in(stage)
         if reference.parameter is not None:
             yield _check_parameter(account, name, location)
             continue

@@ -10,7 +10,7 @@ from typing import Any
 from baton.adapters.tokens.signing_keys import DerivedSigningKey
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, find_displaced
 from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import Clock, SystemClock
@@ -33,7 +33,7 @@ class FakePushConfigs:
         others = [config for known, config in self.configs.items() if known[:2] == key[:2] and known != key]
         if sum(push_config.root == config.root for push_config in others) >= MAX_CONFIGS:
             raise InvalidRequest(f"A task has at most {MAX_CONFIGS} push notification configurations.")
-        for oldest in room_for(config, others):
+        for oldest in find_displaced(config, others):
             await self.delete(scope, thread_id, oldest.root, oldest.id)
         self.configs[key] = config
 

@@ -76,7 +76,7 @@ def unknown_field(name: object, names: Iterable[str]) -> str:
 
 
 def similar_name(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that another one resembles; None without one."""
+    """Return the one of ``names`` that ``name`` resembles most; None if it resembles none."""
     # Imported for errors only.
     from difflib import get_close_matches
 

@@ -115,7 +115,7 @@ async def _procedures(services: TurnServices, facts: RunFacts) -> ProcedureSet:
         return ProcedureSet()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
-    if thread.is_new_session:
+    if thread.is_new_session:  # what was approved before it began counts
         since = services.agents.clock.now()
     return await services.approved_procedures.of(facts.scope, thread.agent_id, since=since)
 

@@ -62,6 +62,7 @@ class Answer:
         self._earlier_message: str | None = None
         """The key of the message with which the task waited before the agent was sent this one."""
         self._extras: set[str] = set()
+        """Data and files that were yielded, by content; those that a message had before, by its key and content."""
         self._asides: dict[str, str] = {}
         """Texts of progress updates, by message."""
         self._aside_bytes = 0

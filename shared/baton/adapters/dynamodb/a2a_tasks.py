@@ -14,7 +14,7 @@ from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableS
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
-from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, find_displaced
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 
@@ -77,7 +77,7 @@ class DynamoPushConfigs(TimedTableStore):
         ]
         if sum(push_config.root == config.root for push_config in others) >= MAX_CONFIGS:
             raise InvalidRequest(TOO_MANY)
-        for oldest in room_for(config, others):
+        for oldest in find_displaced(config, others):
             await self.delete(scope, thread_id, oldest.root, oldest.id)
         item: Item = {
             **keys.push_config(scope, thread_id, config.root, config.id),

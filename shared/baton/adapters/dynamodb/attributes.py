@@ -1,7 +1,7 @@
 """Items as DynamoDB sends them, and as plain Python values.
 
-botocore reads an answer shape by shape, which takes more than half of the CPU time of a request for a thread's history.
-Here the shape is known: an item is a map of attribute values.
+botocore reads a response shape by shape, which takes more than half of the CPU time of a request for a thread's
+history. Here the shape is known: an item is a map of attribute values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = Context(Emin=-128, Emax=126, prec=38, traps=[Clamped, Inexact, Overfl
 (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html)."""
 
 _ITEM_IN = {"GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes", "DeleteItem": "Attributes"}
-"""Operations whose answer is read here, and the member with their item. The answer to a Query is read too."""
+"""Operations whose response is read here, and the member with their item. The response to a Query is read too."""
 
 
 def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def unpack_id(stored: str | bytes) -> str:
 
 
 def read_items(client: DynamoDBClient) -> None:
-    """Let ``client`` read the items of its answers by this module. What its operations return does not change."""
+    """Let ``client`` read the items of its responses by this module. What its operations return does not change."""
     client.meta.events.register("before-parse.dynamodb", _read, unique_id="baton-items")
 
 
@@ -112,12 +112,12 @@ def _plain(value: Mapping[str, Any]) -> Any:
 def _read(
     operation_model: OperationModel, response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
-    """Handle botocore's event before it parses an answer. Leave failures and other operations to botocore."""
+    """Handle botocore's event before it parses a response. Leave failures and other operations to botocore."""
     if response_dict["status_code"] != 200:
         return
-    answer = read_answer(operation_model.name, response_dict["body"])
-    if answer is not None:
-        customized_response_dict.update(answer)
+    response = read_response(operation_model.name, response_dict["body"])
+    if response is not None:
+        customized_response_dict.update(response)
         response_dict["body"] = b"{}"
 
 
@@ -129,21 +129,21 @@ def write_request(request: Mapping[str, Any]) -> bytes:
 _to_json = json.JSONEncoder(separators=(",", ":"), default=lambda data: b64encode(data).decode()).encode
 
 
-def read_answer(operation: str, body: bytes) -> dict[str, Any] | None:
-    """Return a successful answer as boto3's client returns it; None if it is left to botocore."""
+def read_response(operation: str, body: bytes) -> dict[str, Any] | None:
+    """Return a successful response as boto3's client returns it; None if it is left to botocore."""
     if operation != "Query" and operation not in _ITEM_IN:
         return None
     try:
-        answer: dict[str, Any] = json.loads(body)
+        response: dict[str, Any] = json.loads(body)
     except ValueError:
         return None
     if operation == "Query":
-        answer["Items"] = [_item(item) for item in answer["Items"]]
-        if "LastEvaluatedKey" in answer:
-            answer["LastEvaluatedKey"] = _item(answer["LastEvaluatedKey"])
-    elif (member := _ITEM_IN[operation]) in answer:
-        answer[member] = _item(answer[member])
-    return answer
+        response["Items"] = [_item(item) for item in response["Items"]]
+        if "LastEvaluatedKey" in response:
+            response["LastEvaluatedKey"] = _item(response["LastEvaluatedKey"])
+    elif (member := _ITEM_IN[operation]) in response:
+        response[member] = _item(response[member])
+    return response
 
 
 def _item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -58,7 +58,7 @@ async def create_revised(table: Table, item: Item) -> Item:
 async def save_revised(table: Table, item: Item, *, compared: Collection[str] | None = None) -> bool:
     """Replace the revision before the item's own, which may be 0. Return whether that one was there.
 
-    ``compared`` are the attributes by which an item is known again if the answer to its write was lost; all by default.
+    ``compared`` are the attributes that show, if the response to a write is lost, whether it was made; all by default.
     """
     try:
         await table.put(item, **replaces_revision(item["revision"] - 1))

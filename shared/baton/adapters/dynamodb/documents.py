@@ -78,7 +78,7 @@ class DynamoSources(TableStore):
     async def _due_entries(self, before: datetime) -> list[Item]:
         """Return the keys of what is due, the longest overdue first."""
         due: list[Item] = []
-        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page=KEYS_PAGE)) as pages:
+        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page_size=KEYS_PAGE)) as pages:
             async for entries in pages:
                 due += entries
                 if len(due) >= MAX_DUE:
@@ -186,7 +186,9 @@ class DynamoDocuments(TableStore):
         )
 
     async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
-        async with aclosing(due_entries(self._table, agent_keys.ingestion_shards(), before, page=AT_ONCE)) as pages:
+        async with aclosing(
+            due_entries(self._table, agent_keys.ingestion_shards(), before, page_size=AT_ONCE)
+        ) as pages:
             async for entries in pages:
                 # Read consistently, for the index may be behind.
                 for item in await self._table.items_of(entries, consistent=True):

@@ -91,6 +91,10 @@ class MemberKey:
         return tenant_id, agent_id, key["SK"].removeprefix(self.prefix)
 
 
+LAST_NUMBER = 10**12 - 1
+"""The largest number that a key holds in 12 digits. No message, event or record has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class NumberedKey:
     """Keys in the order of a number, in a partition ``of`` a thread."""

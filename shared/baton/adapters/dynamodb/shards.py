@@ -101,13 +101,13 @@ async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> Asyn
 
 
 async def due_entries(
-    table: Table, partitions: Sequence[str], before: datetime, *, page: int = DUE_PAGE
+    table: Table, partitions: Sequence[str], before: datetime, *, page_size: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
     """Yield the entries that are due ``before`` a time: a page of each partition at once, so that none has to wait."""
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:
-            pages = table.query(partition, last=to_millis(before), limit=page, index=IDLE)
+            pages = table.query(partition, last=to_millis(before), limit=page_size, index=IDLE)
             shards.append(await reading.enter_async_context(aclosing(pages)))
         while shards:
             read = await gather_all(*(anext(shard, None) for shard in shards))

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
 from baton.adapters.aws.direct_calls import operations
 from baton.adapters.aws.session import CredentialSource
-from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
+from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, read_response, serialize, write_request
 from baton.domain.errors import StoreUnavailable
 from baton.ports.clock import Clock
 
@@ -112,12 +112,12 @@ class Table:
 
         ``session`` is the one that made the client; None for the process's own.
         """
-        direct = operations(client, session, write=write_request, read=read_answer)
+        direct = operations(client, session, write=write_request, read=read_response)
         return replace(cls.of(client, name), operations=direct)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
-        answer = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
-        return deserialize(answer["Item"]) if "Item" in answer else None
+        response = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
+        return deserialize(response["Item"]) if "Item" in response else None
 
     async def read(self, key: Mapping[str, str], convert: Callable[[Item], T]) -> T | None:
         """Return what ``convert`` makes of an item, read consistently; None if there is none."""
@@ -130,8 +130,8 @@ class Table:
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""
-        answer = await self._update(key, expression, values, condition, "ALL_NEW")
-        return deserialize(answer["Attributes"])
+        response = await self._update(key, expression, values, condition, "ALL_NEW")
+        return deserialize(response["Attributes"])
 
     async def change(
         self,
@@ -280,16 +280,16 @@ class Table:
 
     async def _pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
         while True:
-            answer = await self._ask(operation, TableName=self.name, **request)
-            yield [deserialize(item) for item in answer["Items"]]
-            if "LastEvaluatedKey" not in answer:
+            response = await self._ask(operation, TableName=self.name, **request)
+            yield [deserialize(item) for item in response["Items"]]
+            if "LastEvaluatedKey" not in response:
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     async def get_many(self, keys: Sequence[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Return items by key, in no order, without those that do not exist. A request asks for 100.
 
-        Unprocessed keys (the table throttles, or the answer would exceed 16 MB) are requested again with back-off.
+        Unprocessed keys (the table throttles, or the response would exceed 16 MB) are requested again with back-off.
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
         items: list[Item] = []
@@ -298,10 +298,10 @@ class Table:
             unprocessed: dict[str, Any] = {self.name: {"Keys": batch, "ConsistentRead": consistent}}
             in_vain = 0
             while unprocessed:
-                answer = await self._ask("BatchGetItem", RequestItems=unprocessed)
-                received = answer["Responses"].get(self.name, [])
+                response = await self._ask("BatchGetItem", RequestItems=unprocessed)
+                received = response["Responses"].get(self.name, [])
                 items += map(deserialize, received)
-                unprocessed = answer["UnprocessedKeys"]
+                unprocessed = response["UnprocessedKeys"]
                 if unprocessed:
                     in_vain = 0 if received else in_vain + 1
                     if in_vain == MAX_IN_VAIN:

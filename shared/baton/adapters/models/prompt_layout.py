@@ -45,7 +45,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     head = next((at for at, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
     laid = [
         replace(
-            _laid(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question),
+            _lay_message(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question),
             ends_prefix=prompt.ends_prefix,
         )
         for at, prompt in enumerate(prompts)
@@ -66,7 +66,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     return laid if profile.user_after_tool else _with_answers_after_tools(laid)
 
 
-def _laid(
+def _lay_message(
     prompt: Prompt, pieces: tuple[Piece, ...], layout: PromptLayout, *, is_head: bool, is_current: bool
 ) -> LaidMessage:
     profile = layout.profile

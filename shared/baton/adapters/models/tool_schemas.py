@@ -21,6 +21,9 @@ MAX_RECURSION = 2
 MAX_INLINED = 2_000
 """Nodes of a schema from which on references are left out: branches that refer to each other grow exponentially."""
 MAX_NODES = 20_000
+"""Nodes of a schema from which on any value is allowed."""
+MAX_SCHEMA_DEPTH = 64
+"""Schemas within schemas. Below them any value is allowed."""
 MAX_BRANCHES = 50
 """Branches and references at the top level that are followed."""
 _NO_NUMBER = object()
@@ -236,7 +239,7 @@ class _Walk:
     def schema(self, value: Any, depth: int) -> Any:
         """Return a schema, or a list of them, in normal form."""
         self.nodes += 1
-        if self.nodes > MAX_NODES or depth > 64:
+        if self.nodes > MAX_NODES or depth > MAX_SCHEMA_DEPTH:
             return {}
         if isinstance(value, list | tuple):
             return [self.schema(member, depth + 1) for member in value]

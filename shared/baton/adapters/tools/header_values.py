@@ -74,7 +74,7 @@ class HeaderValues:
         return text
 
     def _value(self, reference: SecretReference) -> str:
-        parameter = reference.place(self.stage)
+        parameter = reference.name_in(self.stage)
         store = self.secrets if reference.secret is not None else self.parameters
         secret = store.get(parameter)
         if reference.key is not None:
@@ -103,9 +103,7 @@ class _Hidden:
             self._secrets[secret] = None
             if not is_known:
                 forms = {
-                    form
-                    for secret in self._secrets
-                    for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe=""))
+                    form for value in self._secrets for form in (value, json.dumps(value)[1:-1], quote(value, safe=""))
                 }
                 self.forms = sorted(forms, key=len, reverse=True)
 

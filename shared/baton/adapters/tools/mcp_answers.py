@@ -138,7 +138,7 @@ def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
             return ToolFailed(f"{cause} Ask for less at a time, if the tool can.")
     errors = [cause.error for cause in causes if isinstance(cause, MCPError)]
     if answer.is_refusal(error):
-        return ToolFailed(next(error.message for error in errors if error.code in REFUSALS)[:EXCERPT])
+        return ToolFailed(next(refusal.message for refusal in errors if refusal.code in REFUSALS)[:EXCERPT])
     if answer.status >= 400:
         return _of_status(answer, errors)
     for cause in causes:

@@ -10,7 +10,7 @@ from typing import Any
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.handoff_rules import declared_handoff, find_triggered, may_hand_off
+from baton.domain.agents.handoff_rules import declared_handoff, find_handoff_refusal, find_triggered
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
@@ -127,7 +127,9 @@ class BuiltinTools:
         target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
         reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
         session = conversation.agent if conversation.handoff is not None else None
-        refusal = may_hand_off(source, target_id, target, self.scope, session=session, workflow=conversation.workflow)
+        refusal = find_handoff_refusal(
+            source, target_id, target, self.scope, session=session, workflow=conversation.workflow
+        )
         if target is None or handoff is None:
             return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
         transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)

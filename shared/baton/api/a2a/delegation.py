@@ -17,8 +17,11 @@ from baton.domain.threads.turn_requests import ClientOffer, IncomingHandoff
 from baton.domain.times import MAX_TIME_ZONE, is_time_zone
 
 MAX_PARENT = 512
+"""Characters of the id of a parent task."""
 MAX_NAME = 200
+"""Characters of a role, and of an agent's id."""
 MAX_REASON = 1_000
+"""Characters of the reason of a handoff."""
 MAX_RECENT = 20
 """The newest messages of a handoff that are kept."""
 MAX_RECENT_CHARS = 8_000
@@ -109,7 +112,7 @@ def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
 
 
 def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
-    """Return the newest messages that fit."""
+    """Return the roles and texts of the newest messages, as many as fit into ``MAX_RECENT_CHARS``."""
     if messages is None:
         return ()
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):

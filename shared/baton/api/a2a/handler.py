@@ -40,16 +40,13 @@ async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> t
     sender = Sender(caller)
     sending = await prepare(sender, params)
     if sending.is_repeat:
-        pass
-    elif params.configuration.return_immediately:
+        return await to_task(await _read(sender, sending), caller.agents.describe, history=history)
+    if params.configuration.return_immediately:
         await sender.enqueue(sending)
     else:
         async for _ in await sender.run(sending):
             pass
-    task = await _read(sender, sending)
-    if sending.is_repeat:
-        return await to_task(task, caller.agents.describe, history=history)
-    return await _with_message(caller, sending, task, history)
+    return await _with_message(caller, sending, await _read(sender, sending), history)
 
 
 async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) -> AsyncGenerator[A2AEvent, None]:

@@ -27,6 +27,8 @@ FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
 _INTERRUPT_IDS = ("interruptId", "interrupt_id")
+_MAX_WORDS = 40
+"""Characters of a message that may say only yes or no."""
 _TRIMMED = re.compile(r"^\W+|\W+$")
 
 
@@ -68,7 +70,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
 
     An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
     that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
-    ordinary message, and there is none.
+    ordinary message, for which the list is empty.
 
     Raises ``InvalidParamsError`` for data that is meant as an answer and decides nothing: an ordinary message would
     give up what is asked. That is data beside no text, or with a member that is named like one of an answer.
@@ -91,7 +93,7 @@ def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str
             decisions[interrupt_id] = (interrupt_id, DecisionStatus.RESOLVED.value, payload)
     if decisions:
         return list(decisions.values())
-    if len(texts) != len(message.parts) or len("".join(texts)) > 40:
+    if len(texts) != len(message.parts) or len("".join(texts)) > _MAX_WORDS:
         return []
     words = _TRIMMED.sub("", " ".join(texts).casefold())
     if words not in YES | NO:
@@ -120,19 +122,19 @@ def _content_part(part: Part) -> dict[str, Any]:
             _check_type(part)
             mime_type = part.media_type or UNKNOWN_TYPE
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
-            return {"type": _kind(mime_type), "source": source, **_named(part)}
+            return {"type": _kind(mime_type), "source": source, **_name_metadata(part)}
         case "url":
             _check_type(part)
             address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
-            return {"type": _kind(part.media_type), "source": address, **_named(part)}
+            return {"type": _kind(part.media_type), "source": address, **_name_metadata(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
 
 
 def _check_type(part: Part) -> None:
-    """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names, nor stands for one of these."""
+    """Raise ``ContentTypeNotSupportedError`` for a type that is not in ``FILE_TYPES`` and not another name of one."""
     named = part.media_type.partition(";")[0].strip().lower()
-    is_sound = named.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
-    if not named or is_sound or any(fnmatchcase(standard(named), file_type) for file_type in FILE_TYPES):
+    is_recording = named.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
+    if not named or is_recording or any(fnmatchcase(standard(named), file_type) for file_type in FILE_TYPES):
         return
     media_type = type_of(MediaType.parse(part.media_type), part.filename)
     if media_type is None or media_type.essence == OCTETS:
@@ -143,5 +145,5 @@ def _kind(media_type: str) -> str:
     return "image" if MediaType.parse(media_type).kind == "image" else "document"
 
 
-def _named(part: Part) -> dict[str, Any]:
+def _name_metadata(part: Part) -> dict[str, Any]:
     return {"metadata": {"name": part.filename}} if part.filename else {}

@@ -70,7 +70,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def check_parts(params: Any, *, is_older: bool) -> None:
-    """Check the parts of ``params.message`` as the client wrote them, if it has some.
+    """Check the parts of ``params.message`` as the client wrote them, if it has some; ``is_older``: in A2A 0.3.
 
     The SDK's models take any number of parts, slowly, guess a ``kind`` that is missing, skip what is not base64, and
     round numbers. Raises ``InvalidParamsError``.

@@ -28,7 +28,7 @@ MAX_LISTED = 500
 MAX_READ = 30
 """The largest number of them with tasks whose messages are read."""
 MAX_BYTES = 2 * 1024 * 1024
-"""A page of long tasks ends early."""
+"""Bytes of the tasks of a page: one of long tasks has fewer."""
 
 
 def check_status(params: Any) -> None:
@@ -94,6 +94,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
             next_place = before
             break
         tasks.append(served)
+    # How many follow is not known without reading them: at least one.
     total = begin.earlier + len(tasks) + (1 if next_place is not None else 0)
     token = replace(next_place, earlier=begin.earlier + len(tasks)).token() if next_place is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
@@ -128,7 +129,7 @@ async def _tasks(
 async def _threads(
     caller: A2ACaller, params: ListTasksRequest, begin: _Place
 ) -> AsyncIterator[tuple[Thread | None, str | None]]:
-    """Yield the caller's conversations from a place on, each with the cursor of its page; None after many."""
+    """Yield the caller's conversations from a place on, each with the cursor of its page; None after ``MAX_LISTED``."""
     if params.context_id:
         thread = await _find_named(caller, params.context_id)
         if thread is not None and not (thread.id == begin.thread_id and begin.root is None):

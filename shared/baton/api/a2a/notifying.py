@@ -41,6 +41,7 @@ from baton.tenants.registry.agent_registry import AgentRegistry
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"
 SIGNED_FOR = timedelta(minutes=5)
+"""The time for which a signature is valid."""
 MAX_BYTES = 256 * 1024
 """The largest size of a task's messages in a notification. The newest message is always sent."""
 RETRIED = frozenset({408, 425, 429})
@@ -97,16 +98,16 @@ class Notifications:
         configs = [config for config in configs if change.root in (None, config.root)]
         if not configs:
             return
-        await self._wait_for(change)
+        await self._check_stored(change)
         about: dict[str, Any] = change.model_dump(exclude={"record"})
         for root in sorted({config.root for config in configs}):
-            if await self._concerned(change, root) is None:
+            if await self._find_concerned(change, root) is None:
                 continue
             for config in configs:
                 if config.root == root:
                     await self.ports.push_queue.send(PushNotice(**about, task=root, config_id=config.id))
 
-    async def _wait_for(self, change: TaskChange) -> None:
+    async def _check_stored(self, change: TaskChange) -> None:
         """Raise ``NotYet`` while what the change announces is not in the store."""
         try:
             thread = await self.ports.store.get_thread(change.scope, change.thread_id)
@@ -119,10 +120,10 @@ class Notifications:
         if change.kind is ChangeKind.CLOSED and is_held:
             raise NotYet("the session has not been closed")
         is_beginning = change.kind is ChangeKind.BEGAN and _is_running(thread, change.run_id)
-        if is_beginning and change.root is not None and await self._concerned(change, change.root) is None:
+        if is_beginning and change.root is not None and await self._find_concerned(change, change.root) is None:
             raise NotYet("the message has not been stored")
 
-    async def _concerned(self, change: TaskChange | PushNotice, root: str) -> A2ATask | None:
+    async def _find_concerned(self, change: TaskChange | PushNotice, root: str) -> A2ATask | None:
         """Return the task as the change has left it; None if it does not concern it, or if the task is gone."""
         task = await TaskReader(self.ports).read(change.scope, TaskId(change.thread_id, root))
         if task is None or task.user_id != change.user_id:
@@ -132,11 +133,12 @@ class Notifications:
     # A notification
 
     async def _send(self, notice: PushNotice) -> None:
+        """Send a notification, or give it up. Raises ``NotYet`` if a later attempt may succeed."""
         ports, scope = self.ports, notice.scope
         config = await ports.push_configs.get(scope, notice.thread_id, notice.task, notice.config_id)
         if config is None or not ports.webhooks.is_on:
             return  # it was removed meanwhile
-        task = await self._concerned(notice, notice.task)
+        task = await self._find_concerned(notice, notice.task)
         if task is None:
             return  # it was forgotten meanwhile
         if (refusal := ports.webhooks.refusal(config.url)) is not None:

@@ -24,7 +24,7 @@ POLL_SECONDS = 0.1
 
 async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -> types.TaskPushNotificationConfig:
     """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
-    _check_on(caller)
+    _check_enabled(caller)
     task = await _own_task(caller, request.task_id)
     config = parse(caller, request, task.id)
     app, thread_id = caller.app, task.id.thread_id
@@ -37,7 +37,7 @@ async def get(
     caller: A2ACaller, params: types.GetTaskPushNotificationConfigRequest
 ) -> types.TaskPushNotificationConfig:
     """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
-    _check_on(caller)
+    _check_enabled(caller)
     task = await _own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
     config_id = _config_id(params.id, task.id)
@@ -53,7 +53,7 @@ async def list_all(
     caller: A2ACaller, params: types.ListTaskPushNotificationConfigsRequest
 ) -> types.ListTaskPushNotificationConfigsResponse:
     """Return all configurations of a task, which are few: there is one page."""
-    _check_on(caller)
+    _check_enabled(caller)
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
     task = await _own_task(caller, params.task_id)
@@ -63,7 +63,7 @@ async def list_all(
 
 async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConfigRequest) -> None:
     """Remove a configuration. One that is not there is no error."""
-    _check_on(caller)
+    _check_enabled(caller)
     task = await _own_task(caller, params.task_id)
     config_id = _config_id(params.id, task.id)
     await caller.app.ports.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
@@ -77,7 +77,7 @@ async def prepare(sender: Sender, params: types.SendMessageRequest) -> Sending:
     """
     caller, has_config = sender.caller, params.configuration.HasField("task_push_notification_config")
     if has_config:
-        _check_on(caller)
+        _check_enabled(caller)
     sending = await sender.prepare(params.message)
     if not has_config:
         return sending
@@ -130,7 +130,7 @@ def _config_id(config_id: str, task_id: TaskId) -> str:
     return DEFAULT_ID if config_id in ("", str(task_id)) else config_id
 
 
-def _check_on(caller: A2ACaller) -> None:
+def _check_enabled(caller: A2ACaller) -> None:
     if not caller.access.pushes():
         raise PushNotificationNotSupportedError
 
@@ -144,7 +144,7 @@ async def _own_task(caller: A2ACaller, text: str) -> A2ATask:
 
 
 async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
-    """Let the thread's runs send notifications. Of what ended while the configuration was written, send one here.
+    """Let the thread's runs send notifications. If it has changed since ``task`` was read, send one from here.
 
     Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
     """

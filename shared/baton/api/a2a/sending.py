@@ -30,6 +30,8 @@ from baton.threads.requests.queue_mapping import queued_decision, queued_message
 OPENED_SECONDS = 3.0
 """Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
 POLL_SECONDS = 0.05
+"""Seconds between its first two looks at the store; then ever more, up to ``MAX_POLL_SECONDS``."""
+MAX_POLL_SECONDS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Sending:
     message_id: str
     """The message's own id. The turn of an answer has another."""
     is_repeat: bool = False
-    """Whether it was an answer to interrupts that have been answered with it already."""
+    """Whether it is an answer that the interrupts have got already."""
 
 
 class Sender:
@@ -62,12 +64,12 @@ class Sender:
         check_message(message)
         context = context_of(message)
         if message.task_id:
-            return await self._to_task(message, context)
+            return await self._prepare_for_task(message, context)
         request = self._request(message, context)
         thread: Thread | None = None
         root = message.message_id
         if context is not None:
-            request, thread = await self._in_context(request, context)
+            request, thread = await self._find_context(request, context)
             earlier_id = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
             if earlier_id is not None:  # a repeated message belongs where it was sent first
                 root = earlier_id.root
@@ -85,7 +87,7 @@ class Sender:
         task = await self.reader.read(self._scope, task_id) if root != message.message_id else None
         return Sending(task_id, replace(request, a2a_task=root), self._scope, task, message.message_id)
 
-    async def _to_task(self, message: Message, context: str | None) -> Sending:
+    async def _prepare_for_task(self, message: Message, context: str | None) -> Sending:
         """Check a message that continues a task."""
         task = await self.reader.find(self._scope, message.task_id)
         if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
@@ -113,11 +115,11 @@ class Sender:
             )
         self._check_agent(task.thread)
         if task.awaits_answers:
-            return await self._answering(message, task, sending)
+            return await self._as_answer(message, task, sending)
         return sending
 
-    async def _answering(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
-        """Take the message as an answer to the task's interrupts if it is one."""
+    async def _as_answer(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
+        """Return the sending as an answer to the task's interrupts if the message is one; otherwise unchanged."""
         assert task.thread is not None  # noqa: S101 - a task that awaits answers has a thread
         assert task.thread.pending is not None  # noqa: S101 - see awaits_answers
         decisions = decisions_in(message, task.thread.pending)
@@ -140,7 +142,7 @@ class Sender:
             time_zone=time_zone_in(message),
         )
 
-    async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
+    async def _find_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
         """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
 
         A UUID of version 5 that is unused here is the id of a conversation elsewhere, such as another deployment's: it
@@ -227,7 +229,7 @@ class Sender:
             await self._mark(sending, MarkStatus.QUEUED)
             message = queued_message(sending.owner, request, request_id=caller.request_id)
             await self._app.ports.queue.send(sending.owner, message)
-        await self._until_begun(sending)
+        await self._wait_until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
         """Return whether the message's turn is stored. Raises ``MessageIdConflict`` if it said something else."""
@@ -240,22 +242,21 @@ class Sender:
             raise errors.MessageIdConflict
         return turn is not None
 
-    async def _until_begun(self, sending: Sending) -> None:
+    async def _wait_until_begun(self, sending: Sending) -> None:
         """Wait until the turn is in the store, for a few seconds at most: the thread may be busy."""
         loop = asyncio.get_running_loop()
         until = loop.time() + OPENED_SECONDS
         pause = POLL_SECONDS
         while loop.time() < until and not await self._has_begun(sending):
             await asyncio.sleep(pause)
-            pause = min(2 * pause, 0.4)
+            pause = min(2 * pause, MAX_POLL_SECONDS)
 
     async def _has_begun(self, sending: Sending) -> bool:
         """Return whether the turn is in the store, or will never be."""
         is_answer = isinstance(sending.request, DecisionRequest)
-        has_thread = sending.task is not None and sending.task.thread is not None
-        queued = self.reader.is_queued
+        may_be_queued = not is_answer and sending.task is not None and sending.task.thread is not None
         # A long conversation is not read again and again.
-        if has_thread and not is_answer and await queued(self._scope, sending.task_id, sending.message_id):
+        if may_be_queued and await self.reader.is_queued(self._scope, sending.task_id, sending.message_id):
             return False
         task = await self.reader.read(self._scope, sending.task_id)
         if task is None:

@@ -79,13 +79,13 @@ class TaskReader:
         question = await self._question(scope, thread)
         seen = [*messages, *([question] if question is not None else [])]
         roots = [root for root in dict.fromkeys(message.a2a_task for message in reversed(seen)) if root is not None]
-        whole = {message.id for message in seen if message.id == message.a2a_task}
+        complete_roots = {message.id for message in seen if message.id == message.a2a_task}
         tasks: list[A2ATask | None] = []
         for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
             tasks += await gather_all(
                 *(
                     self._assemble(scope, TaskId(thread.id, root), thread, messages, question)
-                    if root in whole
+                    if root in complete_roots
                     else self.read(scope, TaskId(thread.id, root))
                     for root in roots[start : min(start + AT_ONCE, MAX_TASKS)]
                 )
@@ -125,7 +125,7 @@ class TaskReader:
             )
         except ThreadUnavailable:  # it was deleted meanwhile
             return True
-        return _moved(thread) != _moved(task.thread) or mark != task.mark
+        return _progress_of(thread) != _progress_of(task.thread) or mark != task.mark
 
     async def is_queued(self, scope: Scope, task_id: TaskId, message_id: str) -> bool:
         """Return whether a message to a task of an existing thread is the newest that waits in the queue."""
@@ -193,6 +193,6 @@ class TaskReader:
         return await self._ports.store.get_turn(scope, task.id.thread_id, mark.message_id) is None
 
 
-def _moved(thread: Thread) -> tuple[object, ...]:
+def _progress_of(thread: Thread) -> tuple[object, ...]:
     """Return a value that changes after each turn, when a run begins, and when the session ends."""
     return thread.run, thread.next_ordinal, thread.episode_first_ordinal, thread.episode

@@ -53,6 +53,7 @@ class A2ATask:
 
 
 def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
+    """Return a task whose thread does not exist yet: its first message waits in the queue, or was refused there."""
     state = state_of((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
     return A2ATask(task_id, mark.user_id, None, mark, (), state, mark.at)
 
@@ -64,10 +65,13 @@ def assemble(
     messages: Sequence[StoredMessage],
     question: StoredMessage | None,
 ) -> A2ATask:
-    """Select the task's runs: those of its messages, and those that continue them after answers."""
+    """Return the task with its runs: those of its messages, and those that continue them after answers.
+
+    Its state is not computed yet: see ``with_state``.
+    """
     chosen: list[StoredMessage] = []
     runs: set[str] = set()
-    for run in _runs(messages):
+    for run in _split_runs(messages):
         end = run[-1].end
         is_answer = end is not None and end.parent_run_id in runs
         if run[0].a2a_task == task_id.root or is_answer:
@@ -86,7 +90,7 @@ def assemble(
     return A2ATask(task_id, thread.user_id, thread, mark, tuple(chosen), state, at, run_id, frozenset(runs))
 
 
-def _runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+def _split_runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     runs: list[list[StoredMessage]] = []
     is_over = True
     for message in messages:
@@ -98,6 +102,7 @@ def _runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
 
 
 def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
+    """Return the task in its state; ``is_waiting`` if a message of it is in the queue."""
     thread, mark = task.thread, task.mark
     ends = [message.end for message in task.messages if message.end is not None]
     first = task.messages[0].ordinal if task.messages else None
@@ -129,7 +134,7 @@ def as_of(task: A2ATask, change: TaskChange | PushNotice) -> A2ATask | None:
             return _as_begun(task, change.run_id)
         case ChangeKind.ENDED:
             ended_task = _as_ended(task, change.run_id, ends_session=change.first_ordinal is not None)
-            if ended_task is None and change.first_ordinal is not None:
+            if ended_task is None and change.first_ordinal is not None:  # another task's run has ended the session
                 return _as_completed(task, change.first_ordinal)
             return ended_task
         case ChangeKind.CLOSED:
@@ -159,7 +164,7 @@ def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATa
     if not mine or task.messages[mine[-1]].end is None:
         return None
     messages = task.messages[: mine[-1] + 1]
-    ended_task = _with_state(task, messages, session_ended=ends_session)
+    ended_task = _up_to(task, messages, session_ended=ends_session)
     has_continued = len(messages) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
     # A message that came meanwhile continues the task: clients stop listening at a final state.
     return None if ended_task.state is TaskState.COMPLETED and has_continued and not ends_session else ended_task
@@ -173,12 +178,13 @@ def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
     if not first_ordinal <= first < below:
         return None
     messages = tuple(message for message in task.messages if message.ordinal < below and message.run_id != task.run_id)
-    if _with_state(task, messages, session_ended=False).state.is_terminal:
+    if _up_to(task, messages, session_ended=False).state.is_terminal:
         return None  # it was final before
-    return _with_state(task, messages, session_ended=True)
+    return _up_to(task, messages, session_ended=True)
 
 
-def _with_state(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
+def _up_to(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
+    """Return the task with ``messages`` only, without a run in progress, in the state that they have left it in."""
     is_canceled = task.mark is not None and task.mark.status is MarkStatus.CANCELED
     state = state_of(
         [message.end for message in messages if message.end is not None],

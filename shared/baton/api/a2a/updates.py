@@ -28,7 +28,8 @@ from baton.ports.clock import Clock
 
 Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
-AGENTS = ("from", "to", "reason")
+"""The types of the events that end a run."""
+HANDOFF_FIELDS = ("from", "to", "reason")
 """The fields of an activity that say who hands over to whom, and why."""
 
 
@@ -78,7 +79,7 @@ class Updates:
                 label = content.get("label")
                 if isinstance(label, str) and label:
                     about = {"activity": body.get("activityType")}
-                    about |= {name: content[name] for name in AGENTS if isinstance(content.get(name), str)}
+                    about |= {name: content[name] for name in HANDOFF_FIELDS if isinstance(content.get(name), str)}
                     yield self._working(f"activity {body.get('messageId')}", label, about)
             case "STATE_DELTA":
                 for change in body.get("delta") or ():
@@ -132,6 +133,7 @@ class Updates:
         )
 
     def _working(self, kind: str | None, text: str | None, about: dict[str, Any]) -> Update:
+        """Return an update of the task at work, with ``text`` as a message of the given ``kind`` if there is one."""
         timestamp = Timestamp()
         timestamp.FromDatetime(self._clock.now())
         message = agent_message(self._id, kind, [Part(text=text)]) if kind is not None and text is not None else None

@@ -110,9 +110,9 @@ def about_answer(
     """Return the metadata of an answer: its agent, and what it rests on."""
     about: dict[str, Any] = {"agent_id": agent_id}
     if sources:
-        about["sources"] = [dict(agent) for agent in sources]
+        about["sources"] = [dict(source) for source in sources]
     if consulted:
-        about["consulted"] = [dict(agent) for agent in consulted]
+        about["consulted"] = [dict(source) for source in consulted]
     return struct({EXTENSION_URI: about})
 
 
@@ -147,6 +147,7 @@ def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
 
 
 def _status_message(task: A2ATask) -> Message | None:
+    """Return what is said with the state: why the task failed, what it asks, or its last answer; None for the rest."""
     end = task.last_end
     if task.state is State.REJECTED and task.mark is not None:
         return agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])

@@ -38,7 +38,7 @@ class SentAgent:
     version: int | None
     """The version that the caller has read, if the body says so."""
     root: yaml.Node | None = None
-    """The text of YAML, whose lines problems name."""
+    """The parsed YAML, for the lines that problems name; None for JSON."""
 
     @contextmanager
     def locating(self) -> Iterator[None]:

@@ -27,6 +27,7 @@ from baton.domain.times import from_millis
 from baton.domain.wire_model import TIMESTAMP, GivenTime, Timestamp, WireModel
 
 MAX_COUNT = 10**9
+"""The largest number of runs or tokens."""
 EVALUATION_ID = "001773480413589-5d0ad1c6d1b0"
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -21,7 +21,7 @@ from baton.api.documents.document_schemas import (
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.threads.access import KnowledgeAgentId, managed_agent
+from baton.api.threads.access import KnowledgeAgentId, check_managed_agent
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import UnknownLibrary
 from baton.domain.tenants.identity import ProjectScope
@@ -56,10 +56,10 @@ async def add_document(
     version that was uploaded, `sha256` shows that it is equal. Without a `documentId`, the id is derived from `name`,
     `contentType` and `sha256`, if that is given.
     """
-    agent = await managed_agent(app, caller, agent_id, "document.create")
+    managed_id = await check_managed_agent(app, caller, agent_id, "document.create")
     details = cast("Details", body.model_dump(include=set(Details.__annotations__), exclude_unset=True))
     request = check_request(details=details, **body.model_dump(exclude=set(Details.__annotations__)))
-    prepared = await app.knowledge.documents.prepare(caller, agent, request)
+    prepared = await app.knowledge.documents.prepare(caller, managed_id, request)
     return DocumentAnswer.of(prepared, document=ServedDocument.from_record(prepared.document))
 
 
@@ -68,8 +68,8 @@ async def list_documents(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[ServedDocument]:
     """Return the agent's documents, newest first. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "document.list")
-    documents, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
+    managed_id = await check_managed_agent(app, caller, agent_id, "document.list")
+    documents, next_cursor = await app.knowledge.documents.of_agent(caller, managed_id, limit=limit, cursor=cursor)
     return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
 
 
@@ -79,7 +79,7 @@ async def list_libraries(agent_id: KnowledgeAgentId, caller: Caller, app: UseCas
 
     They belong to the deployment, which alone can change them.
     """
-    await managed_agent(app, caller, agent_id, "library.list")
+    await check_managed_agent(app, caller, agent_id, "library.list")
     names = (await app.agents.get(caller, agent_id)).libraries
     counts = await gather_all(
         *(app.ports.documents.count(ProjectScope(), name, up_to=MAX_IN_LIBRARY) for name in names)
@@ -98,7 +98,7 @@ async def list_library_documents(
     cursor: Cursor = None,
 ) -> Listing[ServedDocument]:
     """Return the documents of one of the agent's libraries, newest first. Needs `document:write`."""
-    await managed_agent(app, caller, agent_id, "library.list")
+    await check_managed_agent(app, caller, agent_id, "library.list")
     if library not in (await app.agents.get(caller, agent_id)).libraries:
         raise UnknownLibrary
     documents, next_cursor = await app.knowledge.documents.of_agent(ProjectScope(), library, limit=limit, cursor=cursor)
@@ -110,8 +110,8 @@ async def get_document(
     agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
 ) -> ServedDocument:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "document.read")
-    return ServedDocument.from_record(await app.knowledge.documents.get(caller, agent, document_id))
+    managed_id = await check_managed_agent(app, caller, agent_id, "document.read")
+    return ServedDocument.from_record(await app.knowledge.documents.get(caller, managed_id, document_id))
 
 
 @router.delete(
@@ -128,8 +128,8 @@ async def delete_document(
     Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be
     used again.
     """
-    agent = await managed_agent(app, caller, agent_id, "document.delete")
-    return DeletedDocument.of(await app.knowledge.documents.delete(caller, agent, document_id))
+    managed_id = await check_managed_agent(app, caller, agent_id, "document.delete")
+    return DeletedDocument.of(await app.knowledge.documents.delete(caller, managed_id, document_id))
 
 
 @router.post(
@@ -146,9 +146,9 @@ async def add_source(
     It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
     taken in again; those that are gone are deleted. A repeated request gets the source that is there.
     """
-    agent = await managed_agent(app, caller, agent_id, "source.create")
+    managed_id = await check_managed_agent(app, caller, agent_id, "source.create")
     return ServedSource.from_record(
-        await app.knowledge.sources.create(caller, agent, SourceRequest(**body.model_dump()))
+        await app.knowledge.sources.create(caller, managed_id, SourceRequest(**body.model_dump()))
     )
 
 
@@ -157,16 +157,16 @@ async def list_sources(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[ServedSource]:
     """Return the agent's sources, by id. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "source.list")
-    sources, next_cursor = await app.knowledge.sources.of_agent(caller, agent, limit=limit, cursor=cursor)
+    managed_id = await check_managed_agent(app, caller, agent_id, "source.list")
+    sources, next_cursor = await app.knowledge.sources.of_agent(caller, managed_id, limit=limit, cursor=cursor)
     return Listing[ServedSource](items=list(map(ServedSource.from_record, sources)), next_cursor=next_cursor)
 
 
 @router.get("/sources/{source_id}", summary="Read a source's status")
 async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> ServedSource:
     """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "source.read")
-    return ServedSource.from_record(await app.knowledge.sources.get(caller, agent, source_id))
+    managed_id = await check_managed_agent(app, caller, agent_id, "source.read")
+    return ServedSource.from_record(await app.knowledge.sources.get(caller, managed_id, source_id))
 
 
 @router.post(
@@ -179,8 +179,8 @@ async def refresh_source(
     agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
 ) -> ServedSource:
     """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "source.refresh")
-    return ServedSource.from_record(await app.knowledge.sources.refresh(caller, agent, source_id))
+    managed_id = await check_managed_agent(app, caller, agent_id, "source.refresh")
+    return ServedSource.from_record(await app.knowledge.sources.refresh(caller, managed_id, source_id))
 
 
 @router.delete(
@@ -190,5 +190,5 @@ async def delete_source(
     agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
 ) -> DeletedSource:
     """Delete a source. Its documents are deleted within minutes. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, "source.delete")
-    return DeletedSource.of(await app.knowledge.sources.delete(caller, agent, source_id))
+    managed_id = await check_managed_agent(app, caller, agent_id, "source.delete")
+    return DeletedSource.of(await app.knowledge.sources.delete(caller, managed_id, source_id))

@@ -60,7 +60,7 @@ class KnowledgeItem(WireModel):
     source: KnowledgeSource
 
     @classmethod
-    def found(cls, item: FoundItem) -> KnowledgeItem:
+    def from_found(cls, item: FoundItem) -> KnowledgeItem:
         """Return the served form of a chunk."""
         citation = item.source.citation
         return cls.of(
@@ -95,5 +95,7 @@ async def search_knowledge(
     check_query(body.query)
     knowledge = await try_knowledge(app.knowledge.search, caller, agent, body.query, limit=body.limit)
     return FoundKnowledge(
-        items=[KnowledgeItem.found(chunk) for chunk in knowledge.chunks], next_cursor=None, note=knowledge.words_only
+        items=[KnowledgeItem.from_found(chunk) for chunk in knowledge.chunks],
+        next_cursor=None,
+        note=knowledge.words_only,
     )

@@ -73,7 +73,7 @@ def caller(
 async def known_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the request, without a thread if its token was verified before its body was read."""
+    """Return the scope of the request. A token that is not verified yet is verified in a thread of the process."""
     verified: Scope | None = getattr(request.state, "scope", None)
     scope = verified if verified is not None else await run_in_threadpool(caller, request, app, credentials)
     work_for(scope.tenant_id)

@@ -89,7 +89,8 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
 @cache
 def _by_code() -> Mapping[str, type[BatonError]]:
     classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, BatonError)]
-    return {error.code: error for error in sorted(classes, key=lambda error: -len(error.__mro__))}  # bases count
+    # Of several with one code, the base class comes last and counts.
+    return {error.code: error for error in sorted(classes, key=lambda error: -len(error.__mro__))}
 
 
 def responses(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -48,11 +48,11 @@ class AskedTurn:
 
 async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> AskedTurn:
     """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
-    key = _key(params.meta)
+    key = _idempotency_key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
         forms = _read_forms(params.input_responses)
-        return await _answering(caller, agent, params.request_state, forms, is_kept=key is not None)
-    arguments = _arguments(params.arguments)
+        return await _answer_turn(caller, agent, params.request_state, forms, is_kept=key is not None)
+    arguments = _parse_arguments(params.arguments)
     if arguments.answer is not None:
         if arguments.message is not None:
             raise InvalidRequest("Give either message or answer, not both.")
@@ -63,10 +63,10 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
         if named is not None and not isinstance(named, str):
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
         forms = {named: (DecisionStatus.RESOLVED, answers or None)}
-        return await _answering(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
+        return await _answer_turn(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
     named_zone = params.meta.get(TIME_ZONE_KEY) if params.meta is not None else None
     time_zone = parsing.parse_time_zone(named_zone, f"_meta: {TIME_ZONE_KEY}")
-    return _message(caller, agent, arguments, key, time_zone)
+    return _message_turn(caller, agent, arguments, key, time_zone)
 
 
 async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
@@ -76,10 +76,10 @@ async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams)
     """
     if params.input_responses is None or params.request_state is None or _read_forms(params.input_responses):
         return None
-    return await _own(caller, parsing.parse_thread_id(caller.scope, params.request_state).id)
+    return await _find_own(caller, parsing.parse_thread_id(caller.scope, params.request_state).id)
 
 
-def _message(
+def _message_turn(
     caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None, time_zone: str | None
 ) -> AskedTurn:
     if arguments.message is None:
@@ -100,7 +100,7 @@ def _message(
     return AskedTurn(request, caller.scope, key is not None)
 
 
-async def _answering(
+async def _answer_turn(
     caller: McpCaller,
     agent: AgentDefinition,
     thread_id: str,
@@ -109,7 +109,7 @@ async def _answering(
     is_kept: bool,
 ) -> AskedTurn:
     """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
-    thread = await _own(caller, parsing.parse_thread_id(caller.scope, thread_id).id)
+    thread = await _find_own(caller, parsing.parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
         raise AgentMismatch
     user_id = caller.scope.user_id
@@ -134,7 +134,7 @@ def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
         raise InvalidRequest("answer.approved must be true or false.")
 
 
-async def _own(caller: McpCaller, thread_id: str) -> Thread:
+async def _find_own(caller: McpCaller, thread_id: str) -> Thread:
     """Return the caller's own thread. Raises ``ThreadUnavailable``, which is audited."""
     app = caller.app
     try:
@@ -159,7 +159,7 @@ def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[Decis
     return decisions
 
 
-def _arguments(values: dict[str, Any] | None) -> _Arguments:
+def _parse_arguments(values: dict[str, Any] | None) -> _Arguments:
     try:
         return _Arguments.model_validate(values or {})
     except ValidationError as error:
@@ -167,7 +167,7 @@ def _arguments(values: dict[str, Any] | None) -> _Arguments:
         raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
 
 
-def _key(meta: Mapping[str, Any] | None) -> str | None:
+def _idempotency_key(meta: Mapping[str, Any] | None) -> str | None:
     """Return the call's idempotency key. Raises ``InvalidRequest``."""
     key = meta.get(IDEMPOTENCY_KEY) if meta is not None else None
     if key is None or (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isprintable()):

@@ -45,6 +45,7 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     if outcome is OutcomeType.INTERRUPT:
         content["questions"] = _questions(interrupts_of(finished), finished.messages)
     begins = accumulate((len(message.text) + len(_APART) for message in messages), initial=0)
+    # The last of ``begins`` is the end of the text.
     sources = [
         dict(shift_places(source, begin))
         for message, begin in zip(messages, begins, strict=False)

@@ -32,6 +32,7 @@ async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[A
 
 
 MAX_CHARS = 300
+"""Characters of such a sentence."""
 
 
 def to_progress(event: Event) -> str | None:

@@ -224,10 +224,10 @@ class McpExchange(Response):
             await JSONResponse(BAD_ID, 400)(scope, receive, send)
             return
         await cancel_named(self._caller, message)
-        session = self._caller.app.ports.clock.new_id() if message.get("method") == "initialize" else None
+        session_id = self._caller.app.ports.clock.new_id() if message.get("method") == "initialize" else None
         scope.setdefault("state", {})["mcp_caller"] = self._caller  # where ``caller_of`` finds it
 
-        async def whole_body() -> Message:
+        async def receive_body() -> Message:
             if not self._is_read:
                 self._is_read = True
                 return {"type": "http.request", "body": self._body, "more_body": False}
@@ -236,16 +236,16 @@ class McpExchange(Response):
                 self._caller.hung_up.set()
             return received
 
-        async def answer(event: Message) -> None:
-            if event["type"] == "http.response.start" and session is not None and event["status"] == 200:
-                event = {**event, "headers": [*event["headers"], (b"mcp-session-id", session.encode())]}
+        async def send_event(event: Message) -> None:
+            if event["type"] == "http.response.start" and session_id is not None and event["status"] == 200:
+                event = {**event, "headers": [*event["headers"], (b"mcp-session-id", session_id.encode())]}
             if event["type"] == "http.response.body" and not event.get("more_body", False):
                 self._is_answered = True
             await send(event)
 
         manager = StreamableHTTPSessionManager(SERVER, stateless=True, max_request_body_size=MAX_BODY_BYTES)
         async with manager.run():
-            await manager.handle_request(scope, whole_body, answer)
+            await manager.handle_request(scope, receive_body, send_event)
 
     def _peek(self) -> dict[str, Any]:
         """Return the message if it is a short object; otherwise an empty one. The library judges what is wrong."""

@@ -16,6 +16,7 @@ from baton.domain.threads.message import Role
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 MAX_REASON = 500
+"""Characters of a reason."""
 
 STEP = {"text": "Ask which channel the alert goes to.", "condition": "skip if the user has named one"}
 CONTENT: dict[str, Any] = {

@@ -141,14 +141,14 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
     `procedure:approve` or `skill:create`.
     """
     if is_markdown(request):
-        of = request.query_params.get("scope", ProcedureScope.AGENT)
-        if of not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
+        procedure_scope = request.query_params.get("scope", ProcedureScope.AGENT)
+        if procedure_scope not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
             raise errors.InvalidRequest("scope must be agent or tenant.")
         draft = await read_markdown(request)
     else:
-        json = await read_json(request, ProcedureRequest)
-        draft, of = to_draft(json.fields()), json.scope
-    saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
+        sent = await read_json(request, ProcedureRequest)
+        draft, procedure_scope = to_draft(sent.fields()), sent.scope
+    saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(procedure_scope))
     return ServedProcedure.from_record(saved)
 
 
@@ -182,7 +182,7 @@ async def get_procedure(
     named.response.headers["ETag"] = etag(versions.shown)
     return ProcedureWithVersions.from_record(
         versions.shown,
-        versions=[ServedProcedure.from_record(version) for version in versions.versions],
+        versions=list(map(ServedProcedure.from_record, versions.versions)),
         next_cursor=encode_ordinal(versions.before) if versions.before is not None else None,
     )
 
@@ -235,8 +235,8 @@ async def change_procedure(named: Named, request: Request, if_match: IfMatch = N
             raise errors.InvalidRequest("version: the version that was changed is no number.")
         draft, version = await read_markdown(request), int(number) if number is not None else None
     else:
-        json = await read_json(request, ProcedureChange)
-        draft, version = to_draft(json.fields()), json.version
+        sent = await read_json(request, ProcedureChange)
+        draft, version = to_draft(sent.fields()), sent.version
     read = read_version(if_match, version)
     if read is None:
         raise errors.InvalidRequest("version: the version that was changed is missing.")
@@ -282,6 +282,7 @@ async def retire_procedure(
 
 
 def reason_line(text: str) -> str:
+    """Return a reason as one line. Raises ``InvalidRequest``."""
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
         raise errors.InvalidRequest("reason must be printable text.")

@@ -31,9 +31,12 @@ Stop = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class _Left:
+    """A run whose client has left."""
+
     message_id: str
     stop: Stop
-    waiting: asyncio.TimerHandle
+    timer: asyncio.TimerHandle
+    """Calls ``stop`` at the end of the waiting time."""
 
 
 class AbandonedRuns:
@@ -56,11 +59,11 @@ class AbandonedRuns:
             if not self._open[key]:
                 del self._open[key]
 
-    def came_back(self, scope: Scope, thread_id: str) -> None:
+    def note_return(self, scope: Scope, thread_id: str) -> None:
         """Let the thread's run continue: somebody follows it."""
         abandoned = self._left.pop(_key(scope, thread_id), None)
         if abandoned is not None:
-            abandoned.waiting.cancel()
+            abandoned.timer.cancel()
 
     def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
         """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
@@ -68,9 +71,9 @@ class AbandonedRuns:
         if abandoned is not None and abandoned.message_id != message_id:
             self._stop(_key(scope, thread_id))
         else:
-            self.came_back(scope, thread_id)
+            self.note_return(scope, thread_id)
 
-    def leave(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
+    def stop_later(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
         """Stop the run of a message in this many seconds, unless somebody is there or comes back.
 
         Call it while the stream that was left still counts as open.
@@ -78,15 +81,15 @@ class AbandonedRuns:
         key = _key(scope, thread_id)
         if self._open[key] > 1:
             return
-        self.came_back(scope, thread_id)
-        waiting = asyncio.get_running_loop().call_later(seconds, self._stop, key)
-        self._left[key] = _Left(message_id, stop, waiting)
+        self.note_return(scope, thread_id)
+        timer = asyncio.get_running_loop().call_later(seconds, self._stop, key)
+        self._left[key] = _Left(message_id, stop, timer)
 
     def _stop(self, key: Key) -> None:
         abandoned = self._left.pop(key, None)
         if abandoned is None:
             return
-        abandoned.waiting.cancel()
+        abandoned.timer.cancel()
         in_background(_stop_run(abandoned.stop), "stop of a run that was left")
 
 

@@ -108,7 +108,7 @@ MAX_RESULTS_BESIDE = 8
 MAX_BYTES_BESIDE = 128 * 1024
 """Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
 
-Said = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
+MakeMessage = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
 
 async def to_request(
@@ -117,7 +117,7 @@ async def to_request(
     run_input: RunAgentInput,
     results: Sequence[ToolMessage],
     offer: ClientOffer | None,
-    make_message: Said,
+    make_message: MakeMessage,
 ) -> tuple[MessageRequest | DecisionRequest, Scope]:
     """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
 
@@ -132,7 +132,7 @@ async def to_request(
         named, of_run = {answer.interrupt_id for answer in answers}, decision_message_id(answers[0].interrupt_id)
         results = [message for message in results if decision_message_id(message.tool_call_id) == of_run]
         results = [message for message in results if message.tool_call_id not in named]
-    answers += [_result(scope, message) for message in results]
+    answers += [_to_decision(scope, message) for message in results]
     request = decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
     if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
@@ -153,7 +153,7 @@ def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[Tool
     size = 0
     for result in reversed(results):
         with suppress(BatonError):
-            answer = _result(scope, result)
+            answer = _to_decision(scope, result)
             size += len(str(answer.payload).encode())
             if len(answers) == MAX_RESULTS_BESIDE or size > MAX_BYTES_BESIDE:
                 break
@@ -161,7 +161,7 @@ def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[Tool
     return replace(offer or ClientOffer(), results=tuple(answers)) if answers else offer
 
 
-def _result(scope: Scope, message: ToolMessage) -> InterruptDecision:
+def _to_decision(scope: Scope, message: ToolMessage) -> InterruptDecision:
     """Return the answer that a tool message is. Raises ``InterruptUnavailable`` for calls that are not the client's."""
     if not is_client_call(message.tool_call_id):
         raise InterruptUnavailable
@@ -178,7 +178,7 @@ def _result(scope: Scope, message: ToolMessage) -> InterruptDecision:
     )
 
 
-def still_waiting(run_input: RunAgentInput, thread: Thread) -> list[Event]:
+def waiting_events(run_input: RunAgentInput, thread: Thread) -> list[Event]:
     """Return the events of a request whose answers are kept while others are missing. They belong to no run."""
     nothing = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
     events = (

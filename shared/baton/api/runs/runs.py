@@ -17,7 +17,7 @@ from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
-from baton.api.runs.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
+from baton.api.runs.run_input import newest_only, read_results, results_before, to_request, waiting_events, with_results
 from baton.domain import errors
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.events import Event
@@ -41,6 +41,7 @@ BRANCH_ERRORS = "branch_unavailable branch_crosses_handoff too_many_branches"
 """The errors that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
+"""The types of the events at the beginning and end of a run."""
 
 router = APIRouter(prefix="/v1", tags=["runs"])
 
@@ -106,8 +107,8 @@ async def run(
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
     offer = client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
     time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
-    branches = _property(run_input.forwarded_props, "branch") is not None
-    results = [] if branches else read_results(run_input.messages)
+    begins_branch = _property(run_input.forwarded_props, "branch") is not None
+    results = [] if begins_branch else read_results(run_input.messages)
     turn: MessageRequest | DecisionRequest
     if run_input.resume or results:
         turn, owner = await to_request(app, scope, run_input, results, offer, _message)
@@ -125,20 +126,20 @@ async def run(
     run_ids: list[str] = []
 
     async def work(emit: Callable[[Event], None]) -> None:
-        def noting(event: Event) -> None:
+        def note_and_emit(event: Event) -> None:
             if event.run_id is not None and not run_ids:
                 run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
             # A user who may approve the calls but not read the conversation gets the run's beginning and end only.
             if may_read or event.type in FRAME_OF_A_RUN:
                 emit(event)
 
-        if await app.turns.run(owner, turn, noting, seconds=TURN_SECONDS) is None:
+        if await app.turns.run(owner, turn, note_and_emit, seconds=TURN_SECONDS) is None:
             thread = await app.ports.store.get_thread(owner, turn.thread.id)
-            for event in still_waiting(run_input, thread):
+            for event in waiting_events(run_input, thread):
                 emit(event)
 
-    answered = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
-    convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
+    answered_ids = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    convert = for_front_ends(conversion_for(run_input.protocol_version), answered_ids)
     abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     background_turn = BackgroundTurn(work, request_id(request))
@@ -152,7 +153,7 @@ async def run(
     async def when_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not background_turn.is_over:
             seconds = timing.leaving_seconds
-            abandoned_runs.leave(scope, turn.thread.id, turn.message_id, stop, seconds=seconds)
+            abandoned_runs.stop_later(scope, turn.thread.id, turn.message_id, stop, seconds=seconds)
 
     return sse.respond(abandoned_runs.count(owner, turn.thread.id, frames), timing, when_left)
 

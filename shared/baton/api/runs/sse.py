@@ -64,7 +64,7 @@ def token_expired(request_id: str) -> Frame:
 def respond(
     frames: AsyncIterator[Frame], timing: Timing, when_left: Callable[[Any], Awaitable[None]] | None = None
 ) -> Response:
-    """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
+    """Return the response that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
 
     ``when_left`` is called if the client ends the request before the stream has ended.
     """
@@ -116,7 +116,7 @@ class RunStream:
                 item = await self.turn.next(ends_at)
                 if item is None:
                     return
-                if loop.time() >= ends_at:
+                if loop.time() >= ends_at:  # an event that waits already is returned without a look at the time
                     raise TimeoutError
             except TimeoutError:
                 yield token_expired(self.request_id)

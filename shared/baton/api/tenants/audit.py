@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.threads.access import readable_thread, repeated_read
+from baton.api.threads.access import once_for_reads, readable_thread
 from baton.api.threads.record_schemas import ServedAuditRecord
 from baton.api.threads.thread_filters import period
 from baton.composition.app import App
@@ -25,6 +25,7 @@ from baton.ports.tenants.audit import AuditRecord
 
 JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
+"""Records that an export reads at once."""
 MAX_EXPORTED = 10_000
 """Records of one export. Its last line says where the next one continues."""
 MAX_EXPORT_PAGES = 200
@@ -89,7 +90,7 @@ async def tenant_audit(
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
     records, next_cursor = await _page(app, caller, filters, limit, cursor)
-    once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
+    once = once_for_reads(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
     await app.ports.audit.record(
         caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
     )

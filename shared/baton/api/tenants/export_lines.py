@@ -37,7 +37,7 @@ class ExportLines:
     shapes: Shapes
     """The served form of each kind of record."""
     readers: Readers | None
-    """The placeholders for personal data in every piece; None for readers who see all of it."""
+    """Replaces personal data in every piece; None for readers who see all of it."""
 
     async def of(
         self, first: Exported | None, pieces: AsyncIterator[Exported], *, with_end: bool

@@ -11,7 +11,7 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import COST, describe
-from baton.api.threads.access import repeated_read
+from baton.api.threads.access import once_for_reads
 from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
@@ -23,6 +23,7 @@ from baton.threads.sessions.overviews import OverviewPlace, Period
 USUAL_DAYS = 7
 """Days of an overview without ``from``."""
 MAX_CURSOR = 4096
+"""Characters of a cursor."""
 EPOCH = from_millis(0)
 
 router = APIRouter(prefix="/v1/overview", tags=["overview"])
@@ -102,14 +103,14 @@ class ServedOverview(WireModel):
             period_end=counted.end,
             days=[
                 AgentDay.of(
-                    counts,
+                    day_counts,
                     day=day,
                     agent_id=agent_id or None,
-                    input_tokens=counts.usage.input_tokens,
-                    output_tokens=counts.usage.output_tokens,
-                    cached_input_tokens=counts.usage.cached_input_tokens,
+                    input_tokens=day_counts.usage.input_tokens,
+                    output_tokens=day_counts.usage.output_tokens,
+                    cached_input_tokens=day_counts.usage.cached_input_tokens,
                 )
-                for (day, agent_id), counts in sorted(counts.days.items())
+                for (day, agent_id), day_counts in sorted(counts.days.items())
             ],
             errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
             first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
@@ -144,7 +145,7 @@ async def get_overview(
         if position.period.start > position.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
     detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}
-    once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
+    once = once_for_reads(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await app.sessions.overviews.page(caller, position)
     return ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)

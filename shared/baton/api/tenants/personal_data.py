@@ -26,6 +26,7 @@ router = APIRouter(prefix="/v1", tags=["personal data"])
 
 JSON_LINES = "application/jsonl"
 MAX_DAYS = 36_500
+"""Days for which things can be kept, other than for ever: a hundred years."""
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
 
@@ -120,7 +121,7 @@ async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ServedF
 
     Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
     """
-    return _progress(app, await app.privacy.forget_calls.forget_user(caller, user_id))
+    return _serve_request(app, await app.privacy.forget_calls.forget_user(caller, user_id))
 
 
 @router.delete(
@@ -135,7 +136,7 @@ async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> S
     Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
     id is unused.
     """
-    return _progress(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+    return _serve_request(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
 
 
 @router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses("not_found"))
@@ -145,7 +146,7 @@ async def get_forget_request(
     app: UseCases,
 ) -> ServedForgetRequest:
     """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
-    return _progress(app, await app.privacy.forget_calls.get(caller, request_id))
+    return _serve_request(app, await app.privacy.forget_calls.get(caller, request_id))
 
 
 @router.get(
@@ -179,8 +180,8 @@ async def export_user(
     subject = scope_of_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
     exports = app.privacy.exports
-    whole = exports.everything if content == "everything" else exports.sessions
-    pieces = whole(subject, cursor=cursor)
+    export = exports.everything if content == "everything" else exports.sessions
+    pieces = export(subject, cursor=cursor)
     # The first piece is read here, where an invalid cursor can still become an HTTP status.
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
@@ -228,5 +229,5 @@ async def _to_retention(app: App, caller: Scope, retention: Retention) -> Served
     )
 
 
-def _progress(app: App, request: ForgetRequest) -> ServedForgetRequest:
+def _serve_request(app: App, request: ForgetRequest) -> ServedForgetRequest:
     return ServedForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))

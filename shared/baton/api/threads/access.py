@@ -31,7 +31,7 @@ async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: boo
     Raises ``ThreadUnavailable``.
     """
     thread_id = thread_ref(scope, name).id
-    once = repeated_read(scope, thread_id, app.ports.clock.now()) if is_repeated else None
+    once = once_for_reads(scope, thread_id, app.ports.clock.now()) if is_repeated else None
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
 
@@ -40,8 +40,8 @@ async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | N
     return ServedThread.from_record((await app.agents.of(scope)).describe, app.ports.prices, thread, last_seq)
 
 
-def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
-    """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
+def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:
+    """Return the key of a record that is written once for all reads of the same thing within ``REPEATED_WITHIN``."""
     start = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
     return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), start)
 
@@ -51,7 +51,7 @@ async def revive(app: App, scope: Scope, thread: Thread, request_id: str) -> Whe
     await app.controls.revive(scope, thread, request_id=request_id)
 
     async def revive_again(dead: Thread, lease: LeaseMark) -> bool:
-        if lease != thread.lease or not thread.is_interrupted:
+        if lease != thread.lease or not thread.is_interrupted:  # otherwise the call above has done it
             # One id for each lease, so that the queue drops a second takeover.
             await app.controls.revive(scope, dead, request_id=f"{request_id}.{lease.fence}", presumed_dead=lease)
         return True
@@ -62,8 +62,8 @@ async def revive(app: App, scope: Scope, thread: Thread, request_id: str) -> Whe
 KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])]
 
 
-async def managed_agent(app: App, scope: Scope, agent_id: str, action: str) -> str:
-    """Return the id of an agent that the caller may see and whose documents the caller may change.
+async def check_managed_agent(app: App, scope: Scope, agent_id: str, action: str) -> str:
+    """Check that the caller may see an agent and change its documents. Returns its id.
 
     Refusals are audited as ``action``. Raises ``Forbidden`` and ``UnknownAgent``.
     """

@@ -53,16 +53,16 @@ async def list_branches(
     ]
     page, rest = branches[:limit], branches[limit:]
 
-    async def message(ordinal: int) -> StoredMessage | None:
+    async def read_message(ordinal: int) -> StoredMessage | None:
         stored = await app.ports.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
         return stored[0] if stored else None
 
-    async def after(parent: int) -> str | None:
+    async def last_before(parent: int) -> str | None:
         return await app.branch_selection.last_shown(caller, thread.continued_from(parent))
 
     parents = sorted({alternative.parent for alternative in page})
-    messages = await gather_all(*(message(alternative.ordinal) for alternative in page))
-    ids = dict(zip(parents, await gather_all(*map(after, parents)), strict=True))
+    messages = await gather_all(*(read_message(alternative.ordinal) for alternative in page))
+    ids = dict(zip(parents, await gather_all(*map(last_before, parents)), strict=True))
     items = [
         _branch(thread, alternative, message, ids[alternative.parent])
         for alternative, message in zip(page, messages, strict=True)

@@ -13,7 +13,7 @@ from baton.api.threads.message_schemas import FeedbackRequest, MessageAnswer, Ra
 from baton.api.threads.messages import whole_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
 from baton.domain.tenants.identity import thread_ref
-from baton.domain.threads.feedback import Rating, given_comment
+from baton.domain.threads.feedback import Rating, parse_comment
 from baton.threads.requests.parsing import parse_run_id
 
 router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
@@ -105,6 +105,6 @@ async def rate_answer(
     It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws it.
     """
     rating = Rating(body.rating) if body.rating != "none" else None
-    comment = given_comment(body.comment)
+    comment = parse_comment(body.comment)
     rated = await app.sessions.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
     return RatedMessage.of(rated)

@@ -16,7 +16,9 @@ from baton.domain.times import from_millis
 from baton.domain.wire_model import TIMESTAMP, GivenTime
 
 MAX_TOKENS = 10**15
+"""The largest number that ``minTokens`` may name."""
 MAX_COST = 10.0**12
+"""The largest cost that ``minCost`` may name."""
 
 From = Annotated[GivenTime | None, query("Last activity at or after this time.", TIMESTAMP, alias="from")]
 To = Annotated[GivenTime | None, query("Last activity at or before this time.", TIMESTAMP, alias="to")]

@@ -31,13 +31,14 @@ from baton.domain.threads.content import DOWNLOAD_URL, without_download_url
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_title import given_title
+from baton.domain.threads.thread_title import parse_title
 from baton.domain.wire_model import THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents, beginning
 from baton.threads.outbox.replay import Replay
 
 MAX_SEQ = 10**12
+"""The largest sequence number that clients may send."""
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, whatever its limit."""
 MAX_READS = 10
@@ -113,7 +114,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Serv
 @router.patch("/{thread_id}", summary="Rename a thread", responses=responses("store_unavailable"))
 async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> ServedThread:
     """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
-    title = given_title(body.title)
+    title = parse_title(body.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)
 
@@ -220,7 +221,7 @@ async def follow_events(
         following = app.follower.follow(caller, thread.id, after=begin, seconds=seconds, when_dead=when_dead)
         # The first piece is read here, where an invalid sequence number can still become an HTTP status.
         first = await anext(following)
-        abandoned_runs.came_back(caller, thread.id)
+        abandoned_runs.note_return(caller, thread.id)
         convert = for_front_ends(conversion_for(protocol_version))
         frames = abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
         held = stack.pop_all()
@@ -290,7 +291,7 @@ async def _with_downloads(
             if part["type"] != "text" and part["source"]["type"] == "file":
                 url = await _download_url(app, scope, thread, part["source"]["value"])
                 part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
-    for source in served.metadata.sources if any(source.get("isKept") for source in message.sources) else ():
+    for source in served.metadata.sources:
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
             source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
     return served

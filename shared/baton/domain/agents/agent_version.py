@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 WIDTH = 120
+"""Characters of a line of the YAML."""
 _BREAKS = "\x85\u2028\u2029"
 """Ends of lines in YAML, which would be read back as spaces: they are written as escapes."""
 

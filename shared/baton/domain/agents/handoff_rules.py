@@ -50,7 +50,7 @@ def declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefiniti
     return next((handoff for handoff in source.handoffs if handoff.agent == target_id), None)
 
 
-def may_hand_off(
+def find_handoff_refusal(
     source: AgentDefinition,
     target_id: str,
     target: AgentDefinition | None,
@@ -59,7 +59,7 @@ def may_hand_off(
     session: AgentDefinition | None = None,
     workflow: Workflow | None = None,
 ) -> Refusal | None:
-    """Check whether ``source`` may hand over to ``target_id`` now. Returns None if it may.
+    """Return the reason why ``source`` may not hand over to ``target_id`` now; None if it may.
 
     ``target`` is the deployment's definition of the target, ``session`` the active specialist, if there is one, and
     ``workflow`` its workflow.
@@ -77,10 +77,12 @@ def may_hand_off(
         if not scope.has(permission):
             explanation = f"The user lacks the permission {permission}, which {target.name} needs."
             return Refusal(RefusalReason.FORBIDDEN, explanation, permission=permission)
-    return busy(target, session, workflow)
+    return find_session_refusal(target, session, workflow)
 
 
-def busy(target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None) -> Refusal | None:
+def find_session_refusal(
+    target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None
+) -> Refusal | None:
     """Return the refusal because of a ``session`` or ``workflow`` that must be finished before ``target``."""
     if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (session is not None or target.workflow):
         name = session.workflow.name if session is not None and session.workflow is not None else workflow.name

@@ -119,7 +119,7 @@ def drop_citation(source: Source) -> dict[str, Any]:
 
 
 def shift_places(source: Source, by: int) -> Source:
-    """Return a source with the places of its citations, where its text begins ``by`` characters further behind."""
+    """Return a source with the places of its citations, where its text begins ``by`` characters later."""
     if not by or not source.get("places"):
         return source
     places = [{"start": span["start"] + by, "end": span["end"] + by} for span in source["places"]]

@@ -12,6 +12,7 @@ from baton.domain.memory.episode import episode_id
 from baton.domain.tenants.identity import Scope
 
 ENFORCED_EVERY = timedelta(days=1)
+"""The time between two applications of a tenant's retention."""
 
 
 @dataclass(frozen=True, slots=True)

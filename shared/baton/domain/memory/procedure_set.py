@@ -105,6 +105,7 @@ def _compile(patterns: Sequence[str]) -> Any:
 
 
 def _places(text: str) -> _Places:
+    """Return the places of each word. Between sentences is a gap, so that no phrase spans two."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     index = 0
     for sentence in sentences_of(text):

@@ -47,7 +47,7 @@ def skill_markdown(draft: ProcedureDraft) -> str:
 
 def numbered_steps(draft: ProcedureDraft) -> str:
     """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a separate line."""
-    return "\n".join(_number(draft))
+    return "\n".join(_step_lines(draft))
 
 
 def parse_skill_markdown(text: str) -> ProcedureDraft:
@@ -90,7 +90,7 @@ def _steps(body: str) -> list[dict[str, str]]:
     return steps
 
 
-def _number(draft: ProcedureDraft) -> Iterator[str]:
+def _step_lines(draft: ProcedureDraft) -> Iterator[str]:
     for number, step in enumerate(draft.steps, start=1):
         yield f"{number}. {step.text}"
         if step.condition is not None:

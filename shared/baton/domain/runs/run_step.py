@@ -65,6 +65,7 @@ class RunStep:
     is_refused: bool = False
     """True if it was not carried out."""
     is_outage: bool = False
+    """True if the tool or agent did not answer or could not be reached."""
     waits: bool = False
     """True if it waits for an approval; nothing was done yet."""
     tool_name: str | None = None

@@ -74,7 +74,7 @@ class Task:
 
     @property
     def parent_task_id(self) -> str:
-        """The run."""
+        """The id of the run, as clients are shown it."""
         return self.run_id
 
     @property

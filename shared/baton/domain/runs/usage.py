@@ -70,7 +70,7 @@ OTHER_MODELS = ""
 
 
 def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
-    """Return the usage of each model, in the order in which they come first."""
+    """Return the usage of each of the first ``MAX_MODELS`` models, and of ``OTHER_MODELS`` together."""
     usages: dict[str, Usage] = {}
     for part in parts:
         for model_usage in part:
@@ -132,7 +132,7 @@ class Prices:
         ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not send
         it, and neither do conversations from before it was kept.
         """
-        if not self.models or sum(usage.usage.total_tokens for usage in spent) != usage.total_tokens:
+        if not self.models or sum(model_usage.usage.total_tokens for model_usage in spent) != usage.total_tokens:
             return None
         total = 0.0
         for model_usage in spent:

@@ -62,13 +62,9 @@ class ArgumentSchema:
         return part
 
     def _choose(self, alternatives: list[Any], value: Any) -> object:
-        """Return the alternative for a value; without a value the first one that is not null."""
-        types = (
-            ("string", "number", "integer", "boolean", "array", "object")
-            if value is None
-            else _TYPES.get(type(value), ())
-        )
-        fitting = None
+        """Return the first alternative whose type or ``const`` fits ``value``, otherwise the first that is not null."""
+        types = _ANY if value is None else _TYPES.get(type(value), ())
+        fallback = None
         for alternative in alternatives:
             described = ArgumentSchema(self.root).describe(alternative) if _refers(alternative) else alternative
             if not isinstance(described, Mapping) or described.get("type") == "null":
@@ -78,8 +74,8 @@ class ArgumentSchema:
             declared = described.get("type")
             if declared is None or not set(types).isdisjoint([declared] if isinstance(declared, str) else declared):
                 return {key: it for key, it in alternative.items() if key != "title"}
-            fitting = fitting or alternative
-        return fitting
+            fallback = fallback or alternative
+        return fallback
 
     def choice(self, part: object, value: Any) -> str | None:
         """Return the name of a value that a schema lists; None if it gives none.

@@ -14,6 +14,7 @@ from baton.domain.schemas.schema_validator import UncheckableValue, find_target,
 
 MAX_PROBLEMS = 5
 MAX_MESSAGE = 200
+"""Characters of the message of one of them."""
 PROBLEM_STEPS = 30_000
 """Steps of the check of a value by a workflow's schema. A move has several of them, on the event loop."""
 _PARTIAL = ("type", "properties", "additionalProperties")

@@ -23,7 +23,7 @@ MAX_COUNTED_USERS = 100
 """Users whose messages and tokens are counted in a tenant's item, so that it stays small."""
 MAX_PLACES = 1_000
 """Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
-MINUTE, DAY = 60, 86_400
+MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
 RUN_SECONDS = 3_600
 """Seconds after which a place is free again: longer than any run."""
 
@@ -118,7 +118,9 @@ class Place:
 
     def is_taken(self, seconds: int) -> bool:
         """Return whether it counts at a Unix time."""
-        return self.until > seconds or (bool(self.run) and (self.until - RUN_SECONDS) // DAY == seconds // DAY)
+        return self.until > seconds or (
+            bool(self.run) and (self.until - RUN_SECONDS) // DAY_SECONDS == seconds // DAY_SECONDS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,10 @@ class Activity:
         """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
         seconds = int(now.timestamp())
         activity = replace(self, places={name: slot for name, slot in self.places.items() if slot.is_taken(seconds)})
-        if seconds // MINUTE != self.minute:
-            activity = replace(activity, minute=seconds // MINUTE, messages=0, messages_of={})
-        if seconds // DAY != self.day:
-            activity = replace(activity, day=seconds // DAY, tokens=0, tokens_of={})
+        if seconds // MINUTE_SECONDS != self.minute:
+            activity = replace(activity, minute=seconds // MINUTE_SECONDS, messages=0, messages_of={})
+        if seconds // DAY_SECONDS != self.day:
+            activity = replace(activity, day=seconds // DAY_SECONDS, tokens=0, tokens_of={})
         return activity
 
     def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
@@ -219,22 +221,22 @@ class Activity:
         others = {other: slot for other, slot in self.places.items() if other != name}
         own = {other: slot for other, slot in others.items() if slot.user == user}
         if _is_reached(rates.places.user, len(own)):
-            return _refused(f"You have {_NAMES[rates.kind]}.", _wait(own, leases or {}, now))
+            return _refusal(f"You have {_NAMES[rates.kind]}.", _seconds_to_wait(own, leases or {}, now))
         if _is_reached(rates.places.tenant, len(others)):
-            return _refused(f"Your organisation has {_NAMES[rates.kind]}.", _wait(others, leases or {}, now))
+            return _refusal(f"Your organisation has {_NAMES[rates.kind]}.", _seconds_to_wait(others, leases or {}, now))
         return None
 
     def find_spent(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
         """Return the error if the messages of the minute or the tokens of the day are used up, whatever places say."""
-        day_ends, minute_ends = _left(now, DAY), _left(now, MINUTE)
+        day_ends, minute_ends = _seconds_left(now, DAY_SECONDS), _seconds_left(now, MINUTE_SECONDS)
         if _is_reached(rates.tokens.tenant, self.tokens):
-            return _refused("Your organisation has used its tokens of today (UTC).", day_ends)
+            return _refusal("Your organisation has used its tokens of today (UTC).", day_ends)
         if _is_reached(rates.tokens.user, self.tokens_of.get(user, 0)):
-            return _refused("You have used your tokens of today (UTC).", day_ends)
+            return _refusal("You have used your tokens of today (UTC).", day_ends)
         if is_message and _is_reached(rates.messages.tenant, self.messages):
-            return _refused("Your organisation has sent its messages of this minute.", minute_ends)
+            return _refusal("Your organisation has sent its messages of this minute.", minute_ends)
         if is_message and _is_reached(rates.messages.user, self.messages_of.get(user, 0)):
-            return _refused("You have sent your messages of this minute.", minute_ends)
+            return _refusal("You have sent your messages of this minute.", minute_ends)
         return None
 
 
@@ -260,7 +262,7 @@ def _digest(text: str, size: int) -> str:
     return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:size]).decode()
 
 
-def _refused(reason: str, seconds: int) -> RateLimited:
+def _refusal(reason: str, seconds: int) -> RateLimited:
     hours, minutes = math.ceil(seconds / 3600), math.ceil(seconds / 60)
     wait = f"{hours} hours" if minutes > 90 else f"{minutes} minutes" if seconds > 90 else f"{seconds} s"
     return RateLimited(f"{reason} Try again in {wait}.", retry_after=seconds)
@@ -270,12 +272,12 @@ def _is_reached(most: int | None, count: int) -> bool:
     return most is not None and count >= most
 
 
-def _left(now: datetime, period: int) -> int:
+def _seconds_left(now: datetime, period: int) -> int:
     """Return the whole seconds until the ``period`` of seconds ends; at least one."""
     return max(1, math.ceil(period - now.timestamp() % period))
 
 
-def _wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
+def _seconds_to_wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
     """Return the seconds until the first of the places is free, if nobody gives one back."""
     ends = [leases[name].timestamp() if name in leases else slot.until for name, slot in places.items()]
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))

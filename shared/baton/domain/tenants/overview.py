@@ -48,7 +48,7 @@ class DayCounts:
     failures: int = 0
     usage: Usage = field(default_factory=Usage)
     nano_cost: int = 0
-    """The costs that are known."""
+    """The costs that are known, in parts of ``NANO``."""
     unpriced: int = 0
     """Turns whose cost is not known."""
 
@@ -83,7 +83,7 @@ class ThreadCost:
     """The usage of a conversation since it began."""
 
     nano_cost: int
-    """-1 if it is not known: then it is compared by tokens."""
+    """In parts of ``NANO``; -1 if it is not known: then it is compared by tokens."""
     total_tokens: int
     thread_id: str
     title: str | None = field(default=None, compare=False)
@@ -103,7 +103,7 @@ Listed = TypeVar("Listed", SlowTurn, ThreadCost)
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of some turns. ``merged`` adds those of others: in any order, and however they were divided."""
+    """Counts of some turns. ``merge`` adds those of others: in any order, and however they were divided."""
 
     threads: int = 0
     days: Mapping[tuple[str, str], DayCounts] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class Overview:
 
 
 def nano(cost: float) -> int:
-    """Return a cost as a whole number."""
+    """Return a cost in billionths of the currency's unit, rounded."""
     return round(cost * NANO)
 
 

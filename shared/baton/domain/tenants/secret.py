@@ -53,7 +53,7 @@ class SecretReference(BaseModel):
                 raise ValueError("the only placeholder in a name is {stage}")
         return self
 
-    def place(self, stage: str) -> str:
+    def name_in(self, stage: str) -> str:
         """Return the name of the secret or parameter in the deployment's ``stage``."""
         return (self.secret or self.parameter or "").replace(_STAGE, stage)
 

@@ -38,7 +38,7 @@ class Feedback:
         return (self.rating, self.comment) == (rating, comment)
 
 
-def given_comment(text: str | None) -> str | None:
+def parse_comment(text: str | None) -> str | None:
     """Return a comment as the user gave it; None if it is blank. Raises ``InvalidRequest``."""
     if text is None:
         return None

@@ -179,6 +179,7 @@ class PendingInterrupts:
 
 
 def _with_decision(interrupt: Interrupt, decision: InterruptDecision | None, now: datetime) -> Interrupt:
+    """Return the interrupt with its first decision. One that comes after its expiry counts as a cancellation."""
     if interrupt.answer is not None or decision is None:
         return interrupt
     if now >= interrupt.expires_at:

@@ -84,8 +84,8 @@ class PushConfig:
         return None
 
 
-def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
-    """Return those of a thread's ``others`` that ``config`` takes the place of: the oldest ones of other tasks."""
+def find_displaced(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
+    """Return those of a thread's ``others`` that must go for ``config``: the oldest ones of other tasks."""
     elsewhere = sorted(
         (push_config for push_config in others if push_config.root != config.root), key=lambda config: config.set_at
     )

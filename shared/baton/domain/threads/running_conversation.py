@@ -72,7 +72,7 @@ class RunningConversation:
         return self.thread.conversation.data if self.changed_data is None else self.changed_data
 
     def with_data(self, data: Mapping[str, Any] | None) -> Self:
-        """Go on with the data as it is now."""
+        """Return the conversation with the data as it is now."""
         return self if data == self.data else replace(self, changed_data=data if data is not None else {})
 
     @property
@@ -145,14 +145,14 @@ class RunningConversation:
         )
 
     def with_handoff_details(self, **changes: Any) -> Self:
-        """Say more about the handoff that lasts."""
+        """Return the conversation with changes of the handoff that made the agent active, if there is one."""
         if self.handoff is None:
             return self
         handoff = replace(self.handoff, **changes)
         return replace(self._with_handoff(handoff), handoff=handoff)
 
     def without_summaries(self, opening: StoredMessage) -> Self:
-        """Leave out what the handoffs of the run that begins with ``opening`` say of its question."""
+        """Return it without what the handoffs of the run that begins with ``opening`` say of its question."""
 
         def blank(request: HandoffRequest) -> HandoffRequest:
             return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
@@ -163,11 +163,11 @@ class RunningConversation:
         )
 
     def refuse(self, request: HandoffRequest, now: datetime) -> Self:
-        """Keep a request that was refused."""
+        """Return the conversation with ``request`` among its handoffs, as refused."""
         return self._with_handoff(request.end(HandoffOutcome.REFUSED, now))
 
     def with_workflow(self, workflow: Workflow) -> Self:
-        """Go on with the workflow as it is now."""
+        """Return the conversation with the workflow as it is now."""
         return replace(self._with_changed_workflow(workflow), workflow=workflow)
 
     def mark_offered(self) -> Self:
@@ -177,7 +177,10 @@ class RunningConversation:
     def return_to_main(
         self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True
     ) -> tuple[Self, Workflow | None]:
-        """Make the main agent active again, save its workflow for later unless not ``keeps``, and return it."""
+        """Make the main agent active again. Returns the specialist's workflow too, if it was saved for later.
+
+        Without ``keeps``, an unfinished workflow is abandoned instead of saved.
+        """
         specialist, workflow = self.agent, self.workflow
         conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
         back = replace(conversation, agent=self.main, handoff=None, workflow=None)

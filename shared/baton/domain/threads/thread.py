@@ -64,7 +64,7 @@ ZOMBIE_SECONDS = 16 * 60
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """All in seconds of real time. They belong together: shorter ones have the proportions of these."""
+    """Times of a lease, in seconds of real time. They belong together: shorter ones have the proportions of these."""
 
     lease: float = DEFAULT_LEASE_SECONDS
     """The time from a renewal to the lease's end."""

@@ -43,7 +43,7 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 """Quotation marks, which models like to set around titles, and the space."""
 
 
-def given_title(text: str) -> str:
+def parse_title(text: str) -> str:
     """Return a title as a user gave it, without spaces around it. Raises ``InvalidRequest``."""
     title = normal_form("NFC", encodable(text)).strip()
     if len(title) > MAX_TITLE:
@@ -57,7 +57,7 @@ def given_title(text: str) -> str:
     return title
 
 
-def made_title(text: str) -> str:
+def to_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
     line = next((line for line in text.splitlines() if _is_seen(line)), "")
     line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))

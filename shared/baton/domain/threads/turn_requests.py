@@ -87,7 +87,7 @@ class MessageRequest:
 
     @property
     def digest(self) -> str:
-        """The same for every retry. The branch counts, so that a repeated id never begins one."""
+        """A digest that is the same for every retry. The branch counts, so that a repeated id never begins one."""
         if self.original_digest is not None:
             return self.original_digest
         digest = content_digest(self.content)
@@ -132,7 +132,7 @@ class DecisionRequest:
 
     @property
     def digest(self) -> str:
-        """The same for every payload: the first decision counts, and a second one is a repeated message."""
+        """A digest that is the same for every payload: a second decision on the interrupt is a repeated message."""
         return content_digest(self.message_id)
 
 

@@ -144,18 +144,20 @@ class SessionLearning:
     async def catch_up_with(
         self, scope: Scope, thread: Thread, episode_ref: EpisodeRef, held: Sequence[StoredMessage] | None = None
     ) -> int:
-        """Do the same for a session that was read before, maybe with all its messages (``held``)."""
+        """Catch up like ``catch_up``, with a session that is read already; ``held`` are all its messages, if known."""
         first = max(episode_ref.first_ordinal, episode_ref.end_ordinal - MAX_MESSAGES)
         messages = (
             await messages_between(self.store, scope, episode_ref.selected(thread), first, episode_ref.end_ordinal)
             if held is None
             else [message for message in held if message.ordinal >= first]
         )
-        runs = _exchanges(messages)
-        for run in runs:
-            await self.learning.count_uses(scope, run)
+        exchanges = _exchanges(messages)
+        for exchange in exchanges:
+            await self.learning.count_uses(scope, exchange)
         start = episode_ref.first_ordinal
-        capture_refs = [await self.learning.candidate(scope, thread, run, session_from=start) for run in runs]
+        capture_refs = [
+            await self.learning.candidate(scope, thread, exchange, session_from=start) for exchange in exchanges
+        ]
         if not any(capture_refs):
             capture_refs = [await self.learning.candidate(scope, thread, messages, session_from=start)]
         started = 0

@@ -104,7 +104,7 @@ def _select_compared(ranked: Ranked) -> list[str]:
 
 
 def _text(document: IndexDocument) -> str:
-    """Return the text to show: without its date, if the index keeps it so."""
+    """Return the text to show: that of the fields, to which no date was added, or that of a view."""
     text = document.fields.get("text")
     if isinstance(text, str) and text:
         return text

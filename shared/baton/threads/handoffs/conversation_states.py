@@ -217,6 +217,7 @@ class ConversationStates:
         return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
+        """Publish the skill of a workflow that makes one, once it is completed."""
         agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:

@@ -66,7 +66,7 @@ class Delivery:
         return {name: end for name, end in self._attached.items() if name not in self._gone}
 
     def begin(self, watchers: Mapping[str, datetime]) -> None:
-        """Deliver to these connections, which are attached to the thread, without reading them."""
+        """Deliver to these connections, which the caller knows to be attached to the thread."""
         self._attached = dict(watchers)
         for connection_id, token_expires_at in watchers.items():
             self._add(connection_id, token_expires_at)

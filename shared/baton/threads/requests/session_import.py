@@ -9,10 +9,10 @@ from typing import Any
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.tenants.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
 from baton.domain.threads.content import MAX_CONTENT_BYTES
-from baton.domain.threads.feedback import Rating, given_comment
+from baton.domain.threads.feedback import Rating, parse_comment
 from baton.domain.threads.imported_session import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.threads.message import Role
-from baton.domain.threads.thread_title import given_title
+from baton.domain.threads.thread_title import parse_title
 from baton.domain.times import offset_zone
 from baton.threads.requests.parsing import moment, parse_time_zone
 
@@ -59,7 +59,7 @@ def imported_session(
     end = last if ended_at is None else _time(ended_at, "endedAt", now)
     if end < last:
         raise InvalidRequest("endedAt must not be before the last message.")
-    named = given_title(title) if title is not None else None
+    named = parse_title(title) if title is not None else None
     return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, named)
 
 
@@ -104,7 +104,7 @@ def _feedback(
     if rating is None:
         raise InvalidRequest(f"{where}.rating must be up or down.")
     at = fields.get("updated_at")
-    return rating, given_comment(fields.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
+    return rating, parse_comment(fields.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
 
 
 def _text(content: object, where: str) -> str:

@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import thread_title, unsequenced
 from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, beginning, made_title
+from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, beginning, to_title
 from baton.memory.light_model import short_answer
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.clock import Clock
@@ -161,7 +161,7 @@ class MadeTitles:
         except (BatonError, TimeoutError) as failure:
             self._count_failure(thread_id, failure)
             return ""
-        title = made_title(written.text)
+        title = to_title(written.text)
         return beginning(await Redactor(self.detector).redact(title) or title)
 
     def _count_failure(self, thread_id: str, failure: Exception) -> None:

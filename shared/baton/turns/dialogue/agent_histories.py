@@ -36,7 +36,7 @@ class AgentHistories:
         self._services = services
         self._tracker = attempt.tracker
         self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
-        """The agent and the handoff of the last read."""
+        """The agent and the handoff of the last read, and its result."""
 
     @property
     def window(self) -> HistoryWindow:

@@ -11,7 +11,13 @@ from baton.agents.tools.builtin_tools import MAX_REASON
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
-from baton.domain.agents.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
+from baton.domain.agents.handoff_rules import (
+    Refusal,
+    declared_handoff,
+    find_handoff_refusal,
+    find_session_refusal,
+    find_triggered,
+)
 from baton.domain.documents.numbered_passages import join_consulted
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
@@ -189,7 +195,7 @@ class AgentRouter:
         conversation = self._tracker.current
         again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
         if again is not None:
-            refusal = busy(conversation.agent, conversation.agent, conversation.workflow)
+            refusal = find_session_refusal(conversation.agent, conversation.agent, conversation.workflow)
             itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = conversation.agent.id if conversation.handoff is not None else None
@@ -205,7 +211,7 @@ class AgentRouter:
         # The main agent need not declare a handoff to continue a workflow, because the user asks for it.
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})
         session = conversation.agent if conversation.handoff is not None else None
-        return may_hand_off(
+        return find_handoff_refusal(
             source, target.id, target, self._attempt.scope, session=session, workflow=conversation.workflow
         )
 

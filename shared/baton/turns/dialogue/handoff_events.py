@@ -298,7 +298,7 @@ async def summarise(context: Attempt, history: Sequence[StoredMessage], text: st
     spoken += [(Role.USER, text)] if text else []
     if not spoken:
         return "", Usage()
-    messages = [{"role": role.value, "text": text[:MAX_MESSAGE]} for role, text in spoken]
+    messages = [{"role": role.value, "text": spoken_text[:MAX_MESSAGE]} for role, spoken_text in spoken]
     material = json.dumps({"messages": messages}, ensure_ascii=False)
     prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
     settings = ModelSettings(

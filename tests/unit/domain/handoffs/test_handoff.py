@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from baton.api.threads.record_schemas import Handoff
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.handoff_rules import Refusal, RefusalReason, find_triggered, may_hand_off
+from baton.domain.agents.handoff_rules import Refusal, RefusalReason, find_handoff_refusal, find_triggered
 from baton.domain.agents.sentences import sentence
 from baton.domain.handoffs.handoff import ContextMode, HandoffDefinition, HandoffOutcome, HandoffRequest, handoff_id
 from baton.domain.handoffs.workflow import Workflow
@@ -50,7 +50,7 @@ def refusal(
 ) -> Refusal | None:
     known = target if isinstance(target, AgentDefinition) else None
     target_id = target if isinstance(target, str) else target.id
-    return may_hand_off(source, target_id, known, scope, workflow=workflow, **more)
+    return find_handoff_refusal(source, target_id, known, scope, workflow=workflow, **more)
 
 
 def request(**changes: Any) -> HandoffRequest:

@@ -14,8 +14,8 @@ from baton.domain.threads.thread_title import (
     MAX_MADE_TITLE,
     MAX_TITLE,
     beginning,
-    given_title,
-    made_title,
+    parse_title,
+    to_title,
 )
 
 ANY_TEXT = st.text(st.characters(), max_size=300)
@@ -43,7 +43,7 @@ ANY_TEXT = st.text(st.characters(), max_size=300)
     ],
 )
 def test_a_models_text_becomes_one_line_without_markup(written: str, title: str) -> None:
-    assert made_title(written) == title
+    assert to_title(written) == title
 
 
 def test_a_long_text_is_cut_between_words() -> None:
@@ -53,22 +53,22 @@ def test_a_long_text_is_cut_between_words() -> None:
 
 @given(ANY_TEXT)
 def test_made_titles_are_short_lines_that_users_could_have_given(text: str) -> None:
-    for title in (made_title(text), beginning(text)):
+    for title in (to_title(text), beginning(text)):
         assert len(title) <= MAX_MADE_TITLE
         assert len(title.encode()) <= MAX_MADE_BYTES
         if title:
-            assert given_title(title) == title.strip()
+            assert parse_title(title) == title.strip()
 
 
 @given(ANY_TEXT)
 def test_a_given_title_is_one_short_line_or_refused(text: str) -> None:
     try:
-        title = given_title(text)
+        title = parse_title(text)
     except InvalidRequest:
         return
     assert 0 < len(title) <= MAX_TITLE
     assert len(title.splitlines()) == 1
-    assert given_title(title) == title
+    assert parse_title(title) == title
 
 
 @given(ANY_TEXT)

@@ -10,6 +10,7 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import pack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import TimedTableStore
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.tenants.identity import Scope
@@ -47,7 +48,7 @@ class DynamoStreamLog(TimedTableStore):
             partition, first=keys.log.sort(0), last=keys.log.sort(after), newest_first=True, limit=1, enough=1
         )
         first = step[0]["SK"] if step else keys.log.sort(0)
-        last = keys.log.sort(through if through is not None else 10**12 - 1)
+        last = keys.log.sort(through if through is not None else LAST_NUMBER)
         async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
             async for page in pages:
                 for item in page:

@@ -12,6 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.bodies import ItemBodies, pack
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
+from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.threads import history_check
 from baton.adapters.dynamodb.threads.leases import DynamoLeases
@@ -169,7 +170,7 @@ class DynamoMessages(DynamoLeases):
     async def run_messages(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
     ) -> Sequence[StoredMessage]:
-        last = (below if below is not None else 10**12) - 1
+        last = below - 1 if below is not None else LAST_NUMBER
         items: list[Item] = []
         if last < first_ordinal:
             return ()

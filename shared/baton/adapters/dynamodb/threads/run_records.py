@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.key_forms import UnderNumber
+from baton.adapters.dynamodb.key_forms import LAST_NUMBER, UnderNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.shards import page_of
 from baton.adapters.dynamodb.table import Table, TimedTableStore
@@ -60,9 +60,6 @@ class DynamoMcpCalls(TimedTableStore):
             return None
         return McpCall(session_id, request_id, item["thread_id"], item["run_id"])
 
-
-_BEYOND = 10**12 - 1
-"""A number above every ordinal."""
 
 _Position = tuple[int, int, str]
 """The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
@@ -225,7 +222,7 @@ class DynamoRunRecords(BodyStore):
         async for page in self._table.query(
             keys.partition(scope, thread_id),
             first=form.sort(first_ordinal),
-            last=form.sort(below[0] + 1 if below else _BEYOND),
+            last=form.sort(below[0] + 1 if below else LAST_NUMBER),
             newest_first=True,
             limit=limit + 1,
         ):
@@ -283,7 +280,7 @@ def _call_size(call: ToolCallRecord) -> int:
 
 def _decode(cursor: str) -> _Position:
     match decode(cursor):
-        case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < _BEYOND:
+        case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < LAST_NUMBER:
             return first_ordinal, at, record_id
     raise InvalidRequest("cursor was not handed out by this list.")
 

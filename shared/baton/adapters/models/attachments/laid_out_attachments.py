@@ -164,6 +164,7 @@ class Attachments:
                 self._read[key] = self._within_bounds(file)
 
     async def _file(self, part: _Attached) -> AttachedFile | str:
+        """Return the file, or the sentence that names it and says why it is missing."""
         name = part_name(part)
         source = part.source
         try:

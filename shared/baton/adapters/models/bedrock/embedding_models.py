@@ -41,11 +41,11 @@ def embedding_model(name: str) -> BedrockEmbeddingModel | None:
     return next((family for beginning, family in _FAMILIES.items() if bare_name.startswith(beginning)), None)
 
 
-def vectors_of(answer: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
-    """Return the vectors of an answer, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
-    if not isinstance(answer, Mapping):
+def vectors_of(response: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
+    """Return the vectors of a response, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
+    if not isinstance(response, Mapping):
         raise NoEmbeddings("The answer is no object.")
-    numbers = model.numbers(answer)
+    numbers = model.numbers(response)
     if not isinstance(numbers, list) or len(numbers) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     return unit_vectors([vector if isinstance(vector, list) else () for vector in numbers], dimensions)
@@ -55,8 +55,8 @@ def _titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int
     return {"inputText": texts[0], "dimensions": dimensions, "normalize": True}
 
 
-def _titan_numbers(answer: Mapping[str, Any]) -> Any:
-    return [answer.get("embedding")]
+def _titan_numbers(response: Mapping[str, Any]) -> Any:
+    return [response.get("embedding")]
 
 
 def _cohere_3_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: 
     }
 
 
-def _cohere_numbers(answer: Mapping[str, Any]) -> Any:
-    embeddings = answer.get("embeddings")
+def _cohere_numbers(response: Mapping[str, Any]) -> Any:
+    embeddings = response.get("embeddings")
     return (
         embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
     )  # an object if types were asked for
@@ -91,8 +91,8 @@ def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int)
     }
 
 
-def _nova_numbers(answer: Mapping[str, Any]) -> Any:
-    embeddings = answer.get("embeddings")
+def _nova_numbers(response: Mapping[str, Any]) -> Any:
+    embeddings = response.get("embeddings")
     if not isinstance(embeddings, list):
         return None
     return [embedding.get("embedding") if isinstance(embedding, Mapping) else None for embedding in embeddings]

@@ -160,8 +160,8 @@ def _tool_config(draft: _Draft) -> dict[str, Any] | None:
     choice = draft.settings.tool_choice
     if choice in (None, "auto", "none"):
         return config
-    forced = draft.profile.further.get("forced_calls") == "yes" and "tool_choice" not in draft.profile.dropped
-    if not forced or draft.thinking.budget:
+    may_force = draft.profile.further.get("forced_calls") == "yes" and "tool_choice" not in draft.profile.dropped
+    if not may_force or draft.thinking.budget:  # a model that thinks refuses a forced call
         draft.dropped.add("tool_choice")
         return config
     one = {"tool": {"name": draft.tools.name_outside(choice or "")}}

@@ -225,7 +225,7 @@ def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
 
 
 def _without_media(form: RequestForm, kinds: Any, *, passes: bool) -> Change:
-    """Return the form without kinds of media; None if it has none. It ``passes`` if only these files are at fault."""
+    """Return the form without kinds of media; None if it has none. If it ``passes``, it is for this request only."""
     facts: dict[str, Any] = {}
     if MediaKind.IMAGE in kinds and form.profile.images:
         facts["images"] = False

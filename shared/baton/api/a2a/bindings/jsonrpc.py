@@ -49,7 +49,7 @@ class CallRefused(Exception):
         self.id = id
 
 
-async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
+async def respond(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
     """Carry out one call. Returns its response, or the events of a stream. Raises nothing."""
     call: RpcCall | None = None
     try:

@@ -29,7 +29,7 @@ BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConf
 """The operations whose parameters are a body."""
 
 
-async def answer(operation: str, request: Request, body: bytes, caller: A2ACaller) -> Response:
+async def respond(operation: str, request: Request, body: bytes, caller: A2ACaller) -> Response:
     """Carry out one call of A2A 1.0. Raises nothing."""
     try:
         if operations.is_older_version(request.headers.get(VERSION_HEADER)):
@@ -83,8 +83,8 @@ def _parse_params(operation: str, request: Request, body: bytes) -> Any:
     if "push_id" in path:
         params.task_id, params.id = _task_id(path["id"]), path["push_id"]
     elif "id" in path:
-        of_task = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
-        setattr(params, of_task, _task_id(path["id"]))
+        task_field = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
+        setattr(params, task_field, _task_id(path["id"]))
     return params
 
 

@@ -43,7 +43,7 @@ class RestRoute(APIRoute):
         """Return the handler, whose errors are responses."""
         handle = super().get_route_handler()
 
-        async def answer(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             try:
                 return await handle(request)
             except BatonError as error:
@@ -51,7 +51,7 @@ class RestRoute(APIRoute):
             except HTTPException as error:
                 return to_response(baton_status(of_http(error)))
 
-        return answer
+        return respond
 
 
 def status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:

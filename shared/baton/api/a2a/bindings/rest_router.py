@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from baton.api.a2a.bindings.rest_errors import RestRoute, document
-from baton.api.a2a.bindings.router import VERSION_HEADER, A2AScope, calling
+from baton.api.a2a.bindings.router import VERSION_HEADER, A2AScope, make_caller
 from baton.api.http.dependencies import AgentId, UseCases
 from baton.api.http.problems import json_content
 from baton.composition.app import App
@@ -52,10 +52,10 @@ register_url_convertor("a2a_task", TaskIds())
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
-    from baton.api.a2a.bindings.rest import answer
+    from baton.api.a2a.bindings.rest import respond
 
-    who = await calling(request, scope, app, agent_id)
-    return await answer(operation, request, await request.body(), who)
+    a2a_caller = await make_caller(request, scope, app, agent_id)
+    return await respond(operation, request, await request.body(), a2a_caller)
 
 
 def _of_default(operation: str) -> Callable[..., Awaitable[Response]]:
@@ -90,14 +90,15 @@ def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
     return described
 
 
-def _add(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], whose: str) -> None:
+def _add_routes(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], whose: str) -> None:
     for method, path, operation, summary in ROUTES:
         is_stream = operation in ("SendStreamingMessage", "SubscribeToTask")
         media_type = "text/event-stream" if is_stream else "application/json"
         schema = {"type": "string" if is_stream else "object"}
-        verbed = path.replace("{id:a2a_task}:", "{id}:")
+        # A verb follows the id: its converter refuses ids with one, and is not needed here.
+        full_path = path.replace("{id:a2a_task}:", "{id}:")
         router.add_api_route(
-            f"{base}{VERSION}{verbed}",
+            f"{base}{VERSION}{full_path}",
             make(operation),
             methods=[method],
             name=f"{operation} {method} {whose}",
@@ -111,5 +112,5 @@ def _add(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], w
         )
 
 
-_add("/a2a", _of_default, "default agent")
-_add("/a2a/{agent_id}", _of_agent, "one agent")
+_add_routes("/a2a", _of_default, "default agent")
+_add_routes("/a2a/{agent_id}", _of_agent, "one agent")

@@ -41,7 +41,7 @@ BODY: dict[str, Any] = {"requestBody": {"required": True, **json_content(CALL)}}
 router = APIRouter(tags=["a2a"])
 
 
-def a2a_caller(
+def token_or_open_scope(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
@@ -52,7 +52,7 @@ def a2a_caller(
     return caller(request, app, credentials)
 
 
-async def a2a_scope(scope: Annotated[Scope, Depends(a2a_caller)]) -> Scope:
+async def a2a_scope(scope: Annotated[Scope, Depends(token_or_open_scope)]) -> Scope:
     """Return the caller's scope, for which the request works from here on."""
     work_for(scope.tenant_id)
     return scope
@@ -85,20 +85,20 @@ async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id:
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
     # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
-    from baton.api.a2a.bindings.jsonrpc import answer, refuse
+    from baton.api.a2a.bindings.jsonrpc import refuse, respond
 
-    who = await calling(request, scope, app, agent_id)
+    a2a_caller = await make_caller(request, scope, app, agent_id)
     try:
         body = await request.body()
     except RefusedBody as refusal:
         return JSONResponse(refuse(refusal.error))
-    answered = await answer(body, request.headers.get(VERSION_HEADER), who)
-    if isinstance(answered, dict):
-        return JSONResponse(answered)
-    return sse.respond(answered, who.timing)
+    response = await respond(body, request.headers.get(VERSION_HEADER), a2a_caller)
+    if isinstance(response, dict):
+        return JSONResponse(response)
+    return sse.respond(response, a2a_caller.timing)
 
 
-async def calling(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
+async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
     """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
     try:
         agents = await app.agents.of(scope)
