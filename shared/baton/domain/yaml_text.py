@@ -17,6 +17,7 @@ Place = Sequence[str | int]
 """The place of something in a document: names of fields and places in lists, from the outside in."""
 
 MAX_DEPTH = 100
+"""Levels of mappings and lists within each other."""
 MAX_VALUES = 100_000
 """Values of a text, with each alias (``*name``) replaced by its meaning. Composing that many takes some two seconds."""
 

@@ -19,6 +19,7 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
 
 PAGE = 20
+"""Messages that are read at once."""
 MAX_PAGES = 10
 """Pages that are read to find the agent that was active at a message, or a message that began no turn."""
 

@@ -24,7 +24,7 @@ MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5
 """The longest pause. It is shorter than the second after which new text is logged, so it ends before text is due."""
 HEARTBEAT_SECONDS = 10.0
-A_DAY = 86_400.0
+DAY_SECONDS = 86_400.0
 
 
 class LeaseHolder:
@@ -93,7 +93,7 @@ class LeaseHolder:
 
     def note_commit(self) -> None:
         """Record that the commit has released the lease, after which no worker can presume its holder dead."""
-        self._vouched_at = asyncio.get_running_loop().time() + A_DAY
+        self._vouched_at = asyncio.get_running_loop().time() + DAY_SECONDS
 
     async def give_sign_of_life(self, marks: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
         """Renew the lease if it is among the ``marks`` leases.
@@ -109,8 +109,8 @@ class LeaseHolder:
     def _record_seconds(self) -> float:
         """Return the seconds for which the record is still hidden; a day if the lease does not depend on a record."""
         if self._record is None or self.lease.delivery is None:
-            return A_DAY
-        return max(-A_DAY, min(self._record.seconds_left(), A_DAY))
+            return DAY_SECONDS
+        return max(-DAY_SECONDS, min(self._record.seconds_left(), DAY_SECONDS))
 
 
 class LeaseKeeper:

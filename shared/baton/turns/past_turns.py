@@ -20,6 +20,7 @@ from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.turns.branch_points import BranchPoints, pages
 
 PAGE = 100
+"""Messages that are read at once."""
 MAX_PAGES = 200
 """Pages that are searched for a turn whose message is not named: the newest 20,000 messages."""
 UNKNOWN = (

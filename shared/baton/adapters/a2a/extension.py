@@ -27,7 +27,9 @@ from baton.domain.web_url import is_web_url
 from baton.ports.agents.agent_client import AgentReport, AgentTask
 
 MAX_OUTCOME = 200
+"""Characters of the outcome in an agent's report."""
 MAX_NUMBER = 1_000_000
+"""The number of a page or passage, above which it is none."""
 _TEXTS = ("id", "title", "section", "chunk", "excerpt")
 
 
@@ -78,9 +80,9 @@ def _document(named: dict[str, Any]) -> dict[str, Any]:
     """Return a document with the fields that sources have: texts, whole numbers, and an address of a web page."""
     texts = {name: text for name in _TEXTS if isinstance(text := named.get(name), str)}
     numbers = {
-        name: int(text)
+        name: int(number)
         for name in ("page", "number")
-        if isinstance(text := named.get(name), int | float) and 0 < text < MAX_NUMBER
+        if isinstance(number := named.get(name), int | float) and 0 < number < MAX_NUMBER
     }
     url = named.get("url")
     fields = {"kind": DOCUMENT_SOURCE, "score": None, "section": None, "page": None, **texts, **numbers}

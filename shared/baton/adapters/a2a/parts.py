@@ -24,6 +24,7 @@ MAX_DATA_CHARS = 32_000
 """Characters of the JSON of one data part. A longer one is passed on as text, cut."""
 MAX_NAME = 200
 MAX_ADDRESS = 2_048
+"""Characters of a file's name, and of its address."""
 THOUGHTS = ("adk_thought", "thought")
 """Members of a part's metadata that mark it as thinking."""
 UNKNOWN = "[A part of a kind that is not understood here.]"

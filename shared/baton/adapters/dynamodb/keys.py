@@ -19,6 +19,7 @@ UPLOAD = "UPLOAD#"
 THREAD_PROCEDURE = "PROCEDURE#"
 """The prefix of the sort keys of ``thread_procedure``."""
 _MAX_ENCODED_USER = 512
+"""Characters of a user's id in a key, percent-encoded. A longer one is replaced by its digest."""
 
 
 def partition(scope: Scope, thread_id: str) -> str:

@@ -22,6 +22,7 @@ MAX_VIOLATIONS = 5
 """Violations of an answer that are named."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAX_QUOTED = 100
+"""Characters of a keyword's value that is quoted. A longer one is left out."""
 _MAX_DESCRIBED = 100
 """Errors of an answer of which sentences are made. Several may be the same sentence."""
 _REFUSED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "patternProperties")

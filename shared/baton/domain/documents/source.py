@@ -16,6 +16,7 @@ from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
 from baton.domain.web_url import has_credentials, is_web_url
 
 MAX_SOURCE_URL = 2048
+"""Characters of an address."""
 TENANT = "{tenant}"
 PREFIX_ENTRY = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([A-Za-z0-9!_.*'()~=-]+/)*\{tenant\}/([A-Za-z0-9!_.*'()~=-]+/)*"
 """One entry of the allowed prefixes: a bucket and a path that names the tenant in a separate segment."""

@@ -20,6 +20,7 @@ TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PROJECT_TENANT = "~project"
 """The owner of what a deployment's project brings for all tenants. It is no tenant's id: those have no tilde."""
 MAX_USER_ID = 256
+"""Characters, as for the ids below."""
 ME = "me"
 """The caller, in addresses. No user may have this id: an administrator who named that user would reach themselves."""
 DOT_SEGMENTS = frozenset({".", ".."})

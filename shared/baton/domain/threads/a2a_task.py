@@ -19,6 +19,7 @@ EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
 """Baton's extension of A2A: the conversation that a message or task belongs to."""
 THREAD_ID_LENGTH = 36
 MAX_TASK_ID = 2_048
+"""Characters of a task's id."""
 CREDENTIAL_ERRORS = frozenset({"unauthorized", "token_expired"})
 """Codes of runs that failed because other credentials are needed."""
 

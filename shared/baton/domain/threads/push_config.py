@@ -26,6 +26,7 @@ MAX_URL = 2_048
 MAX_TOKEN = 1_024
 MAX_SCHEME = 64
 MAX_CREDENTIALS = 4_096
+"""Characters, as for the three limits above."""
 LIFETIME = timedelta(days=90)
 """The time that a configuration is kept after it was set. It may hold credentials."""
 MAX_RECEIVES = 12

@@ -21,6 +21,7 @@ DETECT_TOKENS: Final = 200
 DRAFT_TOKENS: Final = 1_500
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 300
+"""Characters, as for ``MAX_STEP`` and ``MAX_CONDITION``."""
 MAX_STEPS: Final = 15
 MIN_STEPS: Final = 2
 MAX_STEP: Final = 400

@@ -41,6 +41,7 @@ logger = Logger(child=True)
 CAPTURED_BY: Final = "capture"
 """The maker of a captured procedure. Its user is not named, because the procedure outlives the user's data."""
 PAGE: Final = 100
+"""Procedures that are read at once."""
 MAX_READ: Final = 1_000
 """Versions of an agent's procedures that a draft is compared with, the newest ones."""
 MAX_COMPARED: Final = 50

@@ -79,6 +79,7 @@ def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
 
 
 PAGE = 100
+"""Messages that are read at once."""
 WINDOW = 20
 """Large messages that ``message_windows`` holds at once. Each has at most 1 MiB."""
 

@@ -39,6 +39,7 @@ MAX_COPIED = 200
 AT_ONCE = 16
 """Messages that are written at the same time."""
 PAGE = 100
+"""Messages that are read at once."""
 MAX_READS = 3
 """Pages that are searched for an answer of a fork; a long message can fill one alone."""
 PATIENCE_SECONDS = 15.0

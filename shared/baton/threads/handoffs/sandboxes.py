@@ -19,7 +19,9 @@ from baton.threads.handoffs.forks import MAX_COPIED, Forks
 
 TITLE = "Sandbox: {title}"
 MAX_TITLE = 110
+"""Characters of the copied conversation's title in that of the sandbox."""
 PAGE = 100
+"""Messages that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ logger = Logger(use_rfc3339=True)
 
 
 PAGE = 50
+"""Records that are read at once."""
 MAX_PAGES = 20
 """Pages that one call searches for matching records."""
 

@@ -29,6 +29,7 @@ from baton.ports.threads.leases import Lease
 KEPT_AFTER_ITS_END = timedelta(days=1)
 """The time that a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
 PAGE = 50
+"""Entries of a listing that are read at once."""
 MAX_PAGES = 10
 """Pages that one call searches for matching workflows."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"

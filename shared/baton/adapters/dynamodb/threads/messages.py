@@ -31,6 +31,7 @@ MAX_GROUP = 50
 MAX_GROUP_SIZE = 2 * 1024 * 1024
 """Bytes of their bodies. A transaction has up to 4 MB."""
 MAX_QUERY = 200
+"""Items that a query for a history asks for at most."""
 NEWEST = 100
 """Messages that are searched first for one by its id: users rate and quote what they have just read."""
 MAX_SEARCHES = 20

@@ -20,6 +20,7 @@ MAX_RETRY_AFTER_SECONDS = 20.0
 MAX_TEXT = 2_000
 """Characters of a provider's text that are read."""
 MAX_LOGGED = 500
+"""Characters of it that are logged."""
 MAX_NESTING = 6
 _STATUSES = ("code", "status", "statusCode", "status_code")
 """Fields of an error with an HTTP status."""

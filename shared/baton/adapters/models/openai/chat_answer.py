@@ -187,6 +187,7 @@ _SHOWN_FIELDS = (*THINKING_FIELDS, "reasoning_text", "thinking", "thought", "rea
 _THOUGHTS = ("thinking", "text", "content", "summary")
 """Members with thinking of an entry of such a field."""
 _NESTING = 4
+"""Levels of entries within entries that are read."""
 
 
 def text_alone(chunk: dict[str, Any]) -> str | None:
