@@ -190,6 +190,7 @@ class LeaseKeeper:
             self._outbox.open()
 
     async def _work(self) -> None:
+        """Log new text, renew the lease and read what other workers ask for, each when it is due, until the end."""
         now = self._loop_time()
         refreshed = now
         try:

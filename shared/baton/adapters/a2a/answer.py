@@ -166,6 +166,7 @@ class Answer:
         self.task_id, self._context_id = task_id or self.task_id, context_id or self._context_id
 
     def _status(self, status: TaskStatus) -> Iterator[AnswerChunk]:
+        """Yield what a status of the task brings. Raises ``AgentRefused`` for one of failure."""
         if status == self._earlier_status or (status.state in _WAITS and self._earlier_message == _key(status.message)):
             # The state of the task before the agent started on the message.
             yield AgentProgress()

@@ -187,6 +187,7 @@ class ApiEmbedder(ABC):
         deadline: float | None,
         tenant_id: str | None,
     ) -> list[Vector]:
+        """Embed the texts unless the circuit is open. Calls with a limit of ``seconds`` have a separate one."""
         circuit = self._circuit if seconds is None else f"{self._circuit} within {seconds:g} s"
         try:
             async with self._breakers.guard(circuit, tenant_id=tenant_id, is_failure=_is_outage):

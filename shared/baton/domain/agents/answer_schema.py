@@ -122,6 +122,7 @@ def _step(step: Any, names: set[str]) -> str:
 
 
 def _reason(error: Any) -> str:
+    """Return what is wrong with a value, as the predicate of a sentence about it."""
     keyword, expected = error.validator, error.validator_value
     if error.context and all(cause.validator == "type" for cause in error.context):
         expected = [kind for cause in error.context for kind in _as_list(cause.validator_value)]

@@ -103,6 +103,7 @@ class IndexCheck:
             yield is_missing
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
+        """Compare the index with the stored episodes."""
         stored = {
             EpisodeKey(episode.user_id, episode.ref.id): episode
             async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR))

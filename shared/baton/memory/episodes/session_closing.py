@@ -202,6 +202,7 @@ class SessionClosing:
         return await self.fact_changes.apply(scope, episode)
 
     async def _index(self, scope: Scope, session: ClosingSession) -> Episode | None:
+        """Index the episode, and return it as it is stored by then; None if it has been deleted meanwhile."""
         thread, episode = session.thread, session.episode
         if EpisodePart.INDEX in episode.parts:
             return episode

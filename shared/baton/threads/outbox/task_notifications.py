@@ -34,18 +34,18 @@ class TaskNotifications:
 
     async def note_run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
         """Queue that a run has begun, of the task ``root`` if that is known. Return whether the queue has it."""
-        return await self._send(_under(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
+        return await self._send(_change_of(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
 
     async def note_run_ended(self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool) -> bool:
         """Queue that a run ends, and with it perhaps the session, which concerns other tasks too."""
         if not ends_session:
-            return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, root=root))
+            return await self._send(_change_of(lease, ChangeKind.ENDED, run_id=run_id, root=root))
         first = lease.thread.episode_first_ordinal
-        return await self._send(_under(lease, ChangeKind.ENDED, run_id=run_id, first_ordinal=first))
+        return await self._send(_change_of(lease, ChangeKind.ENDED, run_id=run_id, first_ordinal=first))
 
     async def note_session_closed(self, lease: Lease) -> bool:
         """Queue that the session ends."""
-        return await self._send(_under(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
+        return await self._send(_change_of(lease, ChangeKind.CLOSED, first_ordinal=lease.thread.episode_first_ordinal))
 
     async def note_mark(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
         """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is sent once."""
@@ -71,7 +71,7 @@ class TaskNotifications:
         return True
 
 
-def _under(
+def _change_of(
     lease: Lease,
     kind: ChangeKind,
     *,
@@ -79,6 +79,7 @@ def _under(
     first_ordinal: int | None = None,
     root: str | None = None,
 ) -> TaskChange:
+    """Return a change of the leased thread's tasks."""
     return TaskChange(
         tenant_id=lease.scope.tenant_id,
         user_id=lease.thread.user_id,

@@ -135,6 +135,7 @@ class Endings:
             return await self._end(lease, EndReason.TIMEOUT, None)
 
     async def _end(self, lease: Lease, reason: EndReason, subscriber: Subscriber | None) -> Closed:
+        """End the session of a leased thread, which gives the lease back, and notify its connections."""
         thread, scope = lease.thread, lease.scope
         ref = ended_session(thread, thread.path.last + 1, reason, self.clock.now())
         if ref is not None:

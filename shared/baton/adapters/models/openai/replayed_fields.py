@@ -97,6 +97,7 @@ class _Entries:
         return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
 
     def _take(self, entry: Mapping[str, Any]) -> int:
+        """Add an entry, or continue one with it. Returns the number of its characters that count."""
         position, size = self._find_continued_place(entry), 0
         if position is None:
             if len(self._entries) >= MAX_ENTRIES:

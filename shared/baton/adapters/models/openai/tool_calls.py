@@ -104,6 +104,7 @@ class ToolCallFragments:
         return calls
 
     def _add(self, fragment: object) -> None:
+        """Take a fragment, which continues a call or begins another one."""
         # Nothing has validated it: any member may be missing or of another type.
         whole = mapping_of(fragment)
         function = mapping_of(whole.get("function"))
