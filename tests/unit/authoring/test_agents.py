@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +19,14 @@ from typing_extensions import TypedDict
 
 from baton import (
     Agent,
+    Completion,
     Condition,
     Handoff,
     HttpTool,
     McpServer,
     Model,
     OpenApiTool,
+    Refuse,
     State,
     Transition,
     UnusableDefinition,
@@ -36,6 +39,7 @@ from baton.domain.agents import tool as tools
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.definition import Definition
+from baton.domain.handoffs.completion import Completion as CompletionDefinition
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.workflow_definition import Condition as ConditionDefinition
 from baton.domain.handoffs.workflow_definition import Transition as TransitionDefinition
@@ -82,6 +86,7 @@ def test_what_a_file_in_yaml_says_can_be_said_in_python(path: Path) -> None:
         (State, WorkflowState, set()),
         (Transition, TransitionDefinition, set()),
         (Condition, ConditionDefinition, set()),
+        (Completion, CompletionDefinition, set()),
         (HttpTool, tools.HttpTool, set()),
         (OpenApiTool, tools.OpenApiTool, set()),
         (McpServer, tools.McpServer, set()),
@@ -100,6 +105,50 @@ def test_arguments_and_fields_have_the_same_defaults() -> None:
             field = definition.model_fields[name]
             if not field.is_required():
                 assert argument.default == field.default, f"{function.__name__}: {name}"
+
+
+def returns(completion: Any, **fields: Any) -> Agent:
+    """An agent whose workflow has a state for the order, one for a photo that can be skipped, and a last one."""
+    order = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+    photo = {"type": "object", "properties": {"damage": {"type": "string"}}, "required": ["damage"]}
+    states = [
+        State("order", "The order", collects=order, transitions=["photo", "agreed"]),
+        State("photo", "A photo", collects=photo),
+        State("agreed", "Agreeing", transitions=["done"]),
+        State("done", "Done", final=True),
+    ]
+    return Agent("returns", "Take it back.", workflow=Workflow("return", states, on_complete=completion), **fields)
+
+
+def test_a_function_completes_a_workflow_without_being_among_the_tools() -> None:
+    def file(number: int, damage: str = "") -> Refuse:
+        """File the return."""
+        return Refuse("It is too old.", state="order")
+
+    assert [one.name for one in returns(file).definition.tools] == ["file"]
+    workflow = returns(Completion(file, arguments={"number": "order.number"}, back_to="order")).definition.workflow
+    assert workflow is not None
+    assert workflow.on_complete is not None
+    assert workflow.on_complete.model_dump() == {
+        "tool": "file",
+        "arguments": {"number": "order.number"},
+        "back_to": "order",
+    }
+    [approved] = returns("file", tools=[tool(approval="always")(file)]).definition.tools
+    assert approved.requires_approval
+
+
+@pytest.mark.parametrize(
+    ("completion", "problem"),
+    [
+        ("file", "'file' is none of the agent's tools (none): add it to tools"),
+        (Completion("file", arguments={"number": "size"}), "the argument 'number' is size, which no state collects"),
+        (Completion("file", back_to="done"), "back_to is done, which is no state that the workflow can go on in"),
+    ],
+)
+def test_a_workflow_that_cannot_be_completed_is_refused(completion: Any, problem: str) -> None:
+    with pytest.raises(UnusableDefinition, match=re.escape(problem)):
+        returns(completion)
 
 
 def test_an_agent_in_python_is_the_agent_that_yaml_declares() -> None:

@@ -114,6 +114,55 @@ def test_a_question_for_approval_that_names_no_argument_is_reported_with_its_lin
     assert "asks has {nubmer}, which is no argument of the tool (did you mean number?)" in problem.message
 
 
+def test_a_workflow_whose_data_does_not_fit_the_tool_that_completes_it_is_reported(coded: Project) -> None:
+    (coded.agents / "returns.py").write_text(RETURNS)
+    _, [*problems] = examined(coded)
+    assert [(problem.file, problem.line, problem.field) for problem in problems] == [
+        ("agents/returns.py", 29, "workflow.on_complete")
+    ] * 3
+    assert sorted(problem.message.partition(". The")[0] for problem in problems) == [
+        "file needs the argument 'damage', but the workflow can end without PHOTO.damage",
+        "file needs the argument 'reason', which no state collects",
+        "file takes integer as the argument 'number', but ORDER.number is string",
+    ]
+
+
+RETURNS = '''\
+from pydantic import BaseModel
+
+from baton import Agent, State, Workflow, tool
+
+
+class Order(BaseModel):
+    number: str
+
+
+class Photo(BaseModel):
+    damage: str
+
+
+@tool
+def file(number: int, damage: str, reason: str) -> str:
+    """File a return."""
+    return "Filed."
+
+
+returns = Agent(
+    "returns",
+    workflow=Workflow(
+        "return",
+        [
+            State("order", "The order", collects=Order, transitions=["photo", "done"]),
+            State("photo", "A photo", collects=Photo),
+            State("done", "Done", final=True),
+        ],
+        on_complete=file,
+    ),
+    prompt="Take it back.",
+)
+'''
+
+
 def test_a_function_that_nobody_can_call_is_reported_with_its_line(coded: Project) -> None:
     file = coded.agents / "assistant.py"
     lines = file.read_text().count("\n")

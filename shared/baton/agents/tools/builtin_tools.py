@@ -18,6 +18,7 @@ from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, go_
 from baton.domain.json_values import closed_object
 from baton.domain.runs.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.run_events import workflow_completed
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.memory.prompt.quoting import quote_json
 from baton.ports.agents.agent_client import AgentReport
@@ -169,9 +170,9 @@ class BuiltinTools:
         self, definition: WorkflowDefinition, stays: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
     ) -> CallOutcome:
         """Complete a workflow by its tool. If that fails, the workflow keeps the data and ``stays`` in its state."""
-        before, completion = self.tracker.current, definition.on_complete
+        completion = definition.on_complete
         assert completion is not None  # noqa: S101 - the caller has checked it
-        self.tracker.current = before.with_workflow(stays)
+        self._move(stays, stays, emit)
         outcome = await complete(definition, moved)
         if outcome.error is None and not outcome.waits:
             self._move(stays, replace(moved, result=outcome.output[:MAX_COLLECTED]), emit)
@@ -179,7 +180,6 @@ class BuiltinTools:
             answer = f"{completion.tool} has answered:\n{outcome.output}"
             return CallOutcome("\n".join(part for part in (*notes, answer) if part), sources=outcome.sources)
         if outcome.waits:
-            self._move(stays, stays, emit)
             return outcome
         goes_back = outcome.refused_to is not None
         back_to = outcome.refused_to or completion.back_to if goes_back else None
@@ -198,6 +198,7 @@ class BuiltinTools:
             *(self.tracker.end_step() if moves else ()),
             *self.tracker.changes_since(conversation.shown),
             *(self.tracker.begin_step() if moves else ()),
+            *((workflow_completed(after),) if after.status is WorkflowStatus.COMPLETED else ()),
         ):
             emit(event)
 

@@ -8,6 +8,7 @@ from typing import Any
 import ag_ui.core as ag_ui
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.workflow import Workflow
 from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.threads.events import MAX_DELTA_CHARS
 
@@ -62,6 +63,8 @@ def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> a
     return ag_ui.ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})
 
 
+MAX_SHOWN_RESULT = 1_000
+"""Characters of the answer of the tool that has completed a workflow, in its event."""
 HANDOFF = "handoff"
 RETURN = "return"
 
@@ -79,6 +82,18 @@ def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
     for name, value in after.items():
         if name not in before or before[name] != value:
             yield ag_ui.StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
+
+
+def workflow_completed(workflow: Workflow) -> ag_ui.BaseEvent:
+    """Return the event of a workflow that has reached its end. Its data, which may be large, are read over the API."""
+    value = {
+        "workflowId": workflow.id,
+        "agentId": workflow.agent_id,
+        "name": workflow.name,
+        "state": workflow.state,
+        "result": workflow.result[:MAX_SHOWN_RESULT] if workflow.result is not None else None,
+    }
+    return ag_ui.CustomEvent(name="workflow_completed", value=value)
 
 
 def step_started(state: str) -> ag_ui.StepStartedEvent:

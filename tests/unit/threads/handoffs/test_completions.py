@@ -9,7 +9,8 @@ import pytest
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall, ToolCallRecord
-from baton.ports.agents.tools import ToolFailed
+from baton.ports.agents.tools import ToolFailed, TurnContext
+from baton.ports.threads.handoffs import CompletedQuery
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
@@ -117,6 +118,42 @@ async def test_a_refusal_or_failure_leaves_the_workflow_unfinished_and_the_model
     desk.harness.model.script(*([advance("BUILD", name="Box")] if state == "ASK" else []), advance("DONE"), "Done.")
     await desk.harness.say("m4", "Again")
     assert (desk.files, await active(desk.harness)) == (["Box"], "assistant")
+
+
+async def test_a_completed_workflow_is_announced_and_listed_with_its_data_and_result() -> None:
+    desk = Desk()
+    turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
+    ada = desk.harness.ada
+    [(completed, user_id)], _ = await desk.harness.workflows.completed(
+        ada, CompletedQuery(ada.user_id), limit=5, cursor=None
+    )
+    assert (completed.name, completed.state, completed.result, user_id) == ("your Box", "DONE", "Number 1.", "ada")
+    assert completed.data["ASK"] == {"name": "Box"}
+    [event] = [event.body["value"] for event in turn.events if event.body.get("name") == "workflow_completed"]
+    assert event == {
+        "workflowId": completed.id,
+        "agentId": "maker",
+        "name": "your Box",
+        "state": "DONE",
+        "result": "Number 1.",
+    }
+
+
+async def test_code_of_the_specialist_reads_the_state_and_the_data_of_its_workflow() -> None:
+    desk = Desk()
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    def note(context: TurnContext) -> str | None:
+        if context.workflow is not None:
+            seen.append((context.workflow.state, dict(context.workflow.data["ASK"])))
+            context.workflow.data["ASK"]["name"] = "changed"  # type: ignore[index]
+        return None
+
+    desk.maker.code.prompt = note
+    await desk.reach_the_end(advance("DONE"), "It is number 1.")
+    assert seen == [("ASK", {}), ("ASK", {}), ("BUILD", {"name": "Box"})]
+    [made] = desk.harness.tools.calls
+    assert (made.context.workflow.state, made.context.workflow.data["ASK"]) == ("BUILD", {"name": "Box"})
 
 
 async def test_the_same_data_has_the_same_idempotency_key_whenever_it_is_tried() -> None:
