@@ -27,6 +27,7 @@ PLACES = {
     "/": "thread:read_all",
     "/threads": "thread:read_all",
     "/compare": "thread:read_all",
+    "/workflows": "thread:read_all",
     "/audit": "audit:read",
     "/agents": "agent:write",
     "/evaluations": "agent:write",

@@ -132,6 +132,18 @@ export interface Handoff {
   readonly endedAt: string | null;
 }
 
+export interface CompletedWorkflow {
+  readonly id: string;
+  readonly agentId: string;
+  readonly userId: string;
+  readonly threadId: string;
+  readonly name: string;
+  readonly state: string;
+  readonly data: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly result: string | null;
+  readonly completedAt: string;
+}
+
 export interface AuditRecord {
   readonly id: string;
   readonly timestamp: string;

@@ -59,6 +59,14 @@ export const VIEWS: readonly ViewKind[] = [
     load: () => import("./compare/compare-view.ts"),
   },
   {
+    element: "console-workflows",
+    permission: "thread:read_all",
+    label: "workflows",
+    root: "workflows",
+    shows: alone,
+    load: () => import("./workflows/workflows-view.ts"),
+  },
+  {
     element: "console-audit",
     permission: "audit:read",
     label: "audit",
