@@ -8,12 +8,14 @@ Developers get lines to read. ``BATON_LOCAL_LOGS=json`` keeps the lines of a dep
 
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Protocol
 
+from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 Keys = dict[str, Any]
@@ -26,6 +28,9 @@ NOT_SHOWN = frozenset(
     }
 )
 """Keys that a readable line leaves out, or has at its beginning or end."""
+
+NO_SERVICE = "service_undefined"
+"""Powertools' name of the service in lines outside functions."""
 
 MOST_FAILURES = 5
 """Failures of tools that are kept."""
@@ -88,10 +93,32 @@ def readable_lines(*, are_wanted: bool) -> Iterator[None]:
         InvocationFormatter.is_readable = before
 
 
+@contextmanager
+def warnings_for_people() -> Iterator[None]:
+    """Write warnings and errors on stderr, for people, during the block: commands use stdout for their results."""
+    Logger(use_rfc3339=True)  # the parent of all loggers, whose handler writes
+    handlers = [handler for handler in _handlers() if isinstance(handler, logging.StreamHandler)]
+    before = [(handler, handler.formatter, handler.level, handler.stream) for handler in handlers]
+    with readable_lines(are_wanted=True):
+        for handler in handlers:
+            if type(handler.formatter) is LambdaPowertoolsFormatter:
+                handler.setFormatter(InvocationFormatter(handler.formatter))
+            handler.setLevel(logging.WARNING)
+            handler.stream = sys.stderr  # without a flush of one that may be closed
+        try:
+            yield
+        finally:
+            for handler, formatter, level, stream in before:
+                handler.setFormatter(formatter)
+                handler.setLevel(level)
+                handler.stream = stream
+
+
 def readable(line: Keys) -> str:
     """Return a line of a deployment's log for people: time, level, function, message and keys, then the traceback."""
     time = str(line.get("timestamp", ""))[11:19]
-    function = str(line.get("function_name") or line.get("service") or "").removesuffix("Function").lower()
+    named = str(line.get("function_name") or line.get("service") or "")
+    function = "" if named == NO_SERVICE else named.removesuffix("Function").lower()
     head = " ".join(filter(None, [time, str(line.get("level", "")), f"{function}:" if function else ""]))
     keys = [f"{name}={_value(value)}" for name, value in line.items() if name not in NOT_SHOWN and value is not None]
     text = f"{head} {_value(line.get('message'))}"

@@ -16,6 +16,7 @@ from baton.authoring.functions import Filled, Functions
 from baton.domain.errors import NotFound
 from baton.ports.agents.tools import ToolFailed, Tools, TurnContext
 from baton_local.environment import applied
+from baton_local.log_lines import warnings_for_people
 from baton_local.project.project_tools import importable
 from baton_testing.errors import CannotRun
 from baton_testing.virtual_time import real_time
@@ -52,7 +53,7 @@ class AgentPlace:
     @contextmanager
     def enter(self) -> Iterator[None]:
         """Have the settings and the tools' folder during the block."""
-        with applied({**dict(self.environment), **_NEEDED}), importable(self.tools):
+        with warnings_for_people(), applied({**dict(self.environment), **_NEEDED}), importable(self.tools):
             yield
 
     def load(self) -> AgentFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 from aws_lambda_powertools import Logger
@@ -10,6 +11,7 @@ from aws_lambda_powertools import Logger
 from baton.composition.metrics import write_metrics
 from baton.domain.metrics import Metric
 from baton_local.lambda_runtime.log_levels import LEVELS, is_kept, level_of, metrics_of
+from baton_local.log_lines import warnings_for_people
 from baton_local.root import ROOT
 
 AT = '"timestamp": "2024-11-02T16:51:31.587199Z"'
@@ -69,3 +71,13 @@ def test_warnings_of_functions_are_kept_by_a_function_that_logs_warnings(capfd: 
     assert {ast.unparse(call) for call in own} == {"Logger(use_rfc3339=True)"}
     Logger(service="levels", use_rfc3339=True).warning("Kept")
     assert is_kept(capfd.readouterr().out.strip(), "WARN")
+
+
+def test_commands_write_warnings_for_people_beside_their_results(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = Logger(child=True)
+    with warnings_for_people():
+        logger.info("Nothing happened")
+        logger.warning("Something is slow", extra={"seconds": 0.7})
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert re.fullmatch(r"\d\d:\d\d:\d\d WARNING Something is slow  \[seconds=0.7\]\n", written.err)
