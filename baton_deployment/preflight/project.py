@@ -28,6 +28,7 @@ MODELS = "models of agents"
 SECRET_NAMES = "names of secrets"  # noqa: S105
 SEARCH = "search"
 VARIABLES_READ = "code"
+SEARCH_REMEDY = "Set SearchEngine=embedded, which costs nothing while it is idle: docs/how-to/run-search.md."
 PUBLIC = "Functions run in no private network: give the service a public https address."
 ANYWHERE = EgressPolicy(("*",))
 """The policy for addresses that operators choose: any public host, over https."""
@@ -156,18 +157,15 @@ def check_documents(contents: Contents) -> Iterator[Check]:
 
 
 def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield a note if the stage has no search although there are documents, or agents recall conversations."""
-    if template.intrinsics.holds("HasSearch"):
+    """Yield that the stage has no search although there are documents, or agents recall conversations."""
+    if template.intrinsics.holds("HasSearch") or template.intrinsics.holds("EmbedsSearch"):
         return
     files = [*owned_files(contents.documents), *owned_files(contents.libraries)]
-    owners = {file.agent_id for file in files}
-    count = f"{len(files)} document{'s' if len(files) != 1 else ''}"
-    lost = [f"{count} of {', '.join(sorted(owners))} will not be found"] if files else []
-    if any(agent.memory.episodic_top_k for agent in contents.agents.all()):
-        lost.append("nobody's earlier conversations are recalled")
-    if lost:
-        yield note(
-            SEARCH,
-            f"it is off: {', and '.join(lost)}",
-            "Set CreateSearchDomain=true, which costs money by the hour, or name a domain: docs/how-to/run-search.md.",
-        )
+    recalling = [agent.id for agent in contents.agents.all() if agent.memory.episodic_top_k]
+    if files:
+        owners = ", ".join(sorted({file.agent_id for file in files}))
+        count = f"{len(files)} document{'s' if len(files) != 1 else ''}"
+        yield fails(SEARCH, f"it is off, so nobody will find {count} of {owners}", SEARCH_REMEDY)
+    elif recalling:
+        what = f"it is off: {', '.join(recalling)} will recall no earlier conversations"
+        yield note(SEARCH, what, f"{SEARCH_REMEDY} Or set memory.episodic_top_k: 0.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -144,7 +145,7 @@ def test_secrets_that_the_roles_may_not_read_and_variables_that_no_function_has_
     assert "BATON_STAGE" not in printed
 
 
-def test_documents_that_no_deployment_takes_and_search_that_is_off_are_reported(folder: Path) -> None:
+def test_documents_that_no_deployment_takes_are_refused(folder: Path) -> None:
     for name in ("film.mp4", "empty.md", "hours.md"):
         file = folder / "documents" / "orders" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +153,15 @@ def test_documents_that_no_deployment_takes_and_search_that_is_off_are_reported(
     printed = deploy_check(folder)
     assert "FAILS documents documents/orders/empty.md: size must be at least 1 byte." in printed
     assert "FAILS documents documents/orders/film.mp4: " in printed
-    assert "note search it is off" in printed
+    assert " search it is off" not in printed
+
+
+def test_a_stage_without_search_is_refused_for_documents_and_noted_for_memories(folder: Path) -> None:
+    edited(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "SearchEngine=none",')
+    printed = deploy_check(folder)
+    assert "FAILS search it is off, so nobody will find 1 document of orders Set SearchEngine=embedded" in printed
+    shutil.rmtree(folder / "documents")
+    assert "note search it is off: assistant, orders will recall no earlier conversations" in deploy_check(folder)
 
 
 def test_a_model_of_a_provider_that_the_stage_has_not_is_refused(folder: Path) -> None:
