@@ -42,10 +42,14 @@ def serve(connection: Connection, more_agents: Path) -> None:
     A command is a tuple of a name and an argument. Each gets one answer.
     """
     with tempfile.TemporaryDirectory() as folder:
+        agents = Path(folder) / "agents"
+        agents.mkdir()
         for file in (*(ROOT / "agents").glob("*.yaml"), *more_agents.glob("*.yaml")):
-            shutil.copy(file, folder)
+            shutil.copy(file, agents)
+        if (more_agents / "libraries").is_dir():
+            shutil.copytree(more_agents / "libraries", Path(folder) / "libraries")
         cloud = _CloudWithAgents(port=0, data_dir=None)
-        cloud.agents = Path(folder)
+        cloud.agents = agents
         cloud.start()
         try:
             connection.send((cloud.url, cloud.socket_url, cloud.environment))

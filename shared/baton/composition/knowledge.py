@@ -33,7 +33,9 @@ class KnowledgeUseCases:
         return parts.LibraryCommands(self.documents, self.ports.document_files, self._engine)
 
     def _engine(self) -> str | None:
-        return None if isinstance(self.ports.search, parts.NoSearch) else "on"
+        if isinstance(self.ports.search, parts.NoSearch):
+            return None
+        return "embedded" if self.ports.search_administration is None else "opensearch"
 
     @cached_property
     def ingestion_starts(self) -> parts.IngestionStarts:

@@ -130,7 +130,7 @@ def test_a_deployment_brings_libraries_waits_and_says_what_it_does(developer: De
     assert developer.output[:3] == [
         "libraries/manual: 2 files, one copy for all tenants",
         "documents/desk: 1 file, not deployed: `baton apply` brings them to one tenant",
-        "Search: on",
+        "Search: embedded",
     ]
     assert developer.output[-1] == "Libraries: 2 brought, 0 unchanged, 0 removed, 0 failed"
     found = {"The pump is started by hand.", "The valve of the pump is red."}

@@ -15,7 +15,7 @@ import pytest
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import PROJECT_TENANT, Scope
 from baton.ports.tenants.identity import Identity
 from tests.unit.identity.signing import (
     SECRET,
@@ -311,6 +311,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "unsigned": (lambda: token(None, "none"), "its algorithm is not the one of its key"),
     "another tenant": (lambda: token(SECRET, kid="globex"), "its tenant is not the one of its embed key"),
     "no tenant id": (lambda: token(SECRET, kid="any", tenant="Secret Tenant"), "its tenant is not a tenant id, or its"),
+    "the project": (lambda: token(SECRET, kid="any", tenant=PROJECT_TENANT), "its tenant is not a tenant id, or its"),
     "no tenant": (lambda: token(SECRET, tenant=None), "it lacks the claim tenant"),
     "no user": (lambda: token(SECRET, sub=None), "it lacks the claim sub"),
     "no expiry": (lambda: token(SECRET, exp=None), "it lacks the claim exp"),

@@ -10,6 +10,7 @@ import pytest
 
 from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.documents.search import IndexName
+from baton.domain.tenants.identity import PROJECT_TENANT
 from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
 from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
@@ -94,6 +95,17 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
         assert replace(after, revision=document.revision) == document
         assert sorted(acme.indexed()[f"{ref.document_id}@1"]) == texts
     assert acme.stored() == {1: {"original"}}
+
+
+async def test_a_lost_library_is_rebuilt_like_a_tenants_documents() -> None:
+    world = World("acme", PROJECT_TENANT)
+    for pipeline in world.pipelines:
+        await world.ready(pipeline, 1)
+    world.index.documents.clear()
+    assert (await world.rebuild()).documents_started == 2
+    await world.run_pipelines()
+    assert await world.is_sound()
+    assert {tenant for (_, tenant, _), documents in world.index.documents.items() if documents} == {"acme", "~project"}
 
 
 async def test_only_what_is_missing_is_rebuilt_and_only_once() -> None:

@@ -275,3 +275,26 @@ def test_a_misspelt_agent_of_a_handoff_is_reported_with_the_one_that_it_resemble
     file.write_text(f"{file.read_text()}handoffs: [oders]\n")
     _, [problem] = examined(project)
     assert problem.message == "there is no agent 'oders' (did you mean orders?)"
+
+
+def test_a_library_that_is_not_there_is_reported_with_the_one_that_it_resembles(project: Project) -> None:
+    (project.libraries / "manual").mkdir(parents=True)
+    orders = project.agents / "orders.yaml"
+    orders.write_text(orders.read_text() + "libraries: [manaul]\n")
+    _, [problem] = examined(project)
+    assert str(problem).endswith("libraries.0: there is no library 'manaul' (did you mean manual?)")
+    orders.write_text(orders.read_text().replace("manaul", "manual"))
+    assert examined(project) == (["assistant", "orders"], [])
+
+
+def test_what_is_no_library_is_reported(project: Project) -> None:
+    (project.libraries / "Our Manual").mkdir(parents=True)
+    (project.libraries / "loose.md").write_text("# Loose")
+    edited(project.folder / "pyproject.toml", "[tool.baton]", "[tool.baton]\nlibrary_permissions = {terms = 'a:b'}")
+    _, problems = examined(Project.found(project.folder))
+    assert [str(problem).partition(": ")[0] for problem in problems] == [
+        "libraries/Our Manual",
+        "libraries/loose.md",
+        "pyproject.toml",
+    ]
+    assert "there is no library 'terms'" in str(problems[-1])
