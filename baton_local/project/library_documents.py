@@ -23,6 +23,8 @@ Invoke = Callable[[dict[str, Any]], dict[str, Any]]
 Upload = Callable[[Mapping[str, Any], bytes], None]
 """Puts a file where the function's answer says."""
 UPLOAD_SECONDS = 300.0
+UPLOADS = 3
+"""Attempts at an upload."""
 FRESH_SECONDS = 1.0
 """The age up to which a list of a library's documents is used for several of them."""
 DELETED_AT_ONCE = 100
@@ -136,15 +138,22 @@ class LibraryDocuments:
 
 
 def put_file(target: Mapping[str, Any], body: bytes) -> None:
-    """Put a file where the function says. Raises ``LibraryUnavailable``."""
-    try:
-        answer = httpx.request(
-            target["method"], target["url"], headers=target["headers"], content=body, timeout=UPLOAD_SECONDS
-        )
-    except httpx.HTTPError as problem:
-        raise LibraryUnavailable(f"S3 cannot be reached: {problem}") from problem
-    if not answer.is_success and answer.status_code != IS_STORED:
-        raise LibraryUnavailable(f"S3 does not take a file: {answer.status_code} {answer.text[:200]}")
+    """Put a file where the function says, and again after a fault of S3. Raises ``LibraryUnavailable``."""
+    reason = ""
+    for _ in range(UPLOADS):
+        try:
+            answer = httpx.request(
+                target["method"], target["url"], headers=target["headers"], content=body, timeout=UPLOAD_SECONDS
+            )
+        except httpx.HTTPError as problem:
+            reason = f"S3 cannot be reached: {problem}"
+            continue
+        if answer.is_success or answer.status_code == IS_STORED:
+            return
+        reason = f"S3 does not take a file: {answer.status_code} {answer.text[:200]}"
+        if answer.status_code < 500:
+            break
+    raise LibraryUnavailable(reason)
 
 
 def find_libraries(folder: Path) -> list[str]:

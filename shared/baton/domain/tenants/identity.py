@@ -83,12 +83,13 @@ class Scope:
             raise Forbidden(f"This needs the permission {permission}.", permission=str(permission), action=action)
 
 
-@dataclass(frozen=True, slots=True)
 class ProjectScope(Scope):
     """The scope of the project's libraries. ``Scope`` refuses its ids, so that no request can have it or name it."""
 
-    tenant_id: str = field(default=PROJECT_TENANT, init=False)
-    user_id: str = field(default="~deployment", init=False)
+    __slots__ = ()
+
+    def __init__(self, permissions: frozenset[str] = frozenset()) -> None:
+        super().__init__(PROJECT_TENANT, "~deployment", permissions)
 
     def __post_init__(self) -> None:
         """Accept the ids that are no tenant's and no user's."""
