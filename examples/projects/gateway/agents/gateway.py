@@ -66,7 +66,14 @@ gateway = Agent(
             f"{SERVICES}/rates/{{currency}}",
             parameters={"type": "object", "properties": {"currency": {"type": "string"}}, "required": ["currency"]},
         ),
-        McpServer("couriers", f"{SERVICES}/mcp", include=["quote", "order"], requires_approval=["order"]),
+        McpServer(
+            "couriers",
+            f"{SERVICES}/mcp",
+            include=["quote", "order"],
+            requires_approval=["order"],
+            label={"order": "Courier"},
+            asks={"order": "Order a courier to {city}?"},
+        ),
     ],
 )
 

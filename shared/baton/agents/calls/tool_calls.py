@@ -316,7 +316,7 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {problem}.", is_outage=bool(self._tools.missing))
         values = completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
         arguments = encodable(json.dumps(values, ensure_ascii=False, sort_keys=True))
-        completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments)
+        completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
         # The same for the same data, even if the model tries again in a later turn.
         self._completions[completing.id] = tool_call_id(
             self._context.thread_id, workflow.id, "on_complete", completing.name, arguments, 0

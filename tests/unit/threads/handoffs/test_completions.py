@@ -168,10 +168,13 @@ async def test_the_same_data_has_the_same_idempotency_key_whenever_it_is_tried()
 
 
 async def test_a_person_approves_the_call_first() -> None:
-    desk = Desk(requires_approval=True)
+    desk = Desk(requires_approval=True, label="Filing", asks="File {name}[ of size {size}]?")
     turn = await desk.reach_the_end(advance("DONE"))
     [interrupt] = turn.last["outcome"]["interrupts"]
     assert (interrupt["metadata"]["toolName"], interrupt["metadata"]["arguments"]) == ("file", '{"name": "Box"}')
+    assert (interrupt["metadata"]["label"], interrupt["message"]) == ("Filing", "File Box?")
+    starts = [event.body for event in turn.events if event.type == "TOOL_CALL_START"]
+    assert [start["metadata"]["label"] for start in starts] == ["Filing"]
     assert (desk.files, (await desk.harness.state())["workflow"]["state"]) == ([], "BUILD")
 
     desk.harness.model.script("It is number 1.")
