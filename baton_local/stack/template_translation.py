@@ -61,14 +61,23 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
 
 def parse(text: str) -> dict[str, Any]:
     """Read a template as the translator does, by libyaml where it is there: without it that takes a second."""
-    from samtranslator.yaml_helper import intrinsics_multi_constructor
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """A loader that knows the short forms of intrinsic functions."""
 
-    Loader.add_multi_constructor("!", intrinsics_multi_constructor)
+    Loader.add_multi_constructor("!", _construct_intrinsic)
     template: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     return template
+
+
+def _construct_intrinsic(loader: Any, name: str, node: yaml.Node) -> dict[str, Any]:
+    """Return the long form of an intrinsic function. The translator has the same, which `baton check` may lack."""
+    long_name = name if name in ("Ref", "Condition") else f"Fn::{name}"
+    if isinstance(node, yaml.ScalarNode):
+        return {long_name: node.value.split(".", 1) if name == "GetAtt" else loader.construct_scalar(node)}
+    is_list = isinstance(node, yaml.SequenceNode)
+    construct = loader.construct_sequence if is_list else loader.construct_mapping
+    return {long_name: construct(node, deep=True)}
 
 
 def _make(text: str, checksum: str) -> Translation:

@@ -69,7 +69,8 @@ def test_a_project_is_made_checked_and_tested(machine: Machine, options: list[st
     again = machine.baton("new", *options)
     assert (again.returncode, "not empty" in again.stderr) == (2, True)
     checked = machine.baton("check", "--json", cwd=machine.folder / options[0])
-    assert json.loads(checked.stdout) == {"ok": True, "agents": ["assistant", "orders"], "problems": []}
+    report = {"ok": True, "agents": ["assistant", "orders"], "problems": [], "deployment": []}
+    assert json.loads(checked.stdout) == report
     tested = machine.baton("test", cwd=machine.folder / options[0])
     assert (tested.returncode, tested.stderr) == (0, "")
 

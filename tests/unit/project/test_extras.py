@@ -41,6 +41,7 @@ folder = Path(sys.argv[1]) / "my-shop"
 new.make(folder)
 agents, problems = check.examined(Project.found(folder))
 assert (agents, problems) == (["assistant", "orders"], []), problems
+assert check.obstacles(Project.found(folder)) == []
 """
 
 
