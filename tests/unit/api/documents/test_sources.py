@@ -118,7 +118,7 @@ async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
         (SITEMAP | {"url": "https://docs.example.com/" + "x" * 2048}, "invalid_request", "Addresses must be"),
         (SITEMAP | {"url": "http://docs.example.com/"}, "source_refused", "docs.example.com must be called"),
         (SITEMAP | {"url": "https://example.org/"}, "source_refused", "example.org is not among"),
-        (SITEMAP | {"url": "https://169.254.169.254/"}, "source_refused", "169.254.169.254 is not among"),
+        (SITEMAP | {"url": "https://169.254.169.254/"}, "source_refused", "169.254.169.254 is not a public address"),
         (SITEMAP | {"refreshHours": 0}, "invalid_request", "refreshHours: "),
         (SITEMAP | {"refreshHours": 8761}, "invalid_request", "refreshHours: "),
         (SITEMAP | {"refreshHours": 1.5}, "invalid_request", "refreshHours: "),
