@@ -2,7 +2,7 @@
 
 MIB = 1024 * 1024
 
-MAX_OWNER_BYTES = 128 * MIB
+MAX_OWNER_BYTES = 192 * MIB
 """Bytes of an owner's file. All of it is read for the first search of an environment, and sent with each write."""
 MAX_OWNER_DOCUMENTS = 20_000
 """Documents of an owner. A search compares all their vectors."""

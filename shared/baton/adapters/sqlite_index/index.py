@@ -7,6 +7,7 @@ import contextvars
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -94,7 +95,10 @@ class SqliteIndex:
         return sorted(chain.from_iterable(pages), key=lambda document: document.id)[:PAGE]
 
     def _search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
-        results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, query))
+        inside = query
+        if index is not IndexName.EPISODES:  # all of a file is of one agent
+            inside = replace(query, filter=replace(query.filter, agent_id=None))
+        results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, inside))
         if len(results) == 1:
             return results[0]
         candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
