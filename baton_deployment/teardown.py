@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -169,14 +170,11 @@ def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:
 
 
 def _choice(resource: Mapping[str, Any]) -> str:
-    """Return the name of the choice: ``table``, ``bucket``, ``widget-bucket``, ``domain``."""
+    """Return the name of the choice: ``table``, ``bucket``, ``search-bucket``, ``widget-bucket``, ``domain``."""
     if resource["ResourceType"] == DOMAIN:
         return "domain"
-    return (
-        "widget-bucket"
-        if resource["LogicalResourceId"] == "WidgetBucket"
-        else str(resource["LogicalResourceId"]).lower()
-    )
+    words = re.findall("[A-Z][a-z]+", str(resource["LogicalResourceId"]))
+    return "-".join(words).lower()
 
 
 def _mark(choice: str, chosen: Collection[str]) -> str:

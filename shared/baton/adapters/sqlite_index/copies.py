@@ -48,6 +48,7 @@ class LocalCopies:
         self._objects = objects
         self._max_bytes = max_bytes
         self._copies: OrderedDict[str, LocalCopy] = OrderedDict()
+        self._drafts: set[Path] = set()
         self._lock = Lock()
         self._fetching = [Lock() for _ in range(LOCKS)]
 
@@ -79,12 +80,12 @@ class LocalCopies:
     def draft(self) -> Iterator[Path]:
         """Return the path of a new file, which is removed at the end of the block unless it was kept."""
         path = self._folder / f"{uuid.uuid4().hex}.sqlite"
+        self._drafts.add(path)
         try:
             yield path
         finally:
-            with self._lock:
-                is_kept = any(copy.path == path for copy in self._copies.values())
-            if not is_kept:
+            if path in self._drafts:
+                self._drafts.remove(path)
                 path.unlink(missing_ok=True)
 
     @property
@@ -131,6 +132,7 @@ class LocalCopies:
         """Return the new copy, with one reader."""
         copy = LocalCopy(path, stored, path.stat().st_size, readers=1)
         with self._lock:
+            self._drafts.remove(path)
             former = self._copies.pop(key, None)
             self._copies[key] = copy
             if former is not None:

@@ -25,8 +25,6 @@ PAGE_BYTES = 8192
 MAPPED_BYTES = 256 * 1024 * 1024
 """Bytes of a file that are read as memory. The system keeps them as long as there is room."""
 _LARGEST = 127
-_FREE_SHARE = 4
-"""A file of which more than a quarter is free is written again."""
 
 # Each view has a number, and two tables of that number.
 _SCHEMA = """
@@ -95,7 +93,8 @@ class OwnerFile:
         with closing(apsw.Connection(str(path))) as connection:
             # Deleted content is overwritten.
             connection.execute(
-                f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; BEGIN"
             ).fetchall()
             file = cls(connection)
@@ -104,10 +103,8 @@ class OwnerFile:
             elif file.is_outdated:
                 file._renew_words()
             yield file
+            file.rows("PRAGMA incremental_vacuum")  # gives back what is free, without a second copy of the file
             connection.execute("COMMIT")
-            [[free], [pages]] = [*file.rows("PRAGMA freelist_count"), *file.rows("PRAGMA page_count")]
-            if free * _FREE_SHARE > pages:
-                connection.execute("VACUUM")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows that a statement selects."""
