@@ -22,6 +22,7 @@ from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.push_config import Line, PushConfig
 from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
+from baton.ports.threads.handoffs import CompletedQuery
 from baton.ports.threads.leases import LeaseRequest
 from baton.threads.leases import give_back
 from tests.contracts.stores import answered, new_thread_id, said, turn
@@ -232,6 +233,19 @@ class TestThread:
         assert thread.conversation.resumable == ()
         assert traces_of(world, "w-1") == []
 
+    async def test_its_completed_workflows_go_with_it_and_leave_the_lists(self, world: World) -> None:
+        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        await _complete_workflow(world, kept)
+        await _complete_workflow(world, forgotten)
+        await forget_thread(world, ADA, forgotten)
+        query = CompletedQuery("ada")
+        page, _ = await world.stores.workflows.completed(ADA, query, limit=5, cursor=None)
+        assert [done.workflow.thread_id for done in page] == [kept]
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        await world.run(ADA, request.id)
+        assert await world.stores.workflows.completed(ADA, query, limit=5, cursor=None) == ([], None)
+        assert [item for item in world.items() if item["SK"].startswith(("COMPLETED", "FLOW"))] == []
+
 
 class TestUser:
     async def test_nothing_is_left_of_the_user(self, world: World) -> None:
@@ -408,6 +422,26 @@ def _request(thread_id: str) -> LeaseRequest:
 
 def _timeout() -> EndReason:
     return EndReason.TIMEOUT
+
+
+async def _complete_workflow(world: World, thread_id: str) -> None:
+    """A workflow that ada has completed in a thread."""
+    now = world.clock.now()
+    workflow = Workflow(
+        id=f"w-{thread_id}",
+        agent_id="assistant",
+        name="Slack alert",
+        state="DONE",
+        data={"ASK": {"name": "Slack"}},
+        thread_id=thread_id,
+        version="1",
+        updated_at=now,
+        expires_at=now + timedelta(days=3),
+        status=WorkflowStatus.COMPLETED,
+    )
+    lease = await world.stores.store.acquire(ADA, _request(thread_id))
+    await world.stores.workflows.put(lease, workflow)
+    await world.stores.store.release(lease)
 
 
 async def _remember_workflow(world: World, of: str, in_thread: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -58,3 +59,10 @@ async def test_those_of_the_tenant_are_for_readers_of_its_conversations_and_audi
     assert (await served.get("/workflows/completed", user="eve", scope="tenant")).status_code == 403
     refused = await served.get("/workflows/completed", user="eve", userId="ada")
     assert (refused.status_code, "userId: it needs scope=tenant" in refused.text) == (422, True)
+
+
+async def test_an_export_of_the_user_has_them() -> None:
+    served, _ = await completed()
+    lines = (await served.get("/users/me/export")).text.splitlines()
+    [line] = [json.loads(line) for line in lines if '"completedWorkflow"' in line]
+    assert (line["state"], line["data"], line["result"]) == ("DONE", {"ASK": {"name": "Box"}}, "Number 1.")
