@@ -45,7 +45,7 @@ ASSISTANT: Json = {
 SPECIALIST: Json = ASSISTANT | {"id": "skills", "name": "Skill Builder", "isMain": False}
 SKILL: Json = {"id": "w-1", "name": "Create a skill", "state": "defining_triggers", "label": "Triggers"} | {
     "step": 2,
-    "steps": 5,
+    "steps": 4,
     "canExit": True,
 }
 

@@ -289,13 +289,13 @@ async def test_a_handoff_is_announced_and_changes_the_badge(page: Page, harness:
 
 async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, harness: Harness) -> None:
     await harness.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL))
-    await expect(harness.step).to_have_text("Step 2 of 5: Triggers")
+    await expect(harness.step).to_have_text("Step 2 of 4: Triggers")
     changes = [
         {"op": "replace", "path": "/workflow/step", "value": 3},
         {"op": "replace", "path": "/workflow/label", "value": "Writing the skill"},
     ]
     await harness.play(StateDeltaEvent(delta=changes))
-    await expect(harness.step).to_have_text("Step 3 of 5: Writing the skill")
+    await expect(harness.step).to_have_text("Step 3 of 4: Writing the skill")
     await expect(page.get_by_role("progressbar")).to_have_attribute("value", "3")
     await harness.end()
 
@@ -324,7 +324,7 @@ async def leave(harness: Harness) -> None:
 async def test_work_that_was_left_is_offered(page: Page, harness: Harness) -> None:
     await leave(harness)
     offer = page.locator(".offers").get_by_role("button")
-    await expect(offer).to_have_text("Continue: Create a skillStep 2 of 5: Triggers")
+    await expect(offer).to_have_text("Continue: Create a skillStep 2 of 4: Triggers")
     await offer.click()
     assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
 

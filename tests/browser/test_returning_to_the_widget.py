@@ -37,7 +37,7 @@ async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page
     harness = Harness(page)
     harness.answers["/v1/workflows"] = {"items": [UNFINISHED], "nextCursor": None}
     await harness.open()
-    await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 5: Triggers · left Nov 28, 2026")
+    await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 4: Triggers · left Nov 28, 2026")
     await page.get_by_role("button", name="New conversation").click()
     await offers(page).click()
     frame = await harness.sent("continue")
@@ -47,7 +47,7 @@ async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page
 
     harness.thread_id = frame["threadId"]
     await harness.run("c-1", "", state(activeAgent=SPECIALIST, workflow=SKILL))
-    await expect(harness.step).to_have_text("Step 2 of 5: Triggers")
+    await expect(harness.step).to_have_text("Step 2 of 4: Triggers")
     await expect(offers(page)).to_have_count(0)
 
 
@@ -95,7 +95,7 @@ async def test_a_conversation_at_rest_stays_so_while_it_is_replayed(page: Page) 
     harness.frames.clear()
     said = {"id": "m-1", "role": "user", "content": "I want a skill", "metadata": {"ordinal": 0, "runId": "old"}}
     await come_back(harness, None, said, last_seq=9)
-    await expect(harness.step).to_have_text("Step 3 of 5: Steps")
+    await expect(harness.step).to_have_text("Step 3 of 4: Steps")
     await harness.sent("resume")
     harness.seq = 0
     closed = CustomEvent(name="thread_closed", value={"reason": "UserClosed"})
@@ -109,7 +109,7 @@ async def test_a_conversation_at_rest_stays_so_while_it_is_replayed(page: Page) 
     await expect(page.locator(".note")).to_be_visible()
     await expect(page.locator(".typing")).to_have_count(0)
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
-    await expect(harness.step).to_have_text("Step 3 of 5: Steps")
+    await expect(harness.step).to_have_text("Step 3 of 4: Steps")
     await expect(page.locator("footer .closed")).to_be_hidden()
 
 

@@ -36,7 +36,7 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         },
         {
             "type": "STATE_DELTA",
-            "delta": [{"path": "/workflow", "value": {"name": "Skill", "label": "Naming", "step": 2, "steps": 5}}],
+            "delta": [{"path": "/workflow", "value": {"name": "Skill", "label": "Naming", "step": 2, "steps": 4}}],
         },
         {
             "type": "ACTIVITY_SNAPSHOT",
@@ -61,7 +61,7 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         "  > Research is at work",
         "  > Research has answered",
         "  * Connecting you...",
-        "  * Skill: Naming (step 2 of 5)",
+        "  * Skill: Naming (step 2 of 4)",
         "  > search: 1 of 3",
         "  > search: 2 of 3",
         "Assistant: Hello[2J [red]",

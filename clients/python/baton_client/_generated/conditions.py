@@ -214,6 +214,14 @@ class RunLimitReachedError(BadRequestError):
     """The agent has done as much as it may. (run_limit_reached)"""
 
 
+class SearchIndexDamagedError(ServerError):
+    """The search index is damaged. (search_index_damaged)"""
+
+
+class SearchIndexFullError(ServerError):
+    """The search index is full. (search_index_full)"""
+
+
 class SearchUnavailableError(ServerError):
     """Search is not available. (search_unavailable)"""
 
@@ -366,6 +374,8 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "run_changed": RunChangedError,
     "run_in_progress": RunInProgressError,
     "run_limit_reached": RunLimitReachedError,
+    "search_index_damaged": SearchIndexDamagedError,
+    "search_index_full": SearchIndexFullError,
     "search_unavailable": SearchUnavailableError,
     "source_conflict": SourceConflictError,
     "source_refused": SourceRefusedError,

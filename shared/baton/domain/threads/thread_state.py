@@ -38,7 +38,7 @@ class WorkflowInProgress(WireModel):
     step: int | None = Field(
         description="From 1; null in a state that the workflow's definition lacks now.", examples=[2]
     )
-    steps: int | None = Field(examples=[5])
+    steps: int | None = Field(examples=[4])
     can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
 
 
@@ -51,7 +51,7 @@ class Workflow(WireModel):
     state: str = Field(examples=["DEFINING_TRIGGERS"])
     label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
     step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
-    steps: int | None = Field(examples=[5])
+    steps: int | None = Field(examples=[4])
     thread_id: str = Field(description="The conversation it is in, or was left in.", examples=[THREAD_ID])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
     expires_at: Timestamp = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
