@@ -61,6 +61,17 @@ async def test_those_of_the_tenant_are_for_readers_of_its_conversations_and_audi
     assert (refused.status_code, "userId: it needs scope=tenant" in refused.text) == (422, True)
 
 
+async def test_readers_without_pii_read_get_placeholders_for_what_others_have_said() -> None:
+    desk = Desk()
+    await desk.reach_the_end(advance("ASK"), advance("BUILD", name="ada@example.com"), advance("DONE"), "Done.")
+    served = Served(desk.harness)
+    path, permissions = "/workflows/completed", ("thread:read_all",)
+    [workflow], _ = await served.items(path, *permissions, user="eve", scope="tenant")
+    assert "ada@example.com" not in json.dumps(workflow)
+    [workflow], _ = await served.items(path, *permissions, "pii:read", user="eve", scope="tenant")
+    assert workflow["data"] == {"ASK": {"name": "ada@example.com"}}
+
+
 async def test_an_export_of_the_user_has_them() -> None:
     served, _ = await completed()
     lines = (await served.get("/users/me/export")).text.splitlines()
