@@ -27,6 +27,8 @@ UPLOADS = 3
 """Attempts at an upload."""
 FRESH_SECONDS = 1.0
 """The age up to which a list of a library's documents is used for several of them."""
+LISTED_SECONDS = 60.0
+"""The time within which the list has a new document: it is read from an index of the table, which follows it."""
 DELETED_AT_ONCE = 100
 IS_STORED = 412
 """S3's answer to an upload of what it has already."""
@@ -49,6 +51,8 @@ class LibraryDocuments:
         self._permissions = permissions
         self._stored: dict[str, tuple[float, dict[str, dict[str, Any]]]] = {}
         """The documents of each library by id, with the time at which they were listed."""
+        self._announced: dict[str, float] = {}
+        """The times at which documents were announced, by their ids."""
         self.unchanged = 0
         """Files that were stored already as they are."""
 
@@ -92,6 +96,7 @@ class LibraryDocuments:
             if answer["upload"] is not None:
                 self._upload(answer["upload"], body)
             self._stored.pop(file.agent_id, None)
+            self._announced[document_id] = time.monotonic()
             return document_id
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and try again.")
 
@@ -99,7 +104,8 @@ class LibraryDocuments:
         """Return whether the newest version is done with, and why it failed if it did."""
         document = self._list(library, seconds=FRESH_SECONDS).get(document_id)
         if document is None:
-            return True, "it was deleted meanwhile, by another deployment."
+            is_late = time.monotonic() - self._announced.get(document_id, 0.0) < LISTED_SECONDS
+            return (False, None) if is_late else (True, "it was deleted meanwhile, by another deployment.")
         return document["status"] in {"ready", "failed"}, document["error"]
 
     def progress(self, library: str) -> list[tuple[str, str, int]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+from pathlib import Path
+
 import pytest
 
-from tests.e2e.cloud import RunningCloud
+from baton_deployment.libraries import ProjectDocuments, bring
+from tests.e2e.cloud import AGENTS, RunningCloud
 from tests.e2e.documents import HANDBOOK, eventually
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
@@ -71,3 +76,28 @@ async def test_every_tenant_finds_a_library_and_no_administrator_can_change_it(
     for admin in admins:
         assert len(await find(admin)) == 1
     assert not [item for item in cloud.items(tenant) if "house/rules" in str(item)]
+
+
+@pytest.mark.nightly
+async def test_a_deployment_brings_a_library_replaces_and_removes_it(
+    cloud: RunningCloud, admins: list[User], tmp_path: Path
+) -> None:
+    libraries, output = tmp_path / "libraries", list[str]()
+    shutil.copytree(AGENTS / "libraries", libraries)
+    extra = libraries / "pool" / "pool.md"
+    extra.parent.mkdir()
+    project = ProjectDocuments(libraries, {"pool": "pool:read"})
+
+    async def deploy() -> str:
+        await asyncio.to_thread(bring, lambda event: cloud.invoke("IngestionFunction", event), project, output.append)
+        return output[-1]
+
+    await eventually(lambda: find(admins[0]), bool)
+    extra.write_text("# Pool\n\nThe water of the pool has 27 degrees.\n")
+    assert await deploy() == "Libraries: 1 brought, 1 unchanged, 0 removed, 0 failed"
+    extra.write_text("# Pool\n\nThe water of the pool has 28 degrees.\n")
+    assert await deploy() == "Libraries: 1 brought, 1 unchanged, 0 removed, 0 failed"
+    assert await deploy() == "Libraries: 0 brought, 2 unchanged, 0 removed, 0 failed"
+    shutil.rmtree(extra.parent)
+    assert await deploy() == "Libraries: 0 brought, 1 unchanged, 1 removed, 0 failed"
+    assert len(await find(admins[0])) == 1

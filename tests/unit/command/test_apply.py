@@ -52,6 +52,16 @@ def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, 
     assert "agent shop: agent_version_mismatch: It is version 4." in result.stderr
 
 
+def test_libraries_are_left_to_deployments(server: ScriptedServer, folder: Path) -> None:
+    (folder / "libraries" / "manual").mkdir(parents=True)
+    (folder / "libraries" / "manual" / "pump.md").write_text("# Pump")
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered(CHANGE))
+    result = server.run("apply", str(folder), "--dry-run")
+    assert "`baton deploy` brings it" in result.stderr
+    assert {request.url.path for request in server.requests} == {"/v1/agents/shop"}
+
+
 @pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--json"), ()])
 def test_nothing_is_sent_unless_it_is_wanted(server: ScriptedServer, folder: Path, options: tuple[str, ...]) -> None:
     server.answer("PUT /v1/agents/shop", answered(is_new=True))

@@ -18,6 +18,7 @@ from baton.ports.documents.files import Upload
 from baton_deployment import libraries
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments, bring
+from baton_local.project import library_documents
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder
@@ -54,6 +55,8 @@ class Stage:
         self.calls: list[str] = []
         self.uploads: list[str] = []
         self.dies_at: int | None = None
+        self.late = 0
+        """Lists of documents that are still empty, as an index is that follows its table."""
         self.is_processing = True
         """Whether the pipeline runs at all."""
 
@@ -62,6 +65,9 @@ class Stage:
         if len(self.calls) == self.dies_at:
             raise Killed
         answer = asyncio.run(self.app.knowledge.library_commands.run(json.loads(json.dumps(event))))
+        if event["command"] == "list_documents" and self.late:
+            self.late -= 1
+            answer["documents"] = []
         if event["command"] == "list_libraries" and not self.is_searched:
             answer["search"] = None
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
@@ -136,6 +142,14 @@ def test_a_deployment_brings_libraries_waits_and_says_what_it_does(developer: De
     found = {"The pump is started by hand.", "The valve of the pump is red."}
     assert developer.stage.finds("pump") == found
     assert developer.stage.finds("pump", Scope("globex", "bob")) == found
+
+
+def test_a_list_that_is_behind_is_waited_for(developer: Developer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_documents, "FRESH_SECONDS", -1.0)
+    developer.stage.late = 6
+    assert developer.deploys() == []
+    assert developer.stage.late == 0
+    assert len(developer.stage.finds("pump")) == 2
 
 
 def test_files_that_have_not_changed_are_not_sent_again_by_any_number_of_requests(developer: Developer) -> None:

@@ -34,6 +34,8 @@ def apply(
         steps = await made_plan(session.connection, read_folder(folder))
         if not session.output.is_json:
             _show(session, steps)
+            if (folder / "libraries").is_dir():
+                session.output.note("libraries/ is for all tenants, and not applied: `baton deploy` brings it.")
         todo = [step for step in steps if step.action != "none"]
         if dry_run or not todo:
             _finish(session, steps, {})
