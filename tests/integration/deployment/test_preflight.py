@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from baton.adapters.agents.agent_files import AgentFiles
 from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.checks import Check, Outcome
+from baton_deployment.contents import Contents
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import Preflight, run_preflight
 from baton_deployment.preflight.caller import check_permissions
 from baton_deployment.preflight.limits import check_alarms, check_concurrency
 from baton_deployment.preflight.model import check_model
-from baton_deployment.preflight.secrets import check_secrets
+from baton_deployment.preflight.secrets import check_references, check_secrets
 from baton_deployment.preflight.stack import check_state
 from baton_deployment.preflight.tokens import check_tokens
 from baton_deployment.stages import Stage
@@ -419,3 +421,39 @@ def test_reservations_that_leave_too_little_are_found(aws: str, quota: int, outc
     check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), chosen))
     assert check.outcome is outcome
     assert ("reserve 80 of 150" in check.detail) == (outcome is Outcome.FAILS)
+
+
+def test_secrets_and_parameters_that_headers_of_agents_name_are_there(
+    secrets: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    headers = {
+        "X-Plain": '{secret: "baton/{stage}/tools/plain"}',
+        "X-Field": '{secret: "baton/{stage}/tools/fields", key: api_key}',
+        "X-Other": '{secret: "baton/{stage}/tools/fields", key: other}',
+        "X-Missing": '{secret: "baton/{stage}/tools/missing"}',
+        "X-Parameter": '{parameter: "/baton/{stage}/tools/there"}',
+        "X-Nowhere": '{parameter: "/baton/{stage}/tools/nowhere"}',
+    }
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.yaml").write_text(
+        "id: a\nname: A\ndescription: A.\nmain: true\nsystem_prompt: Help.\nguardrails:\n"
+        "  - name: policy\n    url: https://policy.example.com\n    headers:\n"
+        + "".join(f"      {name}: {value}\n" for name, value in headers.items())
+    )
+    secrets("baton/dev/tools/plain", "key")
+    secrets("baton/dev/tools/fields", '{"api_key": "key"}')
+
+    def get_parameter(Name: str) -> dict[str, Any]:  # noqa: N803  AWS's name
+        if Name.endswith("nowhere"):
+            raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": "none"}}, "GetParameter")
+        return {"Parameter": {"Value": "key"}}
+
+    account = AnsweredAccount(ssm=Answers(get_parameter=get_parameter))
+    contents = Contents(tmp_path, AgentFiles.load(tmp_path / "agents"))
+    rows = list(check_references(account, template(Stage="dev"), contents))
+    assert [row.outcome for row in rows] == [
+        *(Outcome.FINE, Outcome.FINE, Outcome.FAILS, Outcome.FAILS, Outcome.FINE, Outcome.FAILS)
+    ]
+    assert "(agents/a.yaml:12: guardrails.0.headers.X-Other): is no JSON object with the text other" in rows[2].detail
+    assert rows[3].advice.startswith("aws secretsmanager create-secret --name baton/dev/tools/missing ")
+    assert rows[5].advice.startswith("aws ssm put-parameter --name /baton/dev/tools/nowhere --type SecureString ")

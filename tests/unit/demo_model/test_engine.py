@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from baton.agents.answer_sources import CITED
 from baton_local.demo_model.engine import Call, Engine
 from baton_local.demo_model.script import ScriptError
 from tests.unit.demo_model.playing import answered, ask, called, engine
@@ -148,3 +149,11 @@ def test_templates_cannot_leave_their_sandbox(tmp_path: Path) -> None:
 @pytest.mark.parametrize("message", ["a" * 100_000, "to " * 30_000, "\n" * 100_000])
 def test_long_messages_are_answered(booking: Engine, message: str) -> None:
     assert ask(booking, message).text.startswith("Hello")
+
+
+def test_what_a_consulted_agent_said_is_repeated_without_the_note_about_its_citations(tmp_path: Path) -> None:
+    script = engine(tmp_path, "scenes:\n  message: [{say: Hm}]\n  result: [{say: '{{ results[-1].text }}'}]\n")
+    note = CITED.format('[1] "Returns (all)", page 2; [2] "Prices"')
+    [result] = answered(f"Within 30 days [1].\n\n{note}")
+    reply = ask(script, "When?", called(Call("ask_orders", {})), result)
+    assert reply.text == "Within 30 days [1]."
