@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LAMBDA = ("AWS_", "_HANDLER", "HOME", "LAMBDA_", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ")
-"""The beginnings of the names of variables that Lambda itself sets."""
+LAMBDA = re.compile(r"AWS_.*|LAMBDA_.*|_HANDLER|HOME|LANG|LD_LIBRARY_PATH|PATH|PYTHONPATH|TMPDIR|TZ")
+"""The names of variables that Lambda itself sets, or that a system may lack anywhere."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class VariableRead:
     line: int
     name: str
     is_required: bool
-    """True if the code raises ``KeyError`` without the variable."""
+    """True if the code raises ``KeyError`` without the variable, whatever else is true."""
 
 
 def variables_read(folder: Path) -> Iterator[VariableRead]:
@@ -29,13 +30,13 @@ def variables_read(folder: Path) -> Iterator[VariableRead]:
             tree = ast.parse(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
-        handled = _handled(tree)
+        conditional = _conditional_parts(tree)
         for node in ast.walk(tree):
             match node:
                 case ast.Subscript(value=mapping, slice=ast.Constant(value=str(name)), ctx=ast.Load()) if _is_environ(
                     mapping
                 ):
-                    yield VariableRead(file, node.lineno, name, is_required=name not in handled)
+                    yield VariableRead(file, node.lineno, name, is_required=id(node) not in conditional)
                 case ast.Call(
                     func=ast.Attribute(value=mapping, attr="get"), args=[ast.Constant(value=str(name)), *_]
                 ) if _is_environ(mapping):
@@ -46,22 +47,10 @@ def variables_read(folder: Path) -> Iterator[VariableRead]:
                     yield VariableRead(file, node.lineno, name, is_required=False)
 
 
-def _handled(tree: ast.Module) -> set[str]:
-    """Return the names whose absence a module handles: by ``"NAME" in os.environ``, or in a ``try``."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Compare(left=ast.Constant(value=str(name)), comparators=[mapping]) if _is_environ(mapping):
-                names.add(name)
-            case ast.Try():
-                names |= {
-                    part.slice.value
-                    for part in ast.walk(node)
-                    if isinstance(part, ast.Subscript)
-                    and isinstance(part.slice, ast.Constant)
-                    and isinstance(part.slice.value, str)
-                }
-    return names
+def _conditional_parts(tree: ast.Module) -> set[int]:
+    """Return the ids of the nodes that may not be reached, or whose failure may be handled."""
+    conditions = (ast.BoolOp, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)
+    return {id(part) for node in ast.walk(tree) if isinstance(node, conditions) for part in ast.walk(node)}
 
 
 def _is_environ(node: ast.expr) -> bool:

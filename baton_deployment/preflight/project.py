@@ -129,10 +129,10 @@ def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iter
     there = {name for variables in template.variables().values() for name in variables}
     for folder in contents.code:
         for variable in variables_read(folder):
-            if variable.name in there or variable.name.startswith(LAMBDA):
+            if variable.name in there or LAMBDA.fullmatch(variable.name):
                 continue
             judged = fails if variable.is_required else note
-            end = "and the code fails without it" if variable.is_required else "so the code takes its default"
+            end = "and the code fails without it" if variable.is_required else "which the code looks for"
             yield judged(
                 VARIABLES_READ,
                 f"{contents.relative(str(variable.file))}:{variable.line}: a deployment sets no {variable.name} "

@@ -136,12 +136,13 @@ def test_secrets_that_the_roles_may_not_read_and_variables_that_no_function_has_
     module = folder / "tools" / "shop_tools" / "orders.py"
     module.write_text(
         "import os\nURL = os.environ['SHOP_URL']\nSTAGE = os.environ['BATON_STAGE']\n"
-        f"KEY = os.getenv('SHOP_KEY', '')\n{module.read_text()}"
+        f"KEY = os.getenv('SHOP_KEY', '')\nTOKEN = os.environ['SHOP_TOKEN'] if KEY else ''\n{module.read_text()}"
     )
     printed = deploy_check(folder)
     assert "guardrails.0.headers.X-Key: functions may not read shop/key" in printed
     assert "FAILS code tools/shop_tools/orders.py:2: a deployment sets no SHOP_URL" in printed
     assert "note code tools/shop_tools/orders.py:4: a deployment sets no SHOP_KEY" in printed
+    assert "note code tools/shop_tools/orders.py:5: a deployment sets no SHOP_TOKEN" in printed
     assert "BATON_STAGE" not in printed
 
 
