@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-move search-verify search-repair
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -179,9 +179,10 @@ teardown: setup ## Show what there is of a stage, and delete what is named: make
 search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
 search-reindex: setup ## Rebuild its indices for the present embedding model and release
 search-rebuild: setup ## Index all stored documents and episodes that are not in its indices
+search-move: setup ## Move its embedded indices to the OpenSearch beside them (ARGS="--tenant acme --agent rental")
 search-verify: setup ## Compare its indices with what is stored (ARGS="--tenant acme")
 search-repair: setup ## Index what search-verify has found missing
-search-migrate search-reindex search-rebuild search-verify search-repair:
+search-migrate search-reindex search-rebuild search-move search-verify search-repair:
 	@$(BIN)/python -m baton_deployment search $(STAGE) $(@:search-%=%) $(ARGS)
 
 clean: ## Remove what builds and tests leave behind; the environment stays

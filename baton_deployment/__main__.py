@@ -107,7 +107,16 @@ def _search(chosen: argparse.Namespace) -> None:
     outputs = read_outputs(account, stage.stack)
     client = account.client("lambda", wait_seconds=FUNCTION_SECONDS)
     with problems_explained("The search cannot be administered"):
-        result = administer(client, outputs, chosen.action, tenants=chosen.tenant, grant=chosen.grant)
+        result = administer(
+            client,
+            outputs,
+            chosen.action,
+            tenants=chosen.tenant,
+            agents=chosen.agent,
+            users=chosen.user,
+            grant=chosen.grant,
+            report=lambda line: print(line, file=sys.stderr),
+        )
     print(json.dumps(result, indent=2))
     if not is_sound(result):
         raise DeploymentError("The indices differ from what is stored: see above.")
@@ -153,6 +162,8 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("action", choices=COMMANDS)
     search.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
     search.add_argument("--tenant", action="append", default=[], help="a tenant to look at (repeatable)")
+    search.add_argument("--agent", action="append", default=[], help="with move: this agent's documents (repeatable)")
+    search.add_argument("--user", action="append", default=[], help="with move: this user's conversations (repeatable)")
     search.add_argument("--grant", action="store_true", help="with migrate: let the functions in")
     account = commands.add_parser("account", help="set API Gateway's logging role, once in an account and region")
     account.add_argument("--yes", action="store_true", help="deploy it without a question")

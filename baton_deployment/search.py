@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from baton_deployment.errors import DeploymentError
@@ -11,36 +11,54 @@ from baton_deployment.errors import DeploymentError
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
-COMMANDS = ("migrate", "reindex", "rebuild", "verify", "repair")
+COMMANDS = ("migrate", "reindex", "rebuild", "move", "verify", "repair")
 FUNCTION_SECONDS = 900
 """The longest run of the function, whose answer the client waits for."""
 MAX_INVOCATIONS = 100
+MOVE_COUNTS = ("owners_moved", "documents_copied")
 
 
 def administer(
-    client: LambdaClient, outputs: Mapping[str, str], command: str, *, tenants: Sequence[str] = (), grant: bool = False
+    client: LambdaClient,
+    outputs: Mapping[str, str],
+    command: str,
+    *,
+    tenants: Sequence[str] = (),
+    agents: Sequence[str] = (),
+    users: Sequence[str] = (),
+    grant: bool = False,
+    report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Carry out a command in the stack with these outputs, and return the result of its last invocation.
 
     Raises ``DeploymentError``, and also for a command that is not complete.
+
+    ``agents`` and ``users`` are those of one tenant to ``move``, whose progress is reported line by line.
 
     ``grant`` is for ``migrate`` in a domain whose administrator is the stack's ``SearchRole``: the functions are let
     in too.
     """
     function = outputs.get("SearchFunctionName")
     if function is None:
-        raise DeploymentError("The stack has no search: set OpenSearchEndpoint or CreateSearchDomain, and deploy.")
+        raise DeploymentError("The stack has no search: deploy it without SearchEngine=none.")
     event: dict[str, Any] = {"command": command}
-    if tenants:
-        event["tenants"] = list(tenants)
+    event |= {
+        name: list(names) for name, names in (("tenants", tenants), ("agents", agents), ("users", users)) if names
+    }
     if grant:
         event["roles"] = outputs["FunctionRoleArns"].split(",")
+    moved: dict[str, int] = {}
     for _ in range(MAX_INVOCATIONS):
+        moved_before = moved
         result = _invoke(client, function, event)
+        moved = {name: number + moved.get(name, 0) for name, number in result.items() if name in MOVE_COUNTS}
+        if moved:
+            result |= moved
+            report(f"{moved['owners_moved']} owners moved, {moved['documents_copied']} documents copied")
         if result.get("is_complete", True):
             return result
         rest: dict[str, Any] = {name: result[name] for name in ("tenants", "positions") if name in result}
-        has_done = result.get("documents_started") or result.get("episodes_indexed")
+        has_done = result.get("documents_started") or result.get("episodes_indexed") or moved != moved_before
         if not has_done and event == {**event, **rest}:
             raise DeploymentError(f"{function} gets no further in its time. Name one tenant, or one index, at a time.")
         event |= rest

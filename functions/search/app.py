@@ -23,6 +23,8 @@ MARGIN_SECONDS = 60.0
 """Reserved at the end of the function's time limit, for the answer."""
 COMMAND_MARGIN_SECONDS = 180.0
 """Reserved at the end of a rebuild, for the episode in progress, whose texts are embedded."""
+MOVE_MARGIN_SECONDS = 420.0
+"""Reserved at the end of a move, for the largest owner in progress. A killed move continues, two minutes later."""
 MAX_REASON = 1_500
 """Characters of a reason. CloudFormation takes answers of 4 KB."""
 
@@ -33,8 +35,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
     An operator's event is ``{"command": "migrate", "roles": [...]}``, ``{"command": "reindex", "indices": [...]}``, or
-    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair`` and, for ``indices`` too, ``rebuild``,
-    which continues at the ``positions`` of its last answer.
+    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``, with ``move`` (``agents`` and ``users`` of
+    one tenant, too) and, for ``indices`` too, ``rebuild``, which continues at the ``positions`` of its last answer.
     """
     if "RequestType" in event:
         return _deploy(event, context)
@@ -54,11 +56,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             most_seconds=seconds_left - MARGIN_SECONDS,
         )
         return event_loop.run(rebuilding)
+    if command == "move":
+        moving = search_commands.move(
+            event.get("tenants", ()),
+            event.get("agents", ()),
+            event.get("users", ()),
+            seconds=context.get_remaining_time_in_millis() / 1000 - MOVE_MARGIN_SECONDS,
+        )
+        return event_loop.run(moving)
     if command == "verify":
         return {"tenants": event_loop.run(search_commands.verify(event.get("tenants", ())))}
     if command == "repair":
         return {"tenants": event_loop.run(search_commands.repair(event.get("tenants", ())))}
-    raise ValueError(f"There is no command {command!r}: migrate, reindex, rebuild, verify, repair.")
+    raise ValueError(f"There is no command {command!r}: migrate, reindex, rebuild, move, verify, repair.")
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

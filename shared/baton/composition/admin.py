@@ -36,6 +36,8 @@ async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
                 return await search_commands.reindex(arguments.index)
             case "rebuild":
                 return [await search_commands.rebuild(arguments.index, arguments.tenant)]
+            case "move":
+                return [await search_commands.move(arguments.tenant, arguments.agent, arguments.user)]
             case "verify":
                 return await search_commands.verify(arguments.tenant)
         return await search_commands.repair(arguments.tenant)
@@ -53,6 +55,10 @@ def _parser() -> argparse.ArgumentParser:
     rebuild = commands.add_parser("rebuild", help="index the stored documents and episodes that are not in the indices")
     rebuild.add_argument("index", nargs="*", choices=[[], *REBUILT], help="both if none")
     rebuild.add_argument("--tenant", action="append", default=[], help="a tenant to rebuild (repeatable), all if none")
+    move = commands.add_parser("move", help="move owners from the embedded index to the OpenSearch beside it")
+    move.add_argument("--tenant", action="append", default=[], help="a tenant to move (repeatable), all if none")
+    move.add_argument("--agent", action="append", default=[], help="only this agent's documents (repeatable)")
+    move.add_argument("--user", action="append", default=[], help="only this user's conversations (repeatable)")
     for name, text in (
         ("verify", "compare the indices with the stored episodes and documents; exit code 1 if they differ"),
         ("repair", "index what is missing, and delete what is not stored"),

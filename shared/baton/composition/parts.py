@@ -77,7 +77,9 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.adapters.opensearch.index import OpenSearchIndex
     from baton.adapters.pii import InProcessPiiDetector
+    from baton.adapters.routed_search import RoutedIndex
     from baton.adapters.sqlite_index import SqliteIndex, SqliteReindexing
+    from baton.adapters.sqlite_index.moving import SqliteFiles
     from baton.adapters.sqlite_index.objects import IndexObjects
     from baton.adapters.sqlite_index.owner_files import OwnerFiles
     from baton.adapters.switched_off import NoEmbedder, NoSearch
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
     from baton.entry.jobs.library_commands import LibraryCommands
     from baton.entry.jobs.pipeline_admission import PipelineAdmission
     from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
+    from baton.entry.jobs.search_move import SearchMove
     from baton.entry.jobs.sweep import Sweeper
     from baton.entry.queued_turns import QueuedTurns
     from baton.knowledge.cleaning import Cleaning

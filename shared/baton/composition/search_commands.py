@@ -15,8 +15,14 @@ from baton.domain.tenants.identity import Scope
 from baton.entry.jobs.search_rebuild import REBUILT, SearchRebuild
 from baton.knowledge.index_check import KnowledgeIndexCheck, Position
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
+from baton.ports.documents.index_files import IndexOwner
 
 NOTHING_TO_REBUILD = "Search is off: there is no index to rebuild."
+NOTHING_TO_MOVE = (
+    "There is nothing to move: owners move from the embedded index to an OpenSearch beside it. Deploy with "
+    "SearchEngine=embedded and with OpenSearchEndpoint or CreateSearchDomain."
+)
+MOVED = "Everything is in OpenSearch. Deploy with SearchEngine=opensearch: searches ask the bucket no more."
 
 
 async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -68,7 +74,8 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
     if unknown:
         raise InvalidRequest(f"There is no index {', '.join(sorted(unknown))}.")
     chosen = [IndexName(name) for name in indices] or list(IndexName)
-    return [asdict(await ports.search_reindexing.reindex(index, ports.embedder)) for index in chosen]
+    engines = dict.fromkeys(filter(None, (ports.search_reindexing, ports.search_administration)))
+    return [asdict(await engine.reindex(index, ports.embedder)) for engine in engines for index in chosen]
 
 
 async def rebuild(
@@ -91,11 +98,32 @@ async def rebuild(
     unknown = set(indices) - set(REBUILT)
     if unknown:
         raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
+    await _give_up_moves(tenants)
     rebuilding = SearchRebuild(deployed_ports().searched_tenants, knowledge_check(), index_check())
     chosen = [IndexName(name) for name in indices] or REBUILT
     if not positions:
         await reindexing.discard_damaged()
     return asdict(await rebuilding.run(chosen, tenants, positions, seconds=seconds, most_seconds=most_seconds))
+
+
+async def move(
+    tenants: Sequence[str] = (), agents: Sequence[str] = (), users: Sequence[str] = (), *, seconds: float = math.inf
+) -> dict[str, Any]:
+    """Move owners from the embedded index to OpenSearch: ``agents`` and ``users`` of one tenant, or whole tenants.
+
+    Without names, all owners move. See ``SearchMove``. Raises ``InvalidRequest``, ``SearchUnavailable`` and
+    ``SearchMoveClaimed``; a repetition continues.
+    """
+    ports = deployed_ports()
+    if ports.search_move is None:
+        raise InvalidRequest(NOTHING_TO_MOVE)
+    if (agents or users) and len(tenants) != 1:
+        raise InvalidRequest("Name the one tenant whose agents or users are to move.")
+    owners = [IndexOwner(IndexName.KNOWLEDGE, tenants[0], agent) for agent in agents]
+    owners += [IndexOwner(IndexName.EPISODES, tenants[0], user) for user in users]
+    result = await ports.search_move.run(owners, tenants, seconds=seconds)
+    is_all = result.is_complete and not tenants
+    return {**asdict(result), **({"next": MOVED} if is_all else {})}
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -126,6 +154,14 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     return results
 
 
+async def _give_up_moves(tenants: Sequence[str]) -> None:
+    """Let owners who have moved to an OpenSearch that is not there any more have files again."""
+    ports = deployed_ports()
+    if ports.searches_files_only:
+        for tenant_id in tenants or (None,):
+            await ports.index_files.remove_marks(tenant_id)
+
+
 async def close() -> None:
     """Close the connections to OpenSearch of the running event loop."""
     await deployed_ports().opensearch.close()
@@ -142,7 +178,7 @@ def index_check() -> IndexCheck:
     return IndexCheck(
         episodes=ports.episodes,
         search=ports.search,
-        administration=ports.search_administration,
+        administration=ports.complete_administration,
         index_episode=index_episode,
         embeds=ports.embedder.dimensions > 0,
     )
@@ -151,7 +187,7 @@ def index_check() -> IndexCheck:
 def knowledge_check() -> KnowledgeIndexCheck:
     """Return the check of this deployment's index of documents."""
     ports = deployed_ports()
-    return KnowledgeIndexCheck(ports.documents, ports.ingestions, ports.search, ports.search_administration)
+    return KnowledgeIndexCheck(ports.documents, ports.ingestions, ports.search, ports.complete_administration)
 
 
 async def _verify_knowledge(check: TenantCheck, agents: Sequence[str]) -> dict[str, Any]:

@@ -27,13 +27,19 @@ class SearchPorts(AgentPorts):
     @cached_property
     def search(self) -> parts.SearchIndex:
         """The search indices."""
-        if self.search_administration is not None:
-            return parts.OpenSearchIndex(
-                self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model
-            )
         if parts.SearchSettings().bucket is None:
-            return parts.NoSearch()
-        return parts.SqliteIndex(self.owner_files, parts.EmbeddingSettings().dimensions)
+            return parts.NoSearch() if self.opensearch_index is None else self.opensearch_index
+        embedded = parts.SqliteIndex(self.owner_files, parts.EmbeddingSettings().dimensions)
+        if self.opensearch_index is None:
+            return embedded
+        return parts.RoutedIndex(self.index_files, embedded, self.opensearch_index)
+
+    @cached_property
+    def opensearch_index(self) -> parts.OpenSearchIndex | None:
+        """The indices of OpenSearch; None without one."""
+        if self.search_administration is None:
+            return None
+        return parts.OpenSearchIndex(self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model)
 
     @cached_property
     def search_administration(self) -> parts.SearchAdministration | None:
@@ -45,9 +51,26 @@ class SearchPorts(AgentPorts):
     @cached_property
     def search_reindexing(self) -> parts.Reindexing | None:
         """The rebuilding of the search indices; None if search is off."""
-        if self.search_administration is not None or parts.SearchSettings().bucket is None:
+        if parts.SearchSettings().bucket is None:
             return self.search_administration
         return parts.SqliteReindexing(self.owner_files)
+
+    @cached_property
+    def complete_administration(self) -> parts.SearchAdministration | None:
+        """The administration of OpenSearch if all documents are there; None if the embedded index may have some."""
+        return self.search_administration if parts.SearchSettings().bucket is None else None
+
+    @cached_property
+    def search_move(self) -> parts.SearchMove | None:
+        """The move from the embedded index to OpenSearch; None unless there are both."""
+        if self.opensearch_index is None or parts.SearchSettings().bucket is None:
+            return None
+        return parts.SearchMove(self.index_files, self.opensearch_index, self.index_files, self.clock)
+
+    @cached_property
+    def index_files(self) -> parts.SqliteFiles:
+        """The files of the embedded index, as a move to OpenSearch sees them."""
+        return parts.SqliteFiles(self.owner_files)
 
     @cached_property
     def owner_files(self) -> parts.OwnerFiles:
@@ -55,7 +78,13 @@ class SearchPorts(AgentPorts):
         bucket = parts.SearchSettings().bucket
         if bucket is None:
             raise ValueError("BATON_SEARCH_BUCKET: the embedded index has no bucket.")
-        return parts.OwnerFiles(parts.IndexObjects(parts.deferred_client("s3"), bucket))
+        objects = parts.IndexObjects(parts.deferred_client("s3"), bucket)
+        return parts.OwnerFiles(objects, is_alone=self.search_administration is None)
+
+    @cached_property
+    def searches_files_only(self) -> bool:
+        """Whether the embedded index is the only engine."""
+        return parts.SearchSettings().bucket is not None and self.search_administration is None
 
     @cached_property
     def opensearch(self) -> parts.Engine:

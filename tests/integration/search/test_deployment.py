@@ -119,7 +119,7 @@ def test_a_domain_without_access_control_refuses_roles(deployment: dict[str, str
 
 @pytest.mark.usefixtures("deployment")
 def test_an_unknown_command_is_refused() -> None:
-    with pytest.raises(ValueError, match="migrate, reindex, rebuild, verify, repair"):
+    with pytest.raises(ValueError, match="migrate, reindex, rebuild, move, verify, repair"):
         handle({"command": "drop"})
 
 

@@ -68,7 +68,7 @@ def test_a_failure_of_the_function_and_a_stack_without_search_are_reported() -> 
     client = Lambda({"errorType": "SearchUnavailable", "errorMessage": "refused"}, error=True)
     with pytest.raises(DeploymentError, match="SearchUnavailable: refused"):
         administer(client, OUTPUTS, "migrate")  # type: ignore[arg-type]
-    with pytest.raises(DeploymentError, match="CreateSearchDomain"):
+    with pytest.raises(DeploymentError, match="SearchEngine=none"):
         administer(client, {}, "migrate")  # type: ignore[arg-type]
 
 
@@ -76,3 +76,28 @@ def test_a_result_is_sound_unless_a_tenant_is_not() -> None:
     assert is_sound({"indices": []})
     assert is_sound({"is_complete": True, "tenants": ["acme"]})
     assert not is_sound({"tenants": [{"tenant_id": "acme", "is_sound": True}, {"tenant_id": "b", "is_sound": False}]})
+
+
+def test_a_move_is_continued_until_no_owner_is_left_and_its_counts_are_added() -> None:
+    client = Lambda(
+        {"owners_moved": 3, "documents_copied": 70, "owners_left": 1, "is_complete": False},
+        {"owners_moved": 1, "documents_copied": 5, "owners_left": 0, "is_complete": True, "next": "Deploy."},
+    )
+    lines: list[str] = []
+    result = administer(client, OUTPUTS, "move", tenants=["acme"], agents=["rental"], report=lines.append)  # type: ignore[arg-type]
+    assert result == {
+        "owners_moved": 4,
+        "documents_copied": 75,
+        "owners_left": 0,
+        "is_complete": True,
+        "next": "Deploy.",
+    }
+    assert client.events == [{"command": "move", "tenants": ["acme"], "agents": ["rental"]}] * 2
+    assert lines == ["3 owners moved, 70 documents copied", "4 owners moved, 75 documents copied"]
+
+
+def test_a_move_whose_owners_are_written_all_the_time_ends_with_advice() -> None:
+    client = Lambda(*[{"owners_moved": 0, "documents_copied": 0, "owners_left": 1, "is_complete": False}] * 3)
+    with pytest.raises(DeploymentError, match="Name one tenant"):
+        administer(client, OUTPUTS, "move")  # type: ignore[arg-type]
+    assert len(client.events) <= 2

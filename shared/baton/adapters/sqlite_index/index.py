@@ -7,6 +7,7 @@ import contextvars
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -17,6 +18,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
 from baton.adapters.sqlite_index.bounds import NEARLY_FULL_PERCENT
+from baton.adapters.sqlite_index.objects import NoFile
 from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.adapters.sqlite_index.owners import index_prefix, owner_key
@@ -31,7 +33,7 @@ from baton.domain.documents.search import (
     SearchResult,
     Vector,
 )
-from baton.domain.errors import SearchUnavailable, StoreUnavailable, WrongDimension
+from baton.domain.errors import SearchMoved, SearchUnavailable, StoreUnavailable, WrongDimension
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 
@@ -66,7 +68,8 @@ class SqliteIndex:
                 self._check(view.vector)
             owned[owner_key(scope, index, document.agent_id)].append(document)
         for key, written in owned.items():
-            await self._change(key, lambda file, written=written: file.put(written))  # type: ignore[misc]
+            owner = scope.user_id if index is IndexName.EPISODES else written[0].agent_id or ""
+            await self._change(key, partial(OwnerFile.put, documents=written, owner=owner))
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``."""
@@ -76,7 +79,11 @@ class SqliteIndex:
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
         keys = await self._run(self._readers, lambda: self._keys(scope, index, chosen))
-        return sum([await self._change(key, lambda file: file.delete(chosen)) for key in keys])
+        deleted = 0
+        for key in keys:
+            with suppress(*self._skipped(index, chosen)):
+                deleted += await self._change(key, lambda file: file.delete(chosen))
+        return deleted
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         """See ``SearchIndex``."""
@@ -101,10 +108,7 @@ class SqliteIndex:
         results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, inside))
         if len(results) == 1:
             return results[0]
-        candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
-        ids = query.select_ids(candidates)
-        documents = chain.from_iterable(result.documents.items() for result in results)
-        return SearchResult(candidates, {id_: document for id_, document in documents if id_ in ids})
+        return merge_results(results, query)
 
     def _read(
         self, scope: Scope, index: IndexName, chosen: SearchFilter, read: Callable[[OwnerFile], T]
@@ -112,15 +116,20 @@ class SqliteIndex:
         """Return what is read in each of the files that may have chosen documents."""
         results = []
         for key in self._keys(scope, index, chosen):
-            with self._files.reading(key) as file:
+            with suppress(*self._skipped(index, chosen)), self._files.reading(key) as file:
                 if file is not None:
                     results.append(read(file))
         return results
 
     def _keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
-        if index is IndexName.EPISODES or chosen.agent_id is not None:
+        if _is_of_one_owner(index, chosen):
             return [owner_key(scope, index, chosen.agent_id)]
         return list(self._files.objects.keys(index_prefix(scope.tenant_id, index)))
+
+    @staticmethod
+    def _skipped(index: IndexName, chosen: SearchFilter) -> tuple[type[Exception], ...]:
+        """Return the errors of files that were moved or deleted since they were listed."""
+        return () if _is_of_one_owner(index, chosen) else (NoFile, SearchMoved)
 
     def _check(self, vector: Vector | None) -> None:
         if vector is not None and len(vector) != self._dimensions:
@@ -146,8 +155,19 @@ class SqliteIndex:
             raise
 
 
+def _is_of_one_owner(index: IndexName, chosen: SearchFilter) -> bool:
+    return index is IndexName.EPISODES or chosen.agent_id is not None
+
+
+def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> SearchResult:
+    """Return the results of several searches as one. Scores by words are those of each search's own statistics."""
+    candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
+    ids = query.select_ids(candidates)
+    documents = chain.from_iterable(result.documents.items() for result in results)
+    return SearchResult(candidates, {id_: document for id_, document in documents if id_ in ids})
+
+
 def _merge(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
-    """Return one ranking of several files'. Scores by words are those of each file's own statistics."""
     candidates = sorted(
         (candidate for result in results for candidate in result.candidates.get(clause, ())),
         key=lambda candidate: (candidate.is_added, -candidate.score, candidate.id),

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +45,7 @@ CREATE TABLE documents (
 CREATE INDEX documents_by_source ON documents (source_id);
 CREATE INDEX documents_by_permission ON documents (required_permission) WHERE required_permission IS NOT NULL;
 CREATE TABLE views (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE owner (name TEXT NOT NULL);
 """
 
 
@@ -121,8 +122,10 @@ class OwnerFile:
         """Whether anything has been written since it was opened."""
         return self.connection.total_changes() > 0
 
-    def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Store documents. Those that are stored already are left alone."""
+    def put(self, documents: Sequence[IndexDocument], owner: str = "") -> None:
+        """Store documents. Those that are stored already are left alone. ``owner`` is kept with the first of them."""
+        if not self.rows("SELECT 1 FROM owner"):
+            self.connection.execute("INSERT INTO owner VALUES (?)", (owner,))
         if sum([self._put(document) for document in documents]):
             self._forget()
 
@@ -191,6 +194,35 @@ class OwnerFile:
             (numbers_json,),
         )
         return {number: _document(row) for number, *row in rows}
+
+    def owner(self) -> str:
+        """Return the owner: a user or an agent, empty for documents that belong to the tenant."""
+        [[name]] = self.rows("SELECT name FROM owner")
+        return str(name)
+
+    def with_vectors(self, ids: Collection[str]) -> list[IndexDocument]:
+        """Return documents with their vectors, as unit vectors of the numbers that are stored."""
+        rows = self.rows(
+            f"SELECT number, {_COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        documents = {number: _document(row) for number, *row in rows}
+        vectors: dict[int, dict[str, Vector]] = {number: {} for number in documents}
+        for view, table in self.views().items():
+            for number, blob in self.rows(
+                f"SELECT number, vector FROM vectors_{table} WHERE number IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(documents)),),
+            ):
+                vectors[number][view] = _unit_vector(blob)
+        return [
+            replace(
+                document,
+                views={
+                    name: IndexedText(text.text, vectors[number].get(name)) for name, text in document.views.items()
+                },
+            )
+            for number, document in documents.items()
+        ]
 
     def views(self) -> dict[str, int]:
         """Return the numbers of the views by name."""
@@ -357,6 +389,12 @@ def vector_blob(vector: Vector) -> bytes:
     largest = max(map(abs, vector), default=0.0)
     scale = _LARGEST / largest if largest > 0 and math.isfinite(largest) else 0.0
     return array("b", [round(number * scale) for number in vector]).tobytes()
+
+
+def _unit_vector(blob: bytes) -> Vector:
+    numbers = array("b", blob)
+    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
+    return [number / length for number in numbers]
 
 
 def _digest(columns: Mapping[str, Any], vectors: Mapping[str, bytes]) -> bytes:

@@ -7,7 +7,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -17,10 +17,10 @@ import apsw
 
 from baton.adapters.sqlite_index.bounds import MAX_ATTEMPTS, MAX_PAUSE_SECONDS, fill_percent
 from baton.adapters.sqlite_index.copies import LOCKS, LocalCopies, LocalCopy
-from baton.adapters.sqlite_index.objects import IndexObjects, ObjectChanged
+from baton.adapters.sqlite_index.objects import IndexObjects, NoFile, ObjectChanged
 from baton.adapters.sqlite_index.owner_file import OwnerFile, is_sound
 from baton.domain.documents.search import SearchFilter
-from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchUnavailable, StoreUnavailable
+from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -46,8 +46,10 @@ class OwnerFiles:
     ends, and nobody's change is lost.
     """
 
-    def __init__(self, objects: IndexObjects, copies: LocalCopies | None = None) -> None:
+    def __init__(self, objects: IndexObjects, copies: LocalCopies | None = None, *, is_alone: bool = True) -> None:
+        """``is_alone``: False if owners without a file are served by OpenSearch. ``NoFile`` is raised then."""
         self.objects = objects
+        self._is_alone = is_alone
         self._copies = copies or LocalCopies(objects)
         self._changing = [Lock() for _ in range(LOCKS)]
 
@@ -57,7 +59,7 @@ class OwnerFiles:
 
         Raises ``SearchIndexDamaged``, ``StoreUnavailable``, ``apsw.Error`` and ``OSError``.
         """
-        with self._copies.latest(key) as copy:
+        with self._latest(key) as copy:
             if copy is None:
                 yield None
                 return
@@ -66,12 +68,27 @@ class OwnerFiles:
                     yield file
                     return
         self.change(key, lambda _: None)  # makes its words again
-        with self._copies.latest(key) as copy:
+        with self._latest(key) as copy:
             if copy is None:
                 yield None
                 return
             with _damage_reported(), OwnerFile.open(copy.path) as file:
                 yield file
+
+    @contextmanager
+    def state(self, key: str) -> Iterator[tuple[OwnerFile, str] | None]:
+        """Return the file as it is now, and its tag, until the end of the block. Raises ``NoFile`` for a mark."""
+        with self._copies.latest(key) as copy:
+            if copy is None:
+                yield None
+                return
+            with _damage_reported(), OwnerFile.open(copy.path) as file:
+                yield file, copy.stored.tag
+
+    def mark(self, key: str, tag: str | None) -> None:
+        """Put the mark in place of the file with this tag, or of none. Raises ``ObjectChanged``."""
+        self.objects.mark(key, tag)
+        self._copies.drop(key)
 
     def change(self, key: str, change: Callable[[OwnerFile], T]) -> Change[T]:
         """Change a file, or make it. ``change`` may be called several times, each time with another state.
@@ -88,7 +105,7 @@ class OwnerFiles:
                 if attempt:
                     time.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))  # noqa: S311
                 try:
-                    with self._copies.latest(key) as copy:
+                    with self._latest(key) as copy:
                         if outcome is not None and copy is not None and copy.stored.write_id == write_id:
                             return outcome  # only the answer was lost
                         with self._copies.draft() as draft:
@@ -109,7 +126,7 @@ class OwnerFiles:
 
     def discard_damaged(self, key: str) -> bool:
         """Delete a file that cannot be read, and return whether it was one. Raises as ``change`` does."""
-        with self._copies.latest(key) as copy:
+        with self._latest(key) as copy:
             if copy is None or is_sound(copy.path):
                 return False
             try:
@@ -117,6 +134,19 @@ class OwnerFiles:
             except ObjectChanged as changed:
                 raise SearchUnavailable from changed
         return True
+
+    @contextmanager
+    def _latest(self, key: str) -> Iterator[LocalCopy | None]:
+        with ExitStack() as stack:
+            try:
+                copy = stack.enter_context(self._copies.latest(key))
+            except NoFile as mark:
+                if self._is_alone:
+                    raise SearchMoved from mark
+                raise
+            if copy is None and not self._is_alone:
+                raise NoFile(is_moved=False)
+            yield copy
 
     def _delete(self, key: str, copy: LocalCopy) -> None:
         """Delete the object of a copy, so that nothing is left of an owner without documents."""

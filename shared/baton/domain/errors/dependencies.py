@@ -40,6 +40,21 @@ class SearchIndexDamaged(
     detail = "The search index is damaged. An operator has to rebuild it from what is stored: `search rebuild`."
 
 
+class SearchMoved(SearchUnavailable, code="search_moved"):
+    """An owner's documents were moved to OpenSearch, which this function does not know."""
+
+    detail = (
+        "These documents were moved to OpenSearch, and search does not use it: an operator has to name it in "
+        "OpenSearchEndpoint again, or to bring them back with `search rebuild`."
+    )
+
+
+class SearchMoveClaimed(SearchUnavailable, code="search_move_claimed", title="Another move is in progress"):
+    """Another command moves owners of search documents."""
+
+    detail = "Another command moves documents to OpenSearch. Wait until it has ended."
+
+
 class EmbedderUnavailable(
     BatonError, code="embedder_unavailable", status=503, title="The embedding model is not available"
 ):

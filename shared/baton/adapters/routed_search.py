@@ -1,0 +1,168 @@
+"""Search by two engines while owners move from the embedded index to OpenSearch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from cachetools import LRUCache
+
+from baton.adapters.sqlite_index.index import merge_results
+from baton.adapters.sqlite_index.objects import NoFile
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult
+from baton.domain.errors import SearchUnavailable
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.index_files import IndexFiles, IndexOwner, OwnerState
+from baton.ports.documents.search import SearchIndex
+
+ATTEMPTS = 5
+"""Attempts of a write whose owner changes its engine meanwhile, which it does once."""
+MOVED_OWNERS = 10_000
+"""Owners that a process knows to have moved. They never move back while functions use both engines."""
+
+
+class RoutedIndex:
+    """``SearchIndex`` over both engines: an owner's file if there is one, and OpenSearch for everybody else.
+
+    ``embedded`` raises ``NoFile`` for an owner without a file. The first write of such an owner puts the mark, so
+    that no function that knows the embedded index only makes a file beside the documents in OpenSearch. Documents in
+    OpenSearch count if their owner has no file; otherwise they are copies of a move that has not ended.
+    """
+
+    def __init__(self, files: IndexFiles, embedded: SearchIndex, engine: SearchIndex) -> None:
+        """``engine`` is OpenSearch."""
+        self._files = files
+        self._embedded = embedded
+        self._engine = engine
+        self._moved: LRUCache[IndexOwner, bool] = LRUCache(MOVED_OWNERS)
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """See ``SearchIndex``."""
+        if index is IndexName.EPISODES:
+            await self._put(scope, IndexOwner(index, scope.tenant_id, scope.user_id), documents)
+            return
+        for agent_id, of_agent in groupby(sorted(documents, key=_agent), key=_agent):
+            await self._put(scope, IndexOwner(index, scope.tenant_id, agent_id), list(of_agent))
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """See ``SearchIndex``."""
+        owner = _owner(scope, index, query.filter)
+        if owner is None:
+            return await self._search_all(scope, index, query)
+        if self._is_known_to_have_moved(owner):
+            return await self._engine.search(scope, index, query)
+        try:
+            return await self._embedded.search(scope, index, query)
+        except NoFile as absence:
+            self._note(owner, absence)
+            return await self._engine.search(scope, index, query)
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``. What is deleted from a file is deleted from the copies of a move too."""
+        owner = _owner(scope, index, chosen)
+        deleted = None
+        if not self._is_known_to_have_moved(owner):
+            try:
+                deleted = await self._embedded.delete(scope, index, chosen)
+            except NoFile as absence:
+                self._note(owner, absence)
+        in_engine = await self._engine.delete(scope, index, chosen)
+        if deleted is None:
+            return in_engine
+        return deleted if owner is not None else deleted + in_engine
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """See ``SearchIndex``."""
+        owner = _owner(scope, index, chosen)
+        if owner is None:
+            async for document in self._list_all(scope, index, chosen):
+                yield document
+            return
+        last = ""
+        if not self._is_known_to_have_moved(owner):
+            try:
+                async for document in self._embedded.list(scope, index, chosen):
+                    last = document.id
+                    yield document
+            except NoFile as absence:
+                self._note(owner, absence)
+            else:
+                return
+        async for document in self._engine.list(scope, index, chosen):
+            if document.id > last:
+                yield document
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """See ``SearchIndex``."""
+        owner = _owner(scope, index, chosen)
+        if owner is None:
+            return sum([1 async for _ in self._list_all(scope, index, chosen)])
+        if not self._is_known_to_have_moved(owner):
+            try:
+                return await self._embedded.count(scope, index, chosen)
+            except NoFile as absence:
+                self._note(owner, absence)
+        return await self._engine.count(scope, index, chosen)
+
+    async def _put(self, scope: Scope, owner: IndexOwner, documents: Sequence[IndexDocument]) -> None:
+        for _ in range(ATTEMPTS):
+            if not self._is_known_to_have_moved(owner):
+                try:
+                    await self._embedded.put(scope, owner.index, documents)
+                except NoFile as absence:
+                    if not absence.is_moved and not await self._files.mark_moved(self._files.key(owner), None):
+                        continue
+                    self._moved[owner] = True
+                else:
+                    return
+            await self._engine.put(scope, owner.index, documents)
+            return
+        raise SearchUnavailable
+
+    async def _list_all(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """Yield the chosen documents of all agents, in the order of their ids."""
+        documents = {document.id: document async for document in self._embedded.list(scope, index, chosen)}
+        in_engine = [document async for document in self._engine.list(scope, index, chosen)]
+        copied = await self._copied(scope, index, in_engine)
+        documents |= {document.id: document for document in in_engine if _agent(document) not in copied}
+        for document_id in sorted(documents):
+            yield documents[document_id]
+
+    async def _search_all(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """Search the documents of all agents."""
+        in_files = await self._embedded.search(scope, index, query)
+        in_engine = await self._engine.search(scope, index, replace(query, choose=None))
+        copied = await self._copied(scope, index, in_engine.documents.values())
+        documents = {id_: document for id_, document in in_engine.documents.items() if _agent(document) not in copied}
+        candidates = {
+            clause: [candidate for candidate in ranking if candidate.id in documents]
+            for clause, ranking in in_engine.candidates.items()
+        }
+        return merge_results([in_files, SearchResult(candidates, documents)], query)
+
+    async def _copied(self, scope: Scope, index: IndexName, documents: Iterable[IndexDocument]) -> set[str]:
+        """Return the agents of documents in OpenSearch that still have a file, which counts."""
+        copied = set()
+        for agent_id in {_agent(document) for document in documents}:
+            key = self._files.key(IndexOwner(index, scope.tenant_id, agent_id))
+            if await self._files.state(key) is OwnerState.FILE:
+                copied.add(agent_id)
+        return copied
+
+    def _is_known_to_have_moved(self, owner: IndexOwner | None) -> bool:
+        return owner is not None and owner in self._moved
+
+    def _note(self, owner: IndexOwner | None, absence: NoFile) -> None:
+        if owner is not None and absence.is_moved:
+            self._moved[owner] = True
+
+
+def _owner(scope: Scope, index: IndexName, chosen: SearchFilter) -> IndexOwner | None:
+    """Return the owner of what a filter chooses; None if it chooses documents of several agents."""
+    name = scope.user_id if index is IndexName.EPISODES else chosen.agent_id
+    return None if name is None else IndexOwner(index, scope.tenant_id, name)
+
+
+def _agent(document: IndexDocument) -> str:
+    return document.agent_id or ""
