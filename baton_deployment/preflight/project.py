@@ -157,8 +157,9 @@ def check_documents(contents: Contents) -> Iterator[Check]:
 
 
 def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield that the stage has no search although there are documents, or agents recall conversations."""
-    if template.intrinsics.holds("HasSearch") or template.intrinsics.holds("EmbedsSearch"):
+    """Yield the engine that searches, or that none does although there are documents, or agents that recall."""
+    if template.intrinsics.holds("HasSearch"):
+        yield fine(SEARCH, _engine(template))
         return
     files = [*owned_files(contents.documents), *owned_files(contents.libraries)]
     recalling = [agent.id for agent in contents.agents.all() if agent.memory.episodic_top_k]
@@ -169,3 +170,11 @@ def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Che
     elif recalling:
         what = f"it is off: {', '.join(recalling)} will recall no earlier conversations"
         yield note(SEARCH, what, f"{SEARCH_REMEDY} Or set memory.episodic_top_k: 0.")
+
+
+def _engine(template: DeployedTemplate) -> str:
+    if not template.intrinsics.holds("EmbedsSearch"):
+        return "OpenSearch, by the hour"
+    if template.intrinsics.holds("UsesOpenSearch"):
+        return "embedded, files in a bucket; OpenSearch for owners without one (`make search-move` moves the others)"
+    return "embedded, files in a bucket, free while idle"

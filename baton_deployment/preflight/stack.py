@@ -32,7 +32,7 @@ def check_name(template: DeployedTemplate) -> Iterator[Check]:
         yield fails(NAME, f"{stack} has {len(stack)} characters; names of state machines leave {room}")
     elif re.fullmatch(r"[a-zA-Z][a-zA-Z0-9-]*", stack) is None:
         yield fails(NAME, f"{stack} is no stack name: letters, digits and hyphens, beginning with a letter")
-    elif stack != stack.lower() and template.intrinsics.holds("HasSearch"):
+    elif stack != stack.lower() and template.intrinsics.holds("UsesOpenSearch"):
         yield fails(NAME, f"{stack} has capital letters, which names of search indices cannot have")
     else:
         yield fine(NAME, f"{stack}, {len(stack)} of {room} characters")

@@ -403,7 +403,7 @@ def test_the_roles_of_a_search_that_is_off_can_be_mapped(stack: Stack) -> None:
 def test_indices_can_be_left_to_a_later_step(stack: Stack) -> None:
     assert stack.template["Parameters"]["SearchIndicesOnDeploy"]["Default"] == "true"
     assert stack.resources["SearchIndices"]["Condition"] == "MakesIndices"
-    on_deploy = [{"Condition": "HasSearch"}, {"Fn::Equals": [{"Ref": "SearchIndicesOnDeploy"}, "true"]}]
+    on_deploy = [{"Condition": "UsesOpenSearch"}, {"Fn::Equals": [{"Ref": "SearchIndicesOnDeploy"}, "true"]}]
     assert stack.template["Conditions"]["MakesIndices"] == {"Fn::And": on_deploy}
 
 
@@ -416,11 +416,12 @@ def test_a_default_deployment_has_the_embedded_index_and_no_domain(stack: Stack)
         "SearchDomain": "HasNewDomain",
         "SearchDomainLogs": "PreparesSearchLogs",
         "SearchDomainLogsPolicy": "PreparesSearchLogs",
-        "SearchPolicy": "HasSearch",
-        "SearchAdministrationPolicy": "HasSearch",
+        "SearchPolicy": "UsesOpenSearch",
+        "SearchAdministrationPolicy": "UsesOpenSearch",
         "SearchFunction": "HasSearch",
         "SearchErrorsAlarm": "HasSearch",
         "SearchesFailedAlarm": "HasSearch",
+        "SearchIndexFillAlarm": "EmbedsSearch",
         **dict.fromkeys(OF_A_DOMAIN, "HasNewDomain"),
         "SearchIndices": "MakesIndices",
         "SearchBucket": None,
@@ -431,7 +432,7 @@ def test_a_default_deployment_has_the_embedded_index_and_no_domain(stack: Stack)
     parameters = stack.template["Parameters"]
     assert parameters["SearchEngine"]["Default"] == "embedded"
     assert stack.resources["EmbeddedSearchPolicy"]["Condition"] == "EmbedsSearch"
-    assert stack["EmbeddedSearchPolicy"]["Roles"] == stack["SearchPolicy"]["Roles"]
+    assert stack["EmbeddedSearchPolicy"]["Roles"] == [*stack["SearchPolicy"]["Roles"], {"Ref": "SearchRole"}]
     statements = stack["EmbeddedSearchPolicy"]["PolicyDocument"]["Statement"]
     assert {each["Sid"]: set(referred(each["Resource"])) for each in statements} == {
         "UseIndices": {"SearchBucket"},

@@ -154,7 +154,19 @@ def test_documents_that_no_deployment_takes_are_refused(folder: Path) -> None:
     printed = deploy_check(folder)
     assert "FAILS documents documents/orders/empty.md: size must be at least 1 byte." in printed
     assert "FAILS documents documents/orders/film.mp4: " in printed
-    assert " search it is off" not in printed
+    assert "fine search embedded, files in a bucket, free while idle" in printed
+
+
+@pytest.mark.parametrize(
+    ("parameters", "engine"),
+    [
+        ('"CreateSearchDomain=true"', "embedded, files in a bucket; OpenSearch for owners without one"),
+        ('"SearchEngine=opensearch", "CreateSearchDomain=true"', "OpenSearch, by the hour"),
+    ],
+)
+def test_the_engine_that_searches_is_named(folder: Path, parameters: str, engine: str) -> None:
+    edited(folder / "samconfig.toml", '"Stage=dev",', f'"Stage=dev", {parameters},')
+    assert f"fine search {engine}" in deploy_check(folder)
 
 
 def test_a_stage_without_search_is_refused_for_documents_and_noted_for_memories(folder: Path) -> None:
