@@ -1,6 +1,7 @@
-"""The cost of closing a session in DynamoDB and calls of models: ``python -m benchmarks.closing_cost``.
+"""The cost of closing a session in DynamoDB, S3 and calls of models: ``python -m benchmarks.closing_cost``.
 
-A session of plain turns is ended and closed in one invocation, and another one step by step, as after a failure.
+A session of plain turns is ended and closed in one invocation, and another one step by step, as after a failure. The
+user's file of the embedded index gets them, with vectors of the default embedding model's length.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from baton.ports.documents.files import ThreadFiles
 from baton.threads.requests.parsing import message_request
 from benchmarks.capacity import Request
 from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.search_index import MadeUpEmbedder, SearchBucket
 from benchmarks.turn_cost import SCOPE, MeteredPorts, started
 from benchmarks.workload import QUESTION
 
+DIMENSIONS = 1536
+"""Of ``text-embedding-3-small``, the default of deployments."""
 DIGEST = '{"summary": "Two plants lose leaves after a move.", "facts": [], "pairs": []}'
 
 
@@ -68,17 +72,22 @@ class ClosingCost:
     invocations: int
     requests: tuple[Request, ...]
     model_calls: int
+    s3_reads: int
+    s3_writes: int
+    index_bytes: int
+    """By which the user's file of the embedded index has grown."""
 
     @property
     def row(self) -> tuple[object, ...]:
         writes = sum(request.write_units for request in self.requests)
         reads = sum(request.read_units for request in self.requests)
-        return self.name, self.invocations, self.invocations, writes, reads, len(self.requests), self.model_calls
+        counts = (self.invocations, self.invocations, writes, reads, len(self.requests), self.model_calls)
+        return self.name, *counts, self.s3_reads, self.s3_writes, self.index_bytes
 
 
 async def measure(turns: int) -> list[ClosingCost]:
     """Close a session of ``turns`` turns in both ways, and return the costs."""
-    model, executions = LightModel(), NotedExecutions()
+    model, executions, bucket = LightModel(), NotedExecutions(), SearchBucket()
 
     def configure(ports: MeteredPorts) -> None:
         queue = DynamoPipelineQueue(ports.table)
@@ -89,6 +98,8 @@ async def measure(turns: int) -> list[ClosingCost]:
     async with started(configure=configure) as baton:
         ports = baton.make_ports()
         ports.model = model
+        bucket.attach(ports.bodies.client, ports.bodies.bucket)
+        ports.search, ports.embedder = bucket.index(DIMENSIONS), MadeUpEmbedder(DIMENSIONS)
         app = build(ports)
         for name, steps in (
             ("in one invocation", ["whole"]),
@@ -101,10 +112,14 @@ async def measure(turns: int) -> list[ClosingCost]:
             await app.closer.close(SCOPE, thread_id, EndReason.USER_CLOSED, patience=5)
             execution = executions.runs[-1].described
             baton.meter.take()
+            bucket.take()
+            size = bucket.size()
             model.calls = 0
             for step in steps:
                 await app.closing_events.step({"step": step, "session": execution}, seconds=600)
-            costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls))
+            reads, writes = bucket.take()
+            growth = bucket.size() - size
+            costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls, reads, writes, growth))
     return costs
 
 
@@ -116,6 +131,7 @@ def main() -> None:
     costs = asyncio.run(measure(arguments.turns))
     print(f"Measured on {machine()}. A session of {arguments.turns} plain turns.\n")
     head = ["", "transitions", "invocations", "write units", "read units", "requests", "model calls"]
+    head += ["S3 reads", "S3 writes", "bytes of the index"]
     print(table(head, [cost.row for cost in costs]))
 
 

@@ -3,19 +3,75 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import numpy as np
 
 from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
+from baton.adapters.sqlite_index.owners import SUFFIX
 from baton.composition.ports import Ports
+from baton.domain.documents.search import Vector
 from baton.ports.documents.search import Embedder, SearchIndex
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from benchmarks.instruments.s3_process import S3Process
 
 BUCKET = "search"
+
+
+class MadeUpEmbedder:
+    """An ``Embedder`` whose vectors depend on the text and mean nothing."""
+
+    name = "text-embedding-3-small"
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+
+    async def embed(self, texts: Sequence[str], **_: Any) -> Sequence[Vector]:
+        """Return a vector of each text."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector:
+        chance = np.random.default_rng(list(text.encode(errors="surrogatepass")))
+        vector = chance.standard_normal(self.dimensions)
+        numbers: list[float] = (vector / np.linalg.norm(vector)).tolist()
+        return numbers
+
+
+class SearchBucket:
+    """The embedded index in a bucket of a measured client, with the requests for it."""
+
+    def attach(self, s3: Any, bucket: str) -> None:
+        """Count the requests of this client."""
+        self._s3, self._bucket = s3, bucket
+        self._reads = self._writes = 0
+        s3.meta.events.register("after-call.s3.GetObject", self._count_read)
+        s3.meta.events.register("after-call.s3.PutObject", self._count_write)
+
+    def index(self, dimensions: int) -> SqliteIndex:
+        """Return the index of a process that has read nothing yet."""
+        return SqliteIndex(OwnerFiles(IndexObjects(self._s3, self._bucket)), dimensions)
+
+    def take(self) -> tuple[int, int]:
+        """Return the reads and writes since the last call. Those of other objects count too."""
+        counts = self._reads, self._writes
+        self._reads = self._writes = 0
+        return counts
+
+    def size(self) -> int:
+        """Return the bytes of all files of the index."""
+        answer = self._s3.list_objects_v2(Bucket=self._bucket)
+        return sum(item["Size"] for item in answer.get("Contents", []) if item["Key"].endswith(SUFFIX))
+
+    def _count_read(self, **_: Any) -> None:
+        self._reads += 1
+
+    def _count_write(self, **_: Any) -> None:
+        self._writes += 1
 
 
 @asynccontextmanager

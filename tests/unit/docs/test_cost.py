@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from baton_local.stack.intrinsics import Intrinsics
+from benchmarks import month_cost
 from tests.infrastructure.alarms import alarms_of, metrics_of
 from tests.infrastructure.stack import Stack, read_template
 from tests.unit.docs.pages import ROOT, table
@@ -15,6 +16,7 @@ from tests.unit.docs.pages import ROOT, table
 COST = ROOT / "docs" / "explanation" / "cost.md"
 BILLED = table(COST, "billed")
 MONTH = table(COST, "what")
+TRAFFIC = table(COST, "with traffic")
 SUM = "**USD for 1,000**"
 MODEL_SECONDS = 2.0
 """Seconds of a call of the light model."""
@@ -86,3 +88,21 @@ def test_an_idle_month_counts_the_schedules_and_the_queues(template: dict[str, A
 def test_the_sum_of_an_idle_month_is_right() -> None:
     rows = [float(row[-1]) for name, row in MONTH.items() if name != "**together**"]
     assert MONTH["**together**"][-1] == f"**{sum(rows):.2f}**"
+
+
+def test_a_month_with_traffic_is_what_the_command_computes_and_its_sum_is_right() -> None:
+    items = month_cost.bill(month_cost.Month())
+    rows = {item.name: [item.count, f"{item.usd:.2f}"] for item in items}
+    assert {**rows, "**together**": ["", f"**{month_cost.total(items):.2f}**"]} == TRAFFIC
+    assert month_cost.total(items) == pytest.approx(sum(float(usd) for _, usd in rows.values()))
+
+
+def test_a_month_with_traffic_builds_on_the_tables_above_it() -> None:
+    assert [f"**{1000 * price:.3f}**" for price in (month_cost.TURN, month_cost.CLOSING)] == BILLED[SUM][:2]
+    assert f"**{month_cost.IDLE:.2f}**" == MONTH["**together**"][-1]
+
+
+def test_memory_and_documents_for_a_thousand_users_cost_at_most_25_dollars() -> None:
+    month = month_cost.Month()
+    assert month.users == 1_000
+    assert month_cost.total(month_cost.bill(month)) <= 25
