@@ -151,7 +151,7 @@ class RoutedIndex:
         return copied
 
     def _is_known_to_have_moved(self, owner: IndexOwner | None) -> bool:
-        return owner is not None and owner in self._moved
+        return owner is not None and self._moved.get(owner, False)
 
     def _note(self, owner: IndexOwner | None, absence: NoFile) -> None:
         if owner is not None and absence.is_moved:

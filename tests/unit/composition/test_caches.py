@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from cachetools import LRUCache
 
+from baton.adapters import routed_search
 from baton.adapters.a2a import cards
 from baton.adapters.aws import secrets
 from baton.adapters.dynamodb.threads import run_records
@@ -20,10 +22,16 @@ from baton.adapters.egress import circuit_breaker, web_pages
 from baton.adapters.models import model_calls
 from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.profiles import known_profiles as profiles
+from baton.adapters.routed_search import RoutedIndex
+from baton.adapters.sqlite_index import SqliteIndex
+from baton.adapters.sqlite_index.moving import SqliteFiles
+from baton.adapters.sqlite_index.objects import IndexObjects
+from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.adapters.tools import header_values, python_tools, tool_listings
 from baton.agents import context_budgets
 from baton.authoring.functions import Functions
 from baton.domain.agents.tool import McpServer, PythonTool
+from baton.domain.documents.search import IndexDocument, IndexName
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import SecretReference
 from baton.memory.procedures import approved_procedures
@@ -31,7 +39,9 @@ from baton.memory.recall import procedure_matching
 from baton.ports.threads.run_records import ContextRecord
 from baton.tenants import tenant_copies
 from baton.tenants.registry import own_agents
-from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
+from tests.fakes.bucket import FakeBucket
 from tests.harness.harness import Harness
 from tests.unit.memory.matching import procedure
 
@@ -52,6 +62,13 @@ class Cached:
 
 def tenant(number: int) -> Scope:
     return Scope(f"tenant-{number}", "ada")
+
+
+def moved_owners() -> tuple[object, Use]:
+    files = OwnerFiles(IndexObjects(FakeBucket(), "search"), is_alone=False)  # type: ignore[arg-type]
+    index = RoutedIndex(SqliteFiles(files), SqliteIndex(files, DIMENSIONS), FakeSearchIndex())
+    indexed = IndexDocument("a", "a", "message", {}, datetime(2026, 3, 14, tzinfo=UTC))
+    return index, lambda number: index.put(tenant(number), IndexName.EPISODES, [indexed])
 
 
 def approved() -> tuple[object, Use]:
@@ -216,6 +233,7 @@ CACHES = [
     Cached(secrets, ("MAX_SECRETS",), cached_secrets),
     Cached(header_values, ("MAX_SECRETS",), headers),
     Cached(procedure_matching, ("MAX_KNOWN",), vectors),
+    Cached(routed_search, ("MOVED_OWNERS",), moved_owners),
 ]
 SIMPLE = {
     "adapters/a2a/signatures.py",

@@ -42,6 +42,7 @@ SLEEPS = {
     "threads/outbox/connection_sender.py: _pause": AGAIN,
     "threads/outbox/follow.py: follow": STREAM,
     "entry/jobs/pipeline_admission.py: _pause": AGAIN,
+    "entry/jobs/search_move.py: take": "an operator's command waits for the end of the claim of one that was killed",
     "tenants/privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
     "threads/sessions/importing.py: _put": AGAIN,
     "turns/turns.py: _wait_until_free": CALLER,

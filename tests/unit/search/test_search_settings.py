@@ -6,12 +6,14 @@ import pytest
 from pydantic import ValidationError
 
 from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.adapters.routed_search import RoutedIndex
 from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.switched_off import NoEmbedder, NoSearch
+from baton.composition import search_commands
 from baton.composition.ports import Ports
 from baton.composition.startup.deferred import DeferredEmbedder
 from baton.domain.documents.search import SearchFilter
-from baton.domain.errors import EmbedderUnavailable
+from baton.domain.errors import EmbedderUnavailable, InvalidRequest
 from baton.ports.documents.search import EmbeddingPurpose
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.clients import client
@@ -61,10 +63,24 @@ async def test_a_bucket_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, m
     assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
 
 
-def test_an_opensearch_is_used_in_place_of_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BATON_SEARCH_BUCKET", "search")
+def test_an_opensearch_is_used_alone_or_beside_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_SEARCH_URL", "https://search.example.com")
-    assert isinstance(Ports().search, OpenSearchIndex)
+    assert (isinstance(Ports().search, OpenSearchIndex), Ports().search_move) == (True, None)
+    monkeypatch.setenv("BATON_SEARCH_BUCKET", "search")
+    ports = Ports()
+    assert isinstance(ports.search, RoutedIndex)
+    assert ports.search_move is not None
+    assert ports.complete_administration is None, "it does not know what is in files"
+
+
+async def test_without_two_engines_there_is_nothing_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_commands, "deployed_ports", Ports)
+    with pytest.raises(InvalidRequest, match="OpenSearchEndpoint or CreateSearchDomain"):
+        await search_commands.move()
+    monkeypatch.setenv("BATON_SEARCH_URL", "https://search.example.com")
+    monkeypatch.setenv("BATON_SEARCH_BUCKET", "search")
+    with pytest.raises(InvalidRequest, match="Name the one tenant"):
+        await search_commands.move(users=["ada"])
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com", "sqlite:///search", "search.example.com", "https://"])
