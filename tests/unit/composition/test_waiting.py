@@ -36,7 +36,7 @@ SLEEPS = {
     "api/a2a/handler.py: _stop_run": CALLER,
     "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,
-    "api/a2a/sending.py: _until_begun": CALLER,
+    "api/a2a/sending.py: _wait_until_begun": CALLER,
     "tenants/registry/agent_editing.py: _pause": AGAIN,
     "threads/leases.py: acquire_when_free": "only the holder goes on, and a caller or a record has some seconds",
     "threads/outbox/connection_sender.py: _pause": AGAIN,
