@@ -116,6 +116,7 @@ async def test_a_record_says_where_each_item_comes_from() -> None:
     [cat] = block(record, "episodes")["items"]
     assert cat["id"] == said.fields["message_id"]
     nothing = {"threadId": None, "episodeId": None, "messageIds": [], "documentId": None, "agentId": None}
+    nothing |= {"library": None}
     nothing |= {"section": None, "pages": None, "url": None}
     assert cat["source"] == nothing | {
         "threadId": said.thread_id,
