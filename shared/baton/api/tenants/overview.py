@@ -133,7 +133,7 @@ async def get_overview(
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
 
     The conversations that were active last come first. Add up the pages, for as many as you need. Needs
-    `thread:read_all`; it is audited, once for all of its pages.
+    `thread:read_all`; it is audited, once for all of its pages. Titles are redacted without `pii:read`.
     """
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)
@@ -148,4 +148,9 @@ async def get_overview(
     once = once_for_reads(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await app.sessions.overviews.page(caller, position)
-    return ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)
+    served = ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)
+    if caller.has(Permission.PII_READ):
+        return served
+    redact = app.privacy.readers.redact
+    titled = {"slowest": await redact(served.slowest), "costliest": await redact(served.costliest)}
+    return served.model_copy(update=titled)
