@@ -13,7 +13,7 @@ import pytest
 
 from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, IngestionStep, VersionStatus
 from baton.domain.errors import InvalidRequest
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.ports.documents.documents import ORIGINAL, DocumentFiles, DocumentStore
 from baton.ports.documents.files import Upload
 from baton_documents.results import PageError
@@ -254,3 +254,16 @@ class DocumentFilesContract:
             assert await rooms.files.read(scope, other, 1, ORIGINAL) is None
             assert await rooms.files.remove(scope, other, 1, with_original=True) == 0
         assert await rooms.files.read(rooms.ada, document, 1, ORIGINAL) == b"mine"
+
+    async def test_the_agents_with_files_are_the_tenants_and_the_libraries_are_the_projects(
+        self, rooms: DocumentRooms
+    ) -> None:
+        document = new_document()
+        places = [(rooms.ada, "pumps"), (rooms.ada, "valves"), (rooms.ada, "valves"), (ProjectScope(), "manual")]
+        for number, (scope, agent_id) in enumerate(places, start=1):
+            await rooms.files.write(scope, replace(document, agent_id=agent_id), number, "original", b"a")
+        assert list(await rooms.files.owners(rooms.ada)) == ["pumps", "valves"]
+        assert "manual" in await rooms.files.owners(ProjectScope())
+        for number, (scope, agent_id) in enumerate(places, start=1):
+            await rooms.files.remove(scope, replace(document, agent_id=agent_id), number, with_original=True)
+        assert list(await rooms.files.owners(rooms.ada)) == []
