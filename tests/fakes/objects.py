@@ -59,7 +59,8 @@ class FakeS3:
 
     def list_objects_v2(self, *, Bucket: str, Prefix: str) -> Any:  # noqa: N803
         with self._lock:
-            return {"Contents": [{"Key": key} for key in sorted(self.objects) if key.startswith(Prefix)]}
+            keys = sorted(key for key in self.objects if key.startswith(Prefix))
+            return {"Contents": [{"Key": key, "Size": len(self.objects[key][0])} for key in keys]}
 
     def _check(self, key: str, tag: str) -> None:
         if key not in self.objects:

@@ -19,7 +19,7 @@ from baton.adapters.sqlite_index import SqliteIndex, SqliteReindexing
 from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import SearchFilter
-from baton.domain.errors import SearchIndexDamaged, SearchUnavailable
+from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchUnavailable
 from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, document, found, listed, new_scope, query
 from tests.embedded_index import embedded_index
@@ -291,3 +291,23 @@ async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SearchUnavailable):
         await index.search(scopes[0], EPISODES, query("green"))
     assert all(file.stat().st_size > 100 for file in folder.iterdir())
+
+
+async def test_writes_of_one_process_for_one_owner_are_joined() -> None:
+    s3, ada = FakeS3(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    await asyncio.gather(*(index.put(ada, EPISODES, [document(f"d{number:02}", "green")]) for number in range(12)))
+    assert await listed(index, ada, EPISODES) == [f"d{number:02}" for number in range(12)]
+    assert s3.calls.count("put_object") < 12
+
+
+async def test_a_write_without_room_refuses_none_that_is_joined_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 10)
+    s3, ada = FakeS3(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    large = [document(f"x{number}", "red") for number in range(11)]
+    puts = [index.put(ada, EPISODES, made) for made in (large, *([document(f"d{n}", "green")] for n in range(6)))]
+    first, *others = await asyncio.gather(*puts, return_exceptions=True)
+    assert isinstance(first, SearchIndexFull)
+    assert others == [None] * 6
+    assert await listed(index, ada, EPISODES) == [f"d{number}" for number in range(6)]

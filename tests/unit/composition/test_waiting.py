@@ -29,7 +29,7 @@ SLEEPS = {
     "adapters/opensearch/engine.py: pause": AGAIN,
     "adapters/opensearch/readiness.py: complete": "a deployment waits for a domain that it has made",
     "adapters/opensearch/reindexing.py: _embed": PACE,
-    "adapters/sqlite_index/owner_files.py: change": AGAIN,
+    "adapters/sqlite_index/owner_files.py: _write": AGAIN,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
     "adapters/egress/web_pages.py: _pace": PACE,
     "agents/calls/progress.py: _beat": "a notice for the user, while the run waits for agents",

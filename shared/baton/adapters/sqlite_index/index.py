@@ -40,7 +40,7 @@ from baton.domain.tenants.identity import Scope
 T = TypeVar("T")
 
 READERS = 8
-WRITERS = 4
+WRITERS = 16
 """The threads of each kind. They are separate, because writers may wait for each other while somebody searches."""
 PAGE = 200
 """Documents that are listed at once."""

@@ -6,12 +6,12 @@ import random
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import apsw
 
@@ -38,6 +38,15 @@ class Change(Generic[T]):
     """The used part of what an owner may have, after the change."""
 
 
+class _Waiting:
+    """A change that waits for those of the same file in this process, to be written together with others."""
+
+    def __init__(self, change: Callable[[OwnerFile], Any]) -> None:
+        self.change = change
+        self.outcome: Change[Any] | None = None
+        self.failure: BaseException | None = None
+
+
 class OwnerFiles:
     """The files of one bucket, by their keys.
 
@@ -52,6 +61,8 @@ class OwnerFiles:
         self._is_alone = is_alone
         self._copies = copies or LocalCopies(objects)
         self._changing = [Lock() for _ in range(LOCKS)]
+        self._waiting: dict[str, list[_Waiting]] = {}
+        self._lock = Lock()
 
     @contextmanager
     def reading(self, key: str) -> Iterator[OwnerFile | None]:
@@ -96,32 +107,61 @@ class OwnerFiles:
         Raises ``SearchIndexFull`` if the file is larger than an owner's may be and has grown, ``SearchUnavailable`` if
         others change it all the time, and as ``reading`` does.
         """
+        waiting = _Waiting(change)
+        with self._lock:
+            self._waiting.setdefault(key, []).append(waiting)
+        # Changes that arrive during a write of this process are the next write, all together.
+        with self._changing[hash(key) % LOCKS]:
+            with self._lock:
+                group = self._waiting.pop(key, ()) if waiting.outcome is None and waiting.failure is None else ()
+            if group:
+                self._write_together(key, group)
+        if waiting.outcome is None:
+            raise waiting.failure or SearchUnavailable
+        return waiting.outcome
+
+    def _write_together(self, key: str, group: Sequence[_Waiting]) -> None:
+        """Write several changes at once, or one by one if there is no room for all."""
+        try:
+            done = self._write(key, lambda file: [waiting.change(file) for waiting in group])
+        except SearchIndexFull as failure:
+            if len(group) == 1:
+                group[0].failure = failure
+            else:
+                for waiting in group:
+                    self._write_together(key, [waiting])
+        except BaseException as failure:  # noqa: BLE001 - each caller raises it
+            for waiting in group:
+                waiting.failure = failure
+        else:
+            for waiting, result in zip(group, done.result, strict=True):
+                waiting.outcome = Change(result, done.fill_percent)
+
+    def _write(self, key: str, change: Callable[[OwnerFile], T]) -> Change[T]:
         write_id = uuid.uuid4().hex
         outages = 0
         outcome: Change[T] | None = None
-        # Writes of one process wait for each other, instead of being applied again.
-        with self._changing[hash(key) % LOCKS]:
-            for attempt in range(MAX_ATTEMPTS):
-                if attempt:
-                    time.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))  # noqa: S311
-                try:
-                    with self._latest(key) as copy:
-                        if outcome is not None and copy is not None and copy.stored.write_id == write_id:
-                            return outcome  # only the answer was lost
-                        with self._copies.draft() as draft:
-                            outcome, is_deleted, is_changed = _apply(change, copy, draft)
-                            if is_deleted and copy is not None:
-                                self._delete(key, copy)
-                            elif is_changed and not is_deleted:
-                                stored = self.objects.write(key, draft, copy.stored if copy else None, write_id)
-                                self._copies.keep(key, draft, stored)
-                            return outcome
-                except ObjectChanged:
-                    continue
-                except StoreUnavailable:
-                    outages += 1
-                    if outages >= MAX_OUTAGES:
-                        raise
+        for attempt in range(MAX_ATTEMPTS):
+            if attempt:
+                time.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))  # noqa: S311
+            try:
+                with self._latest(key) as copy:
+                    if outcome is not None and copy is not None and copy.stored.write_id == write_id:
+                        return outcome  # only the answer was lost
+                    with self._copies.draft() as draft:
+                        outcome, is_deleted, is_changed = _apply(change, copy, draft)
+                        if is_deleted and copy is not None:
+                            self._delete(key, copy)
+                        elif is_changed and not is_deleted:
+                            stored = self.objects.write(key, draft, copy.stored if copy else None, write_id)
+                            self._copies.keep(key, draft, stored)
+                        return outcome
+            except ObjectChanged:
+                continue
+            except StoreUnavailable:
+                outages += 1
+                if outages >= MAX_OUTAGES:
+                    raise
         raise SearchUnavailable
 
     def discard_damaged(self, key: str) -> bool:
