@@ -40,6 +40,7 @@ def _of_threads() -> Iterator[Call]:
     yield Call("POST", f"{thread}/turns/{{run_id}}/rerun", (INSPECT, READ_ALL), body={})
     yield Call("POST", f"{thread}/sandbox", (READ_ALL,), body={"messageId": "m1"})
     yield Call("GET", "/overview", (READ_ALL,))
+    yield Call("GET", "/workflows/completed", (READ_ALL,), "scope=tenant")
     yield Call("GET", "/audit", (AUDIT,))
     yield Call("GET", "/audit/export", (AUDIT,))
 
@@ -85,6 +86,8 @@ def _of_documents() -> Iterator[Call]:
     file = {"title": "Limits", "name": "limits.pdf", "contentType": "application/pdf", "size": 4}
     yield Call("POST", documents, (DOCUMENTS,), body=file)
     yield Call("DELETE", f"{documents}/{{document_id}}", (DOCUMENTS,))
+    yield Call("GET", "/agents/{agent_id}/libraries", (DOCUMENTS,))
+    yield Call("GET", "/agents/{agent_id}/libraries/{library}/documents", (DOCUMENTS,))
     yield Call("GET", sources, (DOCUMENTS,))
     yield Call("POST", sources, (DOCUMENTS,), body={"kind": "sitemap", "url": "https://example.com/sitemap.xml"})
     yield Call("POST", f"{sources}/{{source_id}}/refresh", (DOCUMENTS,), body={})

@@ -16,7 +16,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.tenants.identity import Permission, ProjectScope, Scope, thread_ref
 from baton.domain.threads.thread import EndReason
 from baton.memory.procedures.administration import ReadVersion
 from baton.ports.agents.agent_client import AgentFailed
@@ -65,10 +65,12 @@ ELSEWHERE = AgentDefinition.model_validate(
     }
 )
 BRANCHED = HELPER.model_copy(update={"id": "branched", "name": "Branched", "triggers": ("branch off",)})
+LIBRARY = "manual"
 MAIN = AgentDefinition.model_validate(
     {
         **ASSISTANT.model_dump(),
         **ARMED,
+        "libraries": [LIBRARY],
         "sub_agents": ["expert", "slow", "elsewhere"],
         "handoffs": [
             {"agent": "maker"},
@@ -136,6 +138,8 @@ class RecordedHarness(HandoffHarness):
             record = replace(new, id=document_id, created_at=at, active=active, next=newest, check_at=None)
             await self.documents.create(self.ada, record)
             self.documents_made.append(document_id)
+        manual = replace(new_document(agent_id=LIBRARY), id=f"doc_{4:032x}", active=ready, next=None, check_at=None)
+        await self.documents.create(ProjectScope(), manual)
         source_errors = (SourceError("https://example.com/a", "HTTP 503"),)
         counts = RefreshCounts(1, 2, 3, 4)
         for number, change in enumerate(

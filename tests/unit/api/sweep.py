@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from baton.domain.tenants.identity import Permission
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.problems import check_any_problem
-from tests.unit.api.recorded import RecordedHarness
+from tests.unit.api.recorded import LIBRARY, RecordedHarness
 from tests.unit.api.served import Served, openapi
 
 Json = dict[str, Any]
@@ -243,6 +243,9 @@ class Sweep:
                 }
                 there = [("assistant", each) for each in made[kind]]
                 others = [("assistant", wrong_id) for wrong_id in WRONG_IDS]
+            case ["agent_id", "library"]:
+                there = [("assistant", LIBRARY)]
+                others = [("assistant", wrong_id) for wrong_id in WRONG_IDS]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 there = [(episode["id"],) for episode in episodes]
@@ -306,6 +309,8 @@ class Sweep:
                 return ["0"], ["", "x", "-1", "nan", "inf", "1e13", "0.5"]
             case "from" | "to":
                 return ["2026-01-01T00:00:00Z", "2999-12-31T23:59:59.999+14:00"], WRONG_TIMES
+            case "state":
+                return ["DONE", "done"], [*TEXTS, "x" * 65]
             case "action":
                 return ["thread.read", "tool.approve", "handoff", "agent.consult"], [*TEXTS, "x" * 65]
             case "outcome":

@@ -76,7 +76,7 @@ def test_a_deployment_is_checked_before_and_tried_after_in_one_region(
     deploy(planned, lines.append, prepare=lambda: steps.append("prepare"))
     assert steps == [
         *("preflight after 0 calls", "prepare", "sizes after 1 calls"),
-        *("settings after 2 calls", "publish after 2 calls", "smoke after 2 calls", "outputs after 2 calls"),
+        *("settings after 2 calls", "publish after 2 calls", "outputs after 2 calls", "smoke after 2 calls"),
     ]
     assert calls.read_text() == "build eu-central-1 eu-central-1 1\ndeploy eu-central-1 eu-central-1 1\n"
     assert "https://api.example/dev" in lines[-1]

@@ -11,7 +11,7 @@ import pytest
 from baton.domain.tenants.identity import Permission
 from baton_local import web
 from tests.unit.api.console_calls import CALLS, Call
-from tests.unit.api.recorded import RecordedHarness
+from tests.unit.api.recorded import LIBRARY, RecordedHarness
 from tests.unit.api.served import Served, openapi
 from tests.unit.api.sweep import UNKNOWN_ID
 
@@ -41,7 +41,7 @@ def described(call: Call) -> bool:
 def path_of(served: Served, call: Call) -> str:
     harness = served.harness
     assert isinstance(harness, RecordedHarness)
-    of_assistant = re.search("documents|sources|procedures|knowledge", call.path)
+    of_assistant = re.search("documents|libraries|sources|procedures|knowledge", call.path)
     values = {
         "thread_id": harness.threads["calls"],
         "run_id": UNKNOWN_ID,
@@ -49,6 +49,7 @@ def path_of(served: Served, call: Call) -> str:
         "number": "1",
         "procedure_id": harness.procedures_made[0],
         "document_id": harness.documents_made[1],
+        "library": LIBRARY,
         "source_id": harness.sources_made[0],
         "user_id": harness.ada.user_id,
         "request_id": UNKNOWN_ID,
