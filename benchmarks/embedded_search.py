@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from baton.adapters.sqlite_index import SqliteIndex, owner_files
+from baton.adapters.sqlite_index import SqliteIndex
 from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
@@ -94,7 +94,6 @@ class _Meter:
 
 async def measure(endpoint: str, chunks: int) -> Measured:
     """Store so many chunks of an agent and measure searches of them."""
-    vars(owner_files)["fill_percent"] = lambda size, documents: 0  # 10,000 chunks are more than a file may have
     chance = np.random.default_rng(chunks)
     s3 = client("s3", endpoint)
     meter = _Meter(s3)

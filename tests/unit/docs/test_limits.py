@@ -10,6 +10,7 @@ from baton.adapters.documents.document_reader import ATTACHMENTS, INGESTION
 from baton.adapters.egress import pool as egress
 from baton.adapters.models.attachments import file_types
 from baton.adapters.models.attachments import laid_out_attachments as attachments
+from baton.adapters.sqlite_index import bounds
 from baton.adapters.tools import openapi_document
 from baton.agents import answer_sources, attached_files, model_answer
 from baton.agents.calls import tool_calls
@@ -55,6 +56,11 @@ LIMITS: dict[str, tuple[int, str]] = {
     "parts of a message": (content.MAX_PARTS, ""),
     "a WebSocket frame, either way": (events.MAX_FRAME_BYTES, "bytes"),
     "an uploaded file": (s3_files.MAX_FILE_BYTES, "bytes"),
+    "[a file of the embedded search index](../how-to/run-search.md#choose-an-engine): of an agent, or of a user": (
+        bounds.MAX_OWNER_BYTES,
+        "bytes",
+    ),
+    "documents in such a file": (bounds.MAX_OWNER_DOCUMENTS, ""),
     "images and documents of one request to a model": (attachments.MAX_HELD_BYTES, "bytes"),
     "the text of a file for a model": (file_types.MAX_CHARACTERS, "characters"),
     "texts of all files of one request to a model": (attachments.MAX_TEXT_CHARACTERS, "characters"),

@@ -17,7 +17,7 @@ from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.errors import SearchMoveClaimed, SearchMoved, SearchUnavailable
-from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.entry.jobs import search_move
 from baton.entry.jobs.search_move import MoveResult, SearchMove
 from baton.ports.documents.index_files import IndexOwner, OwnerState
@@ -194,6 +194,12 @@ async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-quotes-car")) == 1
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-rental-boat")) == 1
     assert await listed(stage.routed(), operator, KNOWLEDGE) == ["rental-house"]
+
+
+async def test_libraries_of_the_project_move_too(stage: Stage) -> None:
+    await stage.embedded().put(ProjectScope(), KNOWLEDGE, of_agent("manual", "boat"))
+    assert (await stage.move().run()).owners_moved == 1
+    assert await listed(stage.routed(), ProjectScope(), KNOWLEDGE, SearchFilter(agent_id="manual")) == ["manual-boat"]
 
 
 async def test_a_tenant_moves_and_others_stay(stage: Stage) -> None:
