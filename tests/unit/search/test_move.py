@@ -181,6 +181,16 @@ async def test_a_function_that_knows_no_opensearch_makes_no_file_beside_what_has
             await refused
 
 
+async def test_owners_have_files_again_where_their_marks_are_removed(stage: Stage) -> None:
+    for user in ("ada", "bob"):
+        await stage.embedded().put(Scope("acme", user), EPISODES, entries("boat"))
+    await stage.move().run([ADAS])
+    assert await SqliteFiles(stage._files(is_alone=True)).remove_marks("acme") == 1
+    await stage.embedded().put(ADA, EPISODES, entries("house"))
+    assert await listed(stage.embedded(), ADA, EPISODES) == ["house"]
+    assert await listed(stage.embedded(), Scope("acme", "bob"), EPISODES) == ["boat"]
+
+
 async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
     rental, quotes = of_agent("rental", "boat", "house"), of_agent("quotes", "car")
     operator = Scope("acme", "operator")
