@@ -35,7 +35,7 @@ class KnowledgeUseCases:
     def _engine(self) -> str | None:
         if isinstance(self.ports.search, parts.NoSearch):
             return None
-        return "embedded" if self.ports.search_administration is None else "opensearch"
+        return "embedded" if self.ports.complete_administration is None else "opensearch"
 
     @cached_property
     def ingestion_starts(self) -> parts.IngestionStarts:
