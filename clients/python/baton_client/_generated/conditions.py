@@ -222,6 +222,14 @@ class SearchIndexFullError(ServerError):
     """The search index is full. (search_index_full)"""
 
 
+class SearchMoveClaimedError(ServerError):
+    """Another move is in progress. (search_move_claimed)"""
+
+
+class SearchMovedError(ServerError):
+    """Search is not available. (search_moved)"""
+
+
 class SearchUnavailableError(ServerError):
     """Search is not available. (search_unavailable)"""
 
@@ -376,6 +384,8 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "run_limit_reached": RunLimitReachedError,
     "search_index_damaged": SearchIndexDamagedError,
     "search_index_full": SearchIndexFullError,
+    "search_move_claimed": SearchMoveClaimedError,
+    "search_moved": SearchMovedError,
     "search_unavailable": SearchUnavailableError,
     "source_conflict": SourceConflictError,
     "source_refused": SourceRefusedError,
