@@ -13,10 +13,10 @@ from baton.domain.errors import StoreUnavailable
 from baton.ports.threads.handoffs import CompletedQuery
 from baton.threads.requests.parsing import decision_request
 from tests.faults.capture.dying import Dying
+from tests.harness.desk import Desk
 from tests.harness.handoffs import advance
 from tests.harness.state_checks import active, check_handoffs
 from tests.harness.wiki import yes
-from tests.unit.threads.handoffs.test_completions import Desk
 
 PORTS = ("store", "records", "workflows", "handoffs", "audit", "log", "live", "tools")
 

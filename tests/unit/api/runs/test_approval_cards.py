@@ -8,7 +8,7 @@ import pytest
 
 from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
-from tests.unit.agents.test_call_cards import shop
+from tests.harness.shop import shop
 from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.harness.desk import Desk
 from tests.harness.handoffs import advance
 from tests.unit.api.served import Served
-from tests.unit.threads.handoffs.test_completions import Desk
 
 
 async def completed() -> tuple[Served, Desk]:

@@ -6,60 +6,18 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import StoreUnavailable
-from baton.domain.runs.tool_call import ToolCall, ToolCallRecord
+from baton.domain.runs.tool_call import ToolCall
 from baton.ports.agents.tools import ToolFailed, TurnContext
 from baton.ports.threads.handoffs import CompletedQuery
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
+from tests.harness.desk import Desk
 from tests.harness.failing_store import failing_once
-from tests.harness.handoffs import MAKER, HandoffHarness, advance, texts, transfer
+from tests.harness.handoffs import advance, texts
 from tests.harness.harness import Said
 from tests.harness.state_checks import active, call, check_handoffs, results
 from tests.harness.wiki import answer, no, yes
-
-FILE = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
-TOOL = {"type": "python", "name": "file", "description": "Files it.", "entry_point": "desk:file"}
-
-
-class Desk:
-    """A tool that files what was made, or does what the test wants instead."""
-
-    def __init__(self, **tool: Any) -> None:
-        self.files: list[str] = []
-        self.failures: list[Exception] = []
-        workflow = MAKER.model_dump(exclude_unset=True)["workflow"]
-        self.maker = AgentDefinition.model_validate(
-            {**MAKER.model_dump(exclude_unset=True), "tools": [TOOL], "workflow": {**workflow, "on_complete": "file"}}
-        )
-        self.harness = HandoffHarness(maker=self.maker)
-        self.harness.tools.add("file", self.file, parameters=FILE, **tool)
-
-    async def file(self, name: str, size: int = 1) -> str:
-        """File it."""
-        if self.failures:
-            raise self.failures.pop(0)
-        self.files.append(name)
-        return f"Number {len(self.files)}."
-
-    async def reach_the_end(self, *answers: Any) -> Said:
-        """Collect the data; the maker then answers the last message with ``answers``."""
-        self.harness.model.script(transfer(), "Name?", advance("BUILD", name="Box"), "Shall I?")
-        await self.harness.say()
-        await self.harness.say("m2", "Box")
-        self.harness.model.script(*answers)
-        return await self.harness.say("m3", "Yes")
-
-    async def records(self) -> list[ToolCallRecord]:
-        """The recorded calls of the tool, the oldest first."""
-        calls, _ = await self.harness.records.calls(self.harness.ada, self.harness.thread_id, limit=50, cursor=None)
-        return [record for record in reversed(calls) if record.tool_name == "file"]
 
 
 async def test_baton_calls_the_tool_at_the_end_with_the_collected_data() -> None:
