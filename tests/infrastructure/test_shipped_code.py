@@ -22,6 +22,7 @@ COMMANDS = {
 """Modules of the library that are programs."""
 LOADED_BY_NAME = {
     "boto3": "tools of a project may use it, and need one that fits the botocore of the layer",
+    "sqlite-vec": "SQLite loads its library by the path of the package",
     "tzdata": "zoneinfo reads its files",
     "uvicorn": "the web adapter starts it as a process",
 }

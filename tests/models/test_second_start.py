@@ -49,6 +49,7 @@ def test_a_second_composition_changes_nothing_of_the_process(stand_ins: StandIns
         "BATON_MODEL_PROVIDERS": json.dumps(providers),
         "BATON_EMBEDDING_MODEL": "bedrock/amazon.titan-embed-text-v2:0",
         "BATON_EMBEDDING_DIMENSIONS": "1024",
+        "BATON_SEARCH_BUCKET": "search",
         "BATON_SEARCH_URL": "https://search-baton.us-east-1.es.amazonaws.com",
         "BATON_TRACES_ENDPOINT": "http://127.0.0.1:9/v1/traces",
         "TIKTOKEN_CACHE_DIR": "tokenizer",

@@ -221,9 +221,9 @@ async def test_credentials_are_sent_and_never_shown(
     assert "s3cr3t-token" not in caplog.text
 
 
-async def test_a_server_that_the_deployment_may_not_call_is_missing(harness: Harness, files_port: int) -> None:
+async def test_a_server_that_the_deployment_may_not_call_is_missing(harness: Harness) -> None:
     harness.policy = EgressPolicy(("api.example.com",))
-    agent = agent_with({"type": "mcp", "name": "files", "url": f"https://127.0.0.1:{files_port}/mcp"})
+    agent = agent_with({"type": "mcp", "name": "files", "url": "https://files.example.com/mcp"})
 
     [missing] = (await harness.toolbox.offered(agent, ADA)).missing
 
