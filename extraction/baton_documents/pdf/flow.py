@@ -17,7 +17,7 @@ _COMPOSED = re.compile(
     "\U00010800-\U00011fff\U0001e800-\U0001efff]"
 )
 """Letters that run from the right, or whose marks and neighbours are drawn around them."""
-_FULL = "[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60]"
+_FULL = "[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]"
 _HIGH = re.compile(f"{_FULL}(?:\r\n)?(?={_FULL})")
 """Letters that stand beside each other or below each other."""
 _MOST_PAIRS = 300

@@ -16,6 +16,7 @@ from itertools import groupby
 import pypdfium2.raw as pdfium_c
 
 from baton_documents.pdf.bidi import mirrored
+from baton_documents.pdf.fonts import FULL
 from baton_documents.pdf.letters import REST, Reader
 from baton_documents.pdf.objects import Span, address_of
 from baton_documents.pdf.places import Box, Flow
@@ -29,7 +30,7 @@ _KINDS = {
 }
 _FORMS = (0xFB1D, 0xFE00), (0xFE70, 0xFF00)
 """Ranges of presentation forms. PDFium writes the letters of each, and does not reverse them."""
-_FULL = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff60\U00020000-\U0003ffff]")
+_FULL = re.compile("[{}]".format("".join(f"{chr(first)}-{chr(last)}" for first, last in FULL)))
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "\u2019\u2018\u201d\u201c")
 """Quotes that PDFium turns, too."""
 _HEIGHT = 0.8

@@ -16,6 +16,7 @@ from baton_documents import refusals
 from baton_documents.pdf import columns as pdf_columns
 from baton_documents.pdf import fields as pdf_fields
 from baton_documents.pdf import flow as pdf_flow
+from baton_documents.pdf import fonts as pdf_fonts
 from baton_documents.pdf import layers as pdf_layers
 from baton_documents.pdf import letters as pdf_letters
 from baton_documents.pdf import lines as pdf_lines
@@ -106,6 +107,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
 
 
 def _open(body: bytes) -> Any:
+    pdf_fonts.replace_system_fonts()
     try:
         return pdfium.PdfDocument(body)
     except pdfium.PdfiumError as problem:

@@ -1,0 +1,150 @@
+"""The font that stands in place of those that a PDF file names and does not hold.
+
+PDFium looks for such a font among those of the system, and leaves out text that has no width in what it finds: letters
+that are placed one by one, and whole vertical lines. Here, it gets a font in which each letter of Unicode is a box, so
+a file is read alike on all machines. How far letters are from each other, the file says. Where it need not, because
+the format gives the widths of a family, the boxes are that far apart.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pypdfium2.raw as pdfium_c
+from pdfminer.fontmetrics import FONT_METRICS
+
+FULL = (
+    (0x2E80, 0x2FFF),
+    (0x3001, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0xF900, 0xFAFF),
+    (0xFE30, 0xFE4F),
+    (0xFF01, 0xFF60),
+    (0x20000, 0x3FFFF),
+)
+"""Ranges of letters that are as wide as they are high, with all white space around them."""
+_BLANK = ((0x7F, 0xA0), (0x2000, 0x200F), (0x3000, 0x3000))
+"""Ranges of white space. Text of nothing else may be left out."""
+_MARKS = (0x300, 0x1FFF)
+"""The range with nearly all marks above and below letters."""
+_WHOLE, _COLLECTION = 0, int.from_bytes(b"ttcf", "big")
+"""Numbers by which PDFium asks for a font, and for the collection that holds it."""
+_START = 16
+"""The place of the font in its collection."""
+_Shape = tuple[int, int, int]
+"""The distance to the next letter, and the left and the right edge of the box, in thousandths of the letters' size."""
+_USUAL: _Shape = (500, 0, 250)
+_MARK: _Shape = (0, -250, 0)
+_FULL: _Shape = (1000, 0, 1000)
+_USUAL_FAMILY = "Helvetica"
+_OWN_FAMILIES = ("Symbol", "ZapfDingbats")
+"""PDFium has fonts for them."""
+_FAMILIES = tuple(family for family in FONT_METRICS if family not in _OWN_FAMILIES)
+"""Those whose widths the format gives. The handle that PDFium has for one is its place, from 1 on."""
+
+
+@cache
+def replace_system_fonts() -> object:
+    """Let PDFium take boxes for all fonts that files do not hold, as long as this process runs.
+
+    Returns the functions that PDFium calls. The cache keeps them in memory.
+    """
+    kinds = dict(pdfium_c.FPDF_SYSFONTINFO._fields_)
+    fonts = pdfium_c.FPDF_SYSFONTINFO(version=1)
+    fonts.MapFont = kinds["MapFont"](_handle)
+    fonts.GetFont = kinds["GetFont"](lambda *_: None)
+    fonts.GetFontData = kinds["GetFontData"](_write)
+    pdfium_c.FPDF_SetSystemFontInfo(fonts)
+    return fonts
+
+
+def _handle(_: Any, weight: int, is_italic: int, charset: int, pitch: int, name: Any, is_exact: Any) -> int | None:
+    family = ctypes.string_at(name).decode("latin-1")
+    if family in _OWN_FAMILIES:
+        return None
+    return _FAMILIES.index(family if family in _FAMILIES else _USUAL_FAMILY) + 1
+
+
+def _write(_: Any, handle: int, table: int, buffer: Any, size: int) -> int:
+    content = box_font(_FAMILIES[handle - 1])
+    if table not in (_WHOLE, _COLLECTION):
+        return 0
+    if table == _WHOLE:
+        content = content[_START:]
+    if buffer:
+        ctypes.memmove(buffer, content, min(size, len(content)))
+    return len(content)
+
+
+@cache
+def box_font(family: str) -> bytes:
+    """Return a collection with a TrueType font of boxes that has the widths of a standard font."""
+    properties, widths = FONT_METRICS[family]
+    edges: Any = properties["FontBBox"]
+    bottom, top = int(edges[1]), int(edges[3])
+    ranges = list(_ranges(widths))
+    shapes = [_USUAL, *dict.fromkeys(shape for _, _, shape in ranges)]  # the first is that of no letter
+    glyphs = [_glyph(shape) for shape in shapes]
+    places = [sum(map(len, glyphs[:number])) for number in range(len(glyphs) + 1)]
+    numbers = {shape: number for number, shape in enumerate(shapes)}
+    groups = b"".join(struct.pack(">3I", first, last, numbers[shape]) for first, last, shape in ranges)
+    # All other numbers are versions, counts and offsets of the format, the same for each family.
+    tables = {
+        b"cmap": struct.pack(">4HI2H3I", 0, 1, 3, 10, 12, 13, 0, 16 + len(groups), 0, len(ranges)) + groups,
+        b"glyf": b"".join(glyphs),
+        b"head": struct.pack(
+            ">4I2H2Q4h2H3h", 1 << 16, 0, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 0, bottom, 1000, top, 0, 8, 2, 1, 0
+        ),
+        b"hhea": struct.pack(">I3hH11hH", 1 << 16, top, bottom, 0, 1000, 0, 0, 1000, 1, *[0] * 7, len(glyphs)),
+        b"hmtx": b"".join(struct.pack(">Hh", advance, begin) for advance, begin, _ in shapes),
+        b"loca": struct.pack(f">{len(places)}I", *places),
+        b"maxp": struct.pack(">I14H", 1 << 16, len(glyphs), 4, 1, 0, 0, 1, *[0] * 8),
+    }
+    return _joined(tables)
+
+
+def _ranges(widths: Mapping[str, float]) -> Iterator[tuple[int, int, _Shape]]:
+    """Yield all letters from white space on as ranges with one shape."""
+    shapes = {
+        ord(letter): (int(width), 0, 0 if letter.isspace() else int(width) // 2) for letter, width in widths.items()
+    }
+    shapes |= {code: _MARK for code in range(*_MARKS) if unicodedata.category(chr(code)) in ("Mn", "Me")}
+    parts = [(code, code, shape) for code, shape in shapes.items()]
+    parts += [(first, last, _FULL) for first, last in FULL]
+    parts += [(first, last, (_USUAL[0], 0, 0)) for first, last in _BLANK]
+    begin = ord(" ")
+    for first, last, shape in sorted(parts):
+        if first > begin:
+            yield begin, first - 1, _USUAL
+        yield first, last, shape
+        begin = last + 1
+    yield begin, 0x10FFFF, _USUAL
+
+
+def _glyph(shape: _Shape) -> bytes:
+    _, begin, end = shape
+    if begin == end:
+        return b""
+    bottom, top = (-120, 880) if shape == _FULL else (-207, 718)
+    sides = struct.pack(">8h", begin, 0, end - begin, 0, bottom, top - bottom, 0, bottom - top)
+    return struct.pack(">5h2H4B", 1, begin, bottom, end, top, 3, 0, 1, 1, 1, 1) + sides
+
+
+def _joined(tables: Mapping[bytes, bytes]) -> bytes:
+    """Return a collection of one font. PDFium has one copy of it for all names, unlike of a font by itself."""
+    places, content = b"", b""
+    start = _START + 12 + 16 * len(tables)
+    for name, table in sorted(tables.items()):
+        words = table + bytes(-len(table) % 4)
+        checksum = (
+            sum(struct.unpack(f">{len(words) // 4}I", words)) & 0xFFFFFFFF
+        )  # PDFium distinguishes collections by it
+        places += struct.pack(">4s3I", name, checksum, start + len(content), len(table))
+        content += words
+    header = struct.pack(">4s3I", b"ttcf", 1 << 16, 1, _START)
+    return header + struct.pack(">I4H", 1 << 16, len(tables), 64, 2, 16 * len(tables) - 64) + places + content
