@@ -1,8 +1,9 @@
-"""The base of every part of an agent's file, and faults of fields in words of the files that people write."""
+"""The base of all parts of agents' files, and the problems of fields in plain words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 
 AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
+EVENT_TYPE = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}"
 
 RESERVED_AGENT_ID = "v1"
 """A word in the addresses of A2A, where ids of agents stand too."""
@@ -66,6 +68,8 @@ def in_plain_words(error: ErrorDetails) -> str:
     """Return what is wrong with a field. Other messages of pydantic stay, without the prefix "Value error, "."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
+    if error["type"] == "string_type" and isinstance(error["input"], bool | int | float | date):
+        return "must be text: put it into quotes"
     return KINDS.get(error["type"], error["msg"])
 
 

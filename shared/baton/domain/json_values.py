@@ -53,24 +53,25 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def _load(text: str) -> Any:
-    """Return the value of a JSON text; None for one that is not JSON, or null."""
+    """Return the value of a JSON text; None for one that is not JSON or has ``NaN`` or infinities, or null."""
     with suppress(ValueError, RecursionError):
         return json.loads(text, parse_constant=refuse_constant)
     return None
 
 
 def refuse_constant(constant: str) -> NoReturn:
+    """Raise ``ValueError`` for ``NaN`` and infinities: ``parse_constant`` of ``json.loads``."""
     raise ValueError(f"{constant} is no JSON")
 
 
 MAX_MEMBERS = 1_000
 """Members of one object in a request. Validation reports each unknown member, and collects all reports before one is
-used. Free maps (a client's state, metadata, arguments of tools) have the same limit: longer ones are lists."""
+used. Free maps (a client's state, metadata, arguments of tools) have the same limit."""
 _COMMA, _OBJECT = b",{"
 _OPENING = b"[{"
 _NO_MARKS = bytes(set(range(256)) - set(b",[]{}"))
 _NO_OBJECT = -(2**60)
-"""A count that never becomes large: elements of a list are not members."""
+"""The count within a list, whose elements are not members: it never becomes large."""
 
 
 class ValueCount:
@@ -91,7 +92,7 @@ class ValueCount:
         return self.count
 
     def _outside(self, piece: bytes) -> bytes:
-        """Return what of the next piece is outside strings."""
+        """Return the part of the next piece that is outside strings."""
         if self._is_escaped and piece:
             piece, self._is_escaped = piece[1:], False
         if b"\\" in piece:

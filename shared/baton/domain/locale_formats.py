@@ -16,7 +16,7 @@ _DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
 }
-"""Decimal places of currencies that have not 2 (ISO 4217)."""
+"""Decimal places of the currencies that do not have 2 (ISO 4217)."""
 MAX_DIGITS = 25
 """Digits of an amount that is written as money. Longer ones are no amounts."""
 
@@ -26,6 +26,7 @@ class LocaleFormat:
     """The forms of one language."""
 
     months: tuple[str, ...] = ()
+    weekdays: tuple[str, ...] = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
     date_form: str = "{year:04}-{month:02}-{day:02}"
     decimal: str = "."
     group: str = ""
@@ -38,12 +39,16 @@ class LocaleFormat:
         name = self.months[day.month - 1] if self.months else ""
         return self.date_form.format(year=day.year, month=day.month, day=day.day, name=name)
 
+    def weekday(self, day: date) -> str:
+        """Return the name of a day of the week, in English if the language is not known."""
+        return self.weekdays[day.weekday()]
+
     def clock(self, moment: time | datetime) -> str:
         """Return the time of day: hours and minutes, and seconds if there are any."""
         return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
 
     def number(self, value: int | float) -> str:
-        """Return a number as exactly as it is. Whole numbers are not grouped: they may be years or ids."""
+        """Return a number with all its digits. Whole numbers are not grouped: they may be years or ids."""
         text = repr(value)
         return text if isinstance(value, int) or "e" in text else text.replace(".", self.decimal)
 
@@ -72,12 +77,12 @@ class LocaleFormat:
         return sign + written.format(number=number, currency=_SYMBOLS.get(currency, currency))
 
 
-def _months(names: str) -> tuple[str, ...]:
+def _names(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
 _ENGLISH = LocaleFormat(
-    _months("January February March April May June July August September October November December"),
+    _names("January February March April May June July August September October November December"),
     date_form="{day} {name} {year}",
     group=",",
     money="{currency}{number}",
@@ -90,32 +95,41 @@ _FORMATS: Mapping[str, LocaleFormat] = {
     "en-US": replace(_ENGLISH, date_form="{name} {day}, {year}"),
     "de": replace(
         _COMMA,
-        months=_months("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        months=_names("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        weekdays=_names("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"),
         date_form="{day}. {name} {year}",
         yes="ja",
         no="nein",
     ),
     "es": replace(
         _COMMA,
-        months=_months("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        months=_names("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        weekdays=_names("lunes martes miércoles jueves viernes sábado domingo"),
         date_form="{day} de {name} de {year}",
         yes="sí",
         no="no",
     ),
     "fr": replace(
         _COMMA,
-        months=_months("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        months=_names("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        weekdays=_names("lundi mardi mercredi jeudi vendredi samedi dimanche"),
         date_form="{day} {name} {year}",
         group="\u202f",
         yes="oui",
         no="non",
     ),
     "zh": replace(
-        _ENGLISH, months=_months("1 2 3 4 5 6 7 8 9 10 11 12"), date_form="{year}年{name}月{day}日", yes="是", no="否"
+        _ENGLISH,
+        months=_names("1 2 3 4 5 6 7 8 9 10 11 12"),
+        weekdays=_names("星期一 星期二 星期三 星期四 星期五 星期六 星期日"),
+        date_form="{year}年{name}月{day}日",
+        yes="是",
+        no="否",
     ),
     "ar": replace(
         _ENGLISH,
-        months=_months("يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
+        months=_names("يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
+        weekdays=_names("الاثنين الثلاثاء الأربعاء الخميس الجمعة السبت الأحد"),
         money="{number}\u00a0{currency}",
         yes="نعم",
         no="لا",

@@ -80,9 +80,23 @@ class Metric(StrEnum):
     AGENT_FAILURES = "AgentFailures"
     """Failed requests to remote agents."""
     NOTIFICATIONS_NOT_QUEUED = "NotificationsNotQueued"
-    """Changes of A2A tasks that could not be queued. Clients that wanted to be notified of them are not."""
+    """Changes of conversations that could not be queued. Clients of A2A tasks and webhooks do not hear of them."""
     NOTIFICATIONS_FAILED = "NotificationsFailed"
     """Push notifications of A2A tasks that were given up: the receiver refused them, or did not answer for too long."""
+    WEBHOOKS_DEAD = "WebhooksDead"
+    """Deliveries of events to webhooks that were given up after a day, or that the receiver refused for good."""
+    TIME_TO_PERSON = "TimeToPerson"
+    """Milliseconds from the arrival of a conversation at a desk until a person has taken it."""
+    DESKS_LEFT = "DesksLeft"
+    """Conversations that people have handed back, or that their users have left or closed."""
+    DESKS_MISSED = "DesksMissed"
+    """Conversations that have returned from a desk because nobody took or answered them in time."""
+    TIME_TO_START = "TimeToStart"
+    """Milliseconds from the time of a schedule until its run is queued."""
+    RUNS_LATE = "RunsLate"
+    """Runs of schedules that were queued a minute or more after their time."""
+    RUNS_DROPPED = "RunsDropped"
+    """Runs that were to begin by themselves, and were refused for good or had to wait for too long."""
     SEARCHES_FAILED = "SearchesFailed"
     """Requests to the search engine that failed."""
     RECALLS_INCOMPLETE = "RecallsIncomplete"
@@ -130,12 +144,12 @@ class Metric(StrEnum):
     RATES_NOT_COUNTED = "RatesNotCounted"
     """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
     SEARCH_INDEX_FILL = "SearchIndexFill"
-    """The part of an owner's room in the embedded index that is used after a write, in per cent."""
+    """The percentage of an owner's space in the embedded index that is used after a write."""
     SPANS_DROPPED = "SpansDropped"
     """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 
 
-TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN})
+TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN, Metric.TIME_TO_PERSON, Metric.TIME_TO_START})
 """Metrics that are times in milliseconds."""
 PERCENTAGES = frozenset({Metric.SEARCH_INDEX_FILL})
 _SINGLE = TIMES | PERCENTAGES
@@ -154,6 +168,7 @@ class Counts:
         self._is_over = False
 
     def add(self, metric: Metric, number: int) -> None:
+        """Add to a count, or keep a value of a metric in ``_SINGLE``."""
         is_single = metric in _SINGLE
         with self._lock:
             if not self._is_over:

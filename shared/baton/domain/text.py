@@ -13,8 +13,12 @@ MENDED_AT_ONCE = 16 * 1024
 
 MAX_MARKS = 30
 """Marks on one letter that a normal form keeps."""
-SOON_ORDERED = 1_000
-"""Characters of a text whose marks are put in order within a millisecond, however many they are."""
+ALWAYS_FAST = 1_000
+"""Characters of a text that is normalised within a millisecond, however many marks it has."""
+MAX_GROWTH = 4
+"""Times by which a compatibility form may be longer than its text. Canonical forms never are (UAX 15)."""
+NEVER_CUT = 4_000
+"""Characters of a compatibility form that is never cut."""
 
 
 def utf8_size(text: str) -> int:
@@ -32,6 +36,8 @@ def encodable(text: str) -> str:
     return text
 
 
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+"""A placeholder of a sentence: the name of a value, or the path to one in an object, such as ``{customer.name}``."""
 _SILENT = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff]")
 """Characters that are invisible and change nothing that is read: hints on hyphens, spaces and directions."""
 _UNSAFE = re.compile(
@@ -64,17 +70,22 @@ def fold(text: str) -> str:
 def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """Return a text in a normal form of Unicode, at a cost that grows with its length only.
 
-    Of marks on one letter the first ``MAX_MARKS`` count, which is Unicode's own limit (UAX 15, Stream-Safe Text).
+    Of marks on one letter the first ``MAX_MARKS`` count, which is Unicode's own limit (UAX 15, Stream-Safe Text). A
+    compatibility form (``NFKC``, ``NFKD``) is cut where it is longer than ``MAX_GROWTH`` texts: one character can
+    become eighteen, and only a text made of such characters grows like that.
     """
-    # Normalising puts the marks of a letter in order, which takes the square of their number.
-    if len(text) > SOON_ORDERED and not text.isascii():
+    # Normalising puts the marks of a letter in order, which is quadratic in their number.
+    if len(text) > ALWAYS_FAST and not text.isascii():
         text = _long_marks().sub(r"\1", text)
-    return unicodedata.normalize(form, text)
+    normalised = unicodedata.normalize(form, text)
+    if form == "NFC" or len(normalised) <= NEVER_CUT:
+        return normalised
+    return normalised[: max(NEVER_CUT, MAX_GROWTH * len(text))]
 
 
 @cache
 def _long_marks() -> Any:
-    """Return the pattern of more marks than count, and of what becomes marks (kana's signs of half width)."""
+    """Return the pattern of marks beyond ``MAX_MARKS``, and of kana's half-width signs, which become marks."""
     import regex  # loaded by the first long text that is not ASCII
 
     return regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{MAX_MARKS}}})[\p{{M}}\uff9e\uff9f]+")
@@ -113,7 +124,7 @@ _CODE = re.compile(r"(?<!\w)[^\W_]++(?:(?:_|[^\w\s])++[^\W_]++)++")
 
 
 def codes_of(query: str) -> list[str]:
-    """Return the codes of several parts in a query, each once, in lower case."""
+    """Return the codes of several parts in a query, such as ``a-1001``, each once, in lower case."""
     matches = (match[0].lower() for match in _CODE.finditer(query))
     codes = dict.fromkeys(code for code in matches if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
     return list(codes)[:MAX_CODES]

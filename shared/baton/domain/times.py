@@ -28,12 +28,12 @@ def from_millis(millis: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=millis)
 
 
-UNKNOWN = "UTC"
+DEFAULT_ZONE = "UTC"
 """The zone whose days count where the user's is not known."""
 MAX_TIME_ZONE = 64
 """Characters of a name. IANA's longest has 32."""
-KEPT = 64
-"""Zones that are kept in memory after their first use."""
+CACHED_ZONES = 64
+"""Zones that stay in memory after their first use."""
 
 _OFFSET = re.compile(r"UTC([+-])(\d\d):(\d\d)")
 
@@ -81,7 +81,7 @@ class Today:
     @property
     def zone(self) -> str:
         """The name of the zone as prompts have it."""
-        return self.known_zone or UNKNOWN
+        return self.known_zone or DEFAULT_ZONE
 
     @property
     def sentence(self) -> str:
@@ -96,7 +96,7 @@ def _names() -> frozenset[str]:
     return frozenset(names) - {"Factory"}  # what a system has before its zone is set
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_ZONES)
 def _rules(zone: str) -> tzinfo:
     """Return the rules of a stored zone; those of UTC for one that this version does not know."""
     offset = _OFFSET.fullmatch(zone)

@@ -97,7 +97,7 @@ CONTENT = frozenset({
 """Attributes with words of users, models, tools and documents."""
 
 Attributes = Mapping[Attribute, Value | None]
-"""Attributes of a span; those that are None are left out."""
+"""The attributes of a span. Those with the value None are left out."""
 
 
 class Span(Protocol):
@@ -136,7 +136,7 @@ class Span(Protocol):
 
 
 class Untraced:
-    """``Span`` of a step that is not traced."""
+    """The ``Span`` of a step that is not traced."""
 
     shows_content = False
     traceparent = None
@@ -160,14 +160,13 @@ _current: ContextVar[Span] = ContextVar("span", default=UNTRACED)
 """The span of the step in progress. Tasks that a step begins are inside it."""
 _joined: ContextVar[str | None] = ContextVar("joined_trace", default=None)
 """The trace context of the caller that the next run belongs to."""
-
-
 _withholds: ContextVar[bool] = ContextVar("withheld_content", default=False)
+"""True within ``content_withheld``."""
 
 
 @contextmanager
 def content_withheld() -> Iterator[None]:
-    """Have the models that are asked in the block leave words out of their spans: a guardrail has yet to judge them."""
+    """Leave words out of the spans of models that the block asks, because a guardrail has yet to judge the words."""
     token = _withholds.set(True)
     try:
         yield
@@ -200,7 +199,7 @@ def current_trace_id() -> str | None:
 
 
 def joined_traceparent() -> str | None:
-    """Return the trace context that the block ``joining`` has; None outside such a block."""
+    """Return the caller's trace context in a block of ``joining``; None outside such a block."""
     return _joined.get()
 
 

@@ -29,7 +29,7 @@ def _check_text(value: Any) -> Any:
     raise ValueError(f"must be an ISO 8601 time with a time zone, such as {TIMESTAMP}")
 
 
-GivenTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
+RequestTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
 """A time as callers give it: ISO 8601 with a time zone."""
 Milliseconds = Annotated[
     timedelta, PlainSerializer(lambda duration: duration // timedelta(milliseconds=1), return_type=int)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, field_validator, model_validator
@@ -9,17 +11,23 @@ from pydantic_core import PydanticCustomError
 
 from baton.domain.agents.agent_code import AgentCode
 from baton.domain.agents.agent_settings import (
+    MAX_EVENT_TYPES,
+    BackgroundSettings,
+    EventRule,
     LearningSettings,
     MemorySettings,
     ModelChoice,
     RemoteAgent,
+    ScheduleRules,
     Timeouts,
     ToolLimits,
+    WhileBusy,
 )
-from baton.domain.agents.answer_schema import AnswerSchema
+from baton.domain.agents.answer_schema import AnswerSchema, AnswerType
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.tool import ToolDefinition, Url
 from baton.domain.definition import AgentId, Definition, LibraryName, Locale, Text
+from baton.domain.desks.desk import DeskDefinition
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.triggers import ExitWord, Trigger
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
@@ -28,17 +36,48 @@ from baton.domain.tenants.identity import PermissionName
 MAX_LIBRARIES = 8
 """Libraries of an agent. Each is searched beside the agent's own documents."""
 _EXIT_WORDS: tuple[str, ...] = ("cancel", "exit")
+_OF_A_MODEL = (
+    "model",
+    "system_prompt",
+    "answer_schema",
+    "memory",
+    "learning",
+    "remote",
+    "main",
+    "mcp",
+    "tools",
+    "guardrails",
+    "libraries",
+    "sub_agents",
+    "background_agents",
+    "background",
+    "handoffs",
+    "triggers_in_session",
+    "workflow",
+    "ends_conversations",
+    "events",
+)
+"""Fields that a desk lacks, because people answer there."""
+
+
+class AgentKind(StrEnum):
+    """The kind of an agent: who writes its answers."""
+
+    AGENT = "agent"
+    """A model or a function."""
+    DESK = "desk"
+    """People."""
 
 
 class AgentDefinition(Definition):
-    """One agent, as its YAML file in ``agents/`` declares it.
-
-    The fields from ``sub_agents`` on are validated here and filled by the capabilities that use them.
-    """
+    """One agent, as its YAML file in ``agents/`` declares it."""
 
     id: AgentId
     name: Text
     description: Text
+    kind: AgentKind = AgentKind.AGENT
+    desk: DeskDefinition | None = None
+    """The rules of a desk. Agents of another kind have none."""
     avatar_url: Url | None = None
     ends_conversations: bool = False
     """Whether the agent may close the conversation with the tool ``end_conversation``."""
@@ -46,7 +85,7 @@ class AgentDefinition(Definition):
     """The endpoint of a remote agent, which has its own model and prompt."""
     model: ModelChoice = ModelChoice()
     system_prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(default="", validate_default=True)
-    """The system prompt. Only remote agents have none."""
+    """The system prompt. Only remote agents and desks have none."""
     answer_schema: AnswerSchema | None = None
     """JSON Schema of its answers, of type object. The final answer of a turn is then JSON that is valid against it."""
     memory: MemorySettings = MemorySettings()
@@ -69,6 +108,11 @@ class AgentDefinition(Definition):
     libraries: tuple[LibraryName, ...] = Field(default=(), max_length=MAX_LIBRARIES)
     """The project's libraries of documents that it finds besides its own documents."""
     sub_agents: tuple[AgentId, ...] = ()
+    """Agents that it may ask. An entry in a file may be ``{agent: <id>, background: true}``."""
+    background_agents: tuple[AgentId, ...] = ()
+    """The sub-agents that work in the background: the user goes on talking, and the result comes by itself."""
+    background: BackgroundSettings = BackgroundSettings()
+    """The time of that work, and the treatment of results in closed conversations."""
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
@@ -83,6 +127,14 @@ class AgentDefinition(Definition):
     """Whether its model may call tools that the user's application offers. Otherwise they are not offered to it."""
     client_context: bool = True
     """Whether its prompt holds the context that the user's application sends."""
+    schedules: ScheduleRules = ScheduleRules()
+    """The schedules and reminders that its users may have."""
+    events: tuple[EventRule, ...] = Field(default=(), max_length=MAX_EVENT_TYPES)
+    """The types of events that begin a run of it."""
+    while_busy: WhileBusy = WhileBusy.QUEUE
+    """The treatment of messages that come while the agent works: ``queue``, ``steer`` or ``interrupt``."""
+    while_busy_allowed: tuple[WhileBusy, ...] | None = Field(default=None, min_length=1, max_length=3)
+    """The treatments that a message may choose; without the field, all of them."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
     _code: AgentCode = PrivateAttr(default_factory=AgentCode)
@@ -102,36 +154,83 @@ class AgentDefinition(Definition):
         """The functions of an agent that is written in Python; empty for an agent of a file in YAML."""
         return self._code
 
-    def for_unseen_answer(self, schema: dict[str, Any] | None) -> AgentDefinition:
-        """Return the agent for one answer that nobody sees, as JSON by ``schema`` or as text."""
+    def allows(self, treatment: WhileBusy) -> bool:
+        """Return whether a message that comes while the agent works may ask for ``treatment``."""
+        return self.while_busy_allowed is None or treatment in self.while_busy_allowed
+
+    def event_rule(self, event_type: str) -> EventRule | None:
+        """Return the rule for events of a type; None if the agent does not take them."""
+        return next((rule for rule in self.events if rule.type == event_type), None)
+
+    def for_unseen_answer(self, answer_type: AnswerType | None) -> AgentDefinition:
+        """Return a copy of the agent for one answer that nobody sees: JSON of ``answer_type``, or text."""
         guardrails = tuple(filter(None, (guardrail.around_model() for guardrail in self.guardrails)))
         changed = self.model_copy(
-            update={"answer_schema": schema, "guardrails": guardrails, "limits": self._one_answer}
+            update={
+                "answer_schema": answer_type and answer_type.schema,
+                "guardrails": guardrails,
+                "limits": self._limits_of_one_answer,
+            }
         )
-        changed._code = self._code.of_model()
+        changed._code = self._code.of_model(answer_type.check if answer_type is not None else None)
         return changed
 
     def for_seen_answer(self) -> AgentDefinition:
-        """Return the agent for one answer of its model to the user."""
-        return self.model_copy(update={"limits": self._one_answer})
+        """Return a copy of the agent for one answer of its model to the user."""
+        return self.model_copy(update={"limits": self._limits_of_one_answer})
 
     @property
-    def _one_answer(self) -> ToolLimits:
-        """The limits of an answer without tools, which never reaches the request that asks for an end of the work."""
+    def _model_fields_of_desk(self) -> list[str]:
+        """The fields that a desk may not set, but this one sets."""
+        if self.kind is not AgentKind.DESK:
+            return []
+        fields = type(self).model_fields
+        return [name for name in _OF_A_MODEL if getattr(self, name) != fields[name].get_default()]
+
+    @property
+    def _limits_of_one_answer(self) -> ToolLimits:
+        """The limits of an answer without tools. It ends before the request that asks the model to finish its work."""
         return self.limits.model_copy(update={"model_calls": 3, "tool_calls": 1})
 
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
-        """Note which tenant has made the agent, with its tools, in which version, and return it."""
+        """Note the tenant that has made the agent and its tools, and the version. Return the agent itself."""
         self._version = version
         for part in (self, *self.tools, *(guardrail.as_tool for guardrail in self.guardrails)):
             part._tenant_id = tenant_id
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _desks_have_rules(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or values.get("kind") != AgentKind.DESK:
+            return values
+        return {**values, "desk": values.get("desk") or {}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_background_agents(cls, values: Any) -> Any:
+        listed = values.get("sub_agents") if isinstance(values, Mapping) else None
+        if not isinstance(listed, list | tuple) or not any(isinstance(entry, Mapping) for entry in listed):
+            return values
+        ids, background = [], list(values.get("background_agents", ()))
+        for index, entry in enumerate(listed):
+            if isinstance(entry, Mapping):
+                unknown = entry.keys() - {"agent", "background"}
+                if unknown or not isinstance(entry.get("background", False), bool) or "agent" not in entry:
+                    raise ValueError(f"sub_agents[{index}]: write an id, or `agent` with `background: true`")
+                ids.append(entry["agent"])
+                if entry.get("background"):
+                    background.append(entry["agent"])
+            else:
+                ids.append(entry)
+        return {**values, "sub_agents": ids, "background_agents": background}
+
     @field_validator("system_prompt")
     @classmethod
-    def _agents_of_ours_have_a_prompt(cls, prompt: str, info: ValidationInfo) -> str:
+    def _has_a_prompt(cls, prompt: str, info: ValidationInfo) -> str:
         # If ``remote`` is invalid, it is absent from the data, and pydantic reports it separately.
-        if not prompt and "remote" in info.data and info.data["remote"] is None:
+        is_desk = info.data.get("kind") is AgentKind.DESK
+        if not prompt and not is_desk and "remote" in info.data and info.data["remote"] is None:
             raise PydanticCustomError("missing", "Field required: what the model is told first")
         return prompt
 
@@ -139,6 +238,12 @@ class AgentDefinition(Definition):
     def _fits_together(self) -> AgentDefinition:
         is_remote = self.remote is not None
         rules = {
+            f"people answer at a desk: leave `{'`, `'.join(self._model_fields_of_desk)}` out": (
+                self._model_fields_of_desk
+            ),
+            "only desks have `desk`: set `kind: desk` too, or leave it out": (
+                self.desk is not None and self.kind is not AgentKind.DESK
+            ),
             "a conversation cannot begin with a remote agent: leave `main` out": is_remote and self.main,
             "a remote agent decides on its answers itself: leave `answer_schema` out": (
                 is_remote and self.answer_schema is not None
@@ -147,6 +252,14 @@ class AgentDefinition(Definition):
             "guardrails judge agents of this deployment only: leave `guardrails` out": is_remote and self.guardrails,
             "a remote agent keeps its workflow to itself: leave `workflow` out": is_remote and self.workflow,
             "a remote agent finds no documents of this deployment: leave `libraries` out": is_remote and self.libraries,
+            "while_busy is none of while_busy_allowed: add it there": not self.allows(self.while_busy),
+            "background_agents names agents that are not in sub_agents: add them there": (
+                set(self.background_agents) - set(self.sub_agents)
+            ),
+            "only an agent that conversations begin with takes events: set `main` too, or leave `events` out": (
+                self.events and not self.main
+            ),
+            "events names one of the types twice": len({rule.type for rule in self.events}) < len(self.events),
             "libraries names one of them twice": len(set(self.libraries)) < len(self.libraries),
             f"sentences has no entry for the default locale {self.default_locale!r}": (
                 self.sentences and self.default_locale not in self.sentences
@@ -181,7 +294,17 @@ class AgentDefinition(Definition):
 
     def sentence(self, name: str, locale: str | None = None) -> str | None:
         """Return the sentence ``name`` in ``locale``, its language, or the default locale; None if there is none."""
-        for candidate in (locale, locale.split("-")[0] if locale else None, self.default_locale):
-            if candidate is not None and name in self.sentences.get(candidate, {}):
-                return self.sentences[candidate][name]
-        return None
+        chosen = self.locale_of_sentence(name, locale)
+        return self.sentences[chosen][name] if chosen is not None else None
+
+    def locale_of_sentence(self, name: str, locale: str | None = None) -> str | None:
+        """Return the locale whose sentence ``name`` is said to a user of ``locale``; None if there is none."""
+        candidates = (locale, locale.split("-")[0] if locale else None, self.default_locale)
+        return next(
+            (candidate for candidate in candidates if candidate and name in self.sentences.get(candidate, {})), None
+        )
+
+
+def is_desk(agent: AgentDefinition | None) -> bool:
+    """Return whether there is such an agent and people answer for it."""
+    return agent is not None and agent.desk is not None

@@ -13,14 +13,15 @@ from pydantic.alias_generators import to_camel
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import OfferedModels
-from baton.domain.agents.sentences import SENTENCES
+from baton.domain.agents.sentences import SENTENCES, placeholder_problems
 from baton.domain.agents.tool import TOOL_TYPES, HttpTool, McpServer, OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
 from baton.domain.handoffs.completion_arguments import completion_problems
-from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
+from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, is_phrase, normalise_trigger, pattern_size
 from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
 from baton.domain.tenants.identity import Permission
+from baton.domain.tenants.secret import TokenExchange
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -32,7 +33,7 @@ MAX_REFERENCES = 20
 MAX_PATTERNS = 10
 """Triggers of an agent of a tenant that are patterns, in each of its lists. Each takes memory of every worker."""
 
-_REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the header out"
+_REFUSED_HEADER = "a tenant's agent cannot use the deployment's secrets: leave the header out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,25 @@ def library_problems(definition: AgentDefinition, libraries: Collection[str]) ->
             yield Problem(("libraries", index), f"there is no library {name!r} ({advice})")
 
 
+def sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
+    """Yield the placeholders in an agent's sentences that nothing fills: users would read them as they are."""
+    for locale, texts in definition.sentences.items():
+        for name, text in texts.items():
+            for what in placeholder_problems(definition, name, text):
+                yield Problem(("sentences", locale, name), what)
+
+
 def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
     """Yield the problems of the agents that an agent refers to; ``agents`` are all that it may know."""
     targets = [handoff.agent for handoff in definition.handoffs]
     yield from _unusable("sub_agents", ASK, definition.sub_agents, agents)
     yield from _unusable("handoffs", TRANSFER, targets, agents)
+    for index, agent_id in enumerate(definition.background_agents):
+        other = agents.get(agent_id)
+        headers = other.remote.headers if other is not None and other.remote is not None else {}
+        if any(isinstance(value, TokenExchange) for value in headers.values()):
+            what = f"{agent_id!r} acts for the user by token_exchange, which cannot be done in the background"
+            yield Problem(("background_agents", index), what)
     if definition.id in definition.sub_agents:
         index = definition.sub_agents.index(definition.id)
         yield Problem(("sub_agents", index), f"{definition.id!r} cannot ask itself")
@@ -85,7 +100,7 @@ def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDe
 
 
 def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
-    """Yield the problems of models that are not ``offered`` to tenants: others may cost the deployment anything."""
+    """Yield the models of a tenant's agent that are not ``offered``, because the deployment pays for them."""
     choice = definition.model
     what = f"this deployment offers: {offered}; or leave it out"
     if choice.name is not None and choice.name not in offered:
@@ -102,7 +117,7 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
             ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"
         )
     if definition.remote is not None:
-        yield from _references(("remote", "headers"), definition.remote.headers)
+        yield from _secret_headers(("remote", "headers"), definition.remote.headers)
     for field, listed, most in (
         ("tools", definition.tools, MAX_TOOLS),
         ("sub_agents", definition.sub_agents, MAX_REFERENCES),
@@ -110,12 +125,28 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
     ):
         if len(listed) > most:
             yield Problem((field,), f"a tenant's agent has at most {most}")
-    for field, triggers in (("triggers", definition.triggers), ("triggers_in_session", definition.triggers_in_session)):
-        for index, trigger in enumerate(triggers):
-            if pattern_size(trigger) > MAX_PATTERN_SIZE:
-                yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")
-        if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
-            yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
+    yield from _trigger_problems("triggers", definition.triggers)
+    yield from _trigger_problems("triggers_in_session", definition.triggers_in_session)
+    yield from _tool_problems(definition)
+    for index, guardrail in enumerate(definition.guardrails):
+        yield from _plain_http(("guardrails", index), guardrail)
+        yield from _secret_headers(("guardrails", index, "headers"), guardrail.headers)
+    makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
+    if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
+        yield Problem(
+            ("required_permissions",), f"an agent whose workflow makes skills requires {Permission.SKILL_CREATE.value}"
+        )
+
+
+def _trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
+    for index, trigger in enumerate(triggers):
+        if pattern_size(trigger) > MAX_PATTERN_SIZE:
+            yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")
+    if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
+        yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
+
+
+def _tool_problems(definition: AgentDefinition) -> Iterator[Problem]:
     for index, tool in enumerate(definition.tools):
         yield from _plain_http(("tools", index), tool)
         if isinstance(tool, PythonTool):
@@ -123,15 +154,7 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
             continue
         if isinstance(tool, OpenApiTool) and not tool.is_remote:
             yield Problem(("tools", index, "spec"), "must be a URL: files are for the agents that ship")
-        yield from _references(("tools", index, "headers"), tool.headers)
-    for index, guardrail in enumerate(definition.guardrails):
-        yield from _plain_http(("guardrails", index), guardrail)
-        yield from _references(("guardrails", index, "headers"), guardrail.headers)
-    makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
-    if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
-        yield Problem(
-            ("required_permissions",), f"an agent whose workflow makes skills requires {Permission.SKILL_CREATE.value}"
-        )
+        yield from _secret_headers(("tools", index, "headers"), tool.headers)
 
 
 def _plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
@@ -142,10 +165,11 @@ def _plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrai
             yield Problem((*location, field), "must be an https URL")
 
 
-def _references(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
+def _secret_headers(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield the headers whose values are references to secrets."""
     for name, value in headers.items():
         if not isinstance(value, str):
-            yield Problem((*location, name), _REFERENCE)
+            yield Problem((*location, name), _REFUSED_HEADER)
 
 
 def _message(detail: ErrorDetails) -> str:
@@ -165,10 +189,10 @@ def _message(detail: ErrorDetails) -> str:
 
 
 def _place(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Return pydantic's place in the author's words.
+    """Return the place of an error as the author knows it.
 
-    The kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type`` are left out, and fields have the
-    names that the author has given them.
+    Pydantic adds the ``type`` of a tool (``mcp``, ``http``) to its place: it is left out. Fields have the names under
+    which the author has written them.
     """
     steps: list[str | int] = []
     for part in location:
@@ -199,27 +223,27 @@ def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Pro
 
 
 def _unusable_completion(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield why a workflow cannot be completed. The parameters of many tools are known only when they are loaded."""
+    """Yield what is wrong with the completion of a workflow, as far as it is known before its tool is loaded."""
     workflow = definition.workflow
     if workflow is None or workflow.on_complete is None:
         return
     completion, place = workflow.on_complete, ("workflow", "on_complete")
-    named = {tool.name: tool for tool in definition.tools if not isinstance(tool, McpServer)}
-    tool = named.get(completion.tool)
-    if tool is None and len(named) == len(definition.tools):
-        names = ", ".join(sorted(named)) or "none"
+    by_name = {tool.name: tool for tool in definition.tools if not isinstance(tool, McpServer)}
+    tool = by_name.get(completion.tool)
+    if tool is None and len(by_name) == len(definition.tools):
+        names = ", ".join(sorted(by_name)) or "none"
         yield Problem(place, f"{completion.tool!r} is none of the agent's tools ({names}): add it to tools")
     parameters = tool.parameters if isinstance(tool, HttpTool | PythonTool) else None
     for what in completion_problems(workflow, completion, parameters):
         yield Problem(place, what)
 
 
-def _unusable(field: str, prefix: str, named: Sequence[str], defined: Collection[str]) -> Iterator[Problem]:
+def _unusable(field: str, prefix: str, agent_ids: Sequence[str], known_ids: Collection[str]) -> Iterator[Problem]:
     """Yield references to agents that do not exist or whose tools would share a name."""
     tools: dict[str, str] = {}
-    for index, agent_id in enumerate(named):
-        if agent_id not in defined:
-            similar = similar_name(agent_id, defined)
+    for index, agent_id in enumerate(agent_ids):
+        if agent_id not in known_ids:
+            similar = similar_name(agent_id, known_ids)
             advice = f" (did you mean {similar}?)" if similar else ""
             yield Problem((field, index), f"there is no agent {agent_id!r}{advice}")
         other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
@@ -232,7 +256,7 @@ def _shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefinitio
     owners: dict[str, str] = {}
     for index, target_id in enumerate(targets):
         for trigger in agents[target_id].triggers if target_id in agents else ():
-            owner = owners.setdefault(as_compared(trigger), target_id)
+            owner = owners.setdefault(normalise_trigger(trigger), target_id)
             if owner != target_id:
                 what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
                 yield Problem(("handoffs", index), what)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.agents.guardrail import OnFailure
+from baton.domain.schemas.type_check import TypeCheck
 
 MAX_HOOKS = 8
 """Functions of one agent at one point."""
@@ -65,6 +66,8 @@ class AgentCode:
     """The hooks, in the order in which they are called."""
     run: Callable[..., Any] | None = None
     """Answers in place of the model: a coroutine that takes a ``RunContext`` and the message."""
+    answer_check: TypeCheck | None = None
+    """Checks its JSON answers by their Python type, besides the schema."""
 
     @property
     def functions(self) -> list[tuple[Callable[..., Any], tuple[str, ...]]]:
@@ -82,10 +85,11 @@ class AgentCode:
         own = [name for name, function in (("run", self.run), ("prompt", self.prompt)) if function is not None]
         return [*own, *(f"{hook.point.value} {hook.name}" for hook in self.hooks)]
 
-    def of_model(self) -> AgentCode:
-        """Return those around the model's requests alone."""
+    def of_model(self, answer_check: TypeCheck | None) -> AgentCode:
+        """Return the prompt and the hooks around the model's requests, with another check of the answer."""
         around = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)
-        return AgentCode(self.prompt, [hook for hook in self.hooks if hook.point in around])
+        hooks = [hook for hook in self.hooks if hook.point in around]
+        return AgentCode(self.prompt, hooks, answer_check=answer_check)
 
     def at(self, point: HookPoint) -> list[Hook]:
         """Return the hooks of a point."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from baton.domain.definition import Definition
+from baton.domain.definition import EVENT_TYPE, Definition, Text
 from baton.domain.tenants.secret import Headers
 
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
@@ -109,6 +109,75 @@ class LearningSettings(Definition):
     """The most tasks that it is asked about in a day, in a tenant."""
     duplicate_floor: float = Field(default=0.85, ge=0, le=1)
     """The similarity from which a draft counts as a version of an existing procedure."""
+
+
+class ScheduleConversation(StrEnum):
+    """The conversation that runs of schedules enter."""
+
+    SAME = "same"
+    """The one in which the schedule was made."""
+    NEWEST = "newest"
+    """The user's conversation with the agent in which something has happened last."""
+
+
+class ScheduleRules(Definition):
+    """The schedules and reminders that users may have with an agent."""
+
+    allowed: bool = False
+    """Whether the agent may make schedules, and users may have some with it."""
+    max_per_user: int = Field(default=20, ge=1, le=200)
+    """The most schedules of a user that are not finished."""
+    min_interval_minutes: int = Field(default=60, ge=1, le=60 * 24 * 366)
+    """The least time between two runs of a schedule that repeats."""
+    conversation: ScheduleConversation = ScheduleConversation.SAME
+    """The conversation that the runs enter: ``same``, in which the schedule was made, or the user's ``newest`` one with
+    the agent."""
+
+
+class AfterClosing(StrEnum):
+    """The treatment of a task's result that comes after its conversation was closed."""
+
+    REOPENS = "reopens"
+    """It opens the conversation again."""
+    WAITS = "waits"
+    """It enters after the user has opened the conversation again."""
+
+
+class BackgroundSettings(Definition):
+    """The tasks in the background of an agent, and their results."""
+
+    expires_hours: float = Field(default=24, gt=0, le=24 * 30)
+    """The time after which the work of a sub-agent is given up."""
+    after_closing: AfterClosing = AfterClosing.REOPENS
+    """The treatment of results in closed conversations that began with the agent: ``reopens`` or ``waits``."""
+
+
+MAX_EVENT_TYPES = 50
+
+
+class EventRule(Definition):
+    """A type of events that an agent takes, with its instructions."""
+
+    type: Annotated[str, StringConstraints(pattern=f"^{EVENT_TYPE}$")]
+    """The type, as its sender writes it, such as ``order.shipped``."""
+    instructions: Annotated[Text, StringConstraints(max_length=4_000)]
+    """The instructions for its model about such an event. The data of the event is no instruction."""
+
+
+class WhileBusy(StrEnum):
+    """The treatment of a message that comes while a run is in progress."""
+
+    QUEUE = "queue"
+    """It waits, and is answered after the run and the messages before it."""
+    STEER = "steer"
+    """It enters the run before the next request to the model. If the run ends first, it is answered next."""
+    INTERRUPT = "interrupt"
+    """The run stops, and the message is answered next."""
+
+    @property
+    def as_accepted(self) -> str:
+        """The word for it in the acknowledgement of a message."""
+        return {WhileBusy.QUEUE: "queued", WhileBusy.STEER: "steered", WhileBusy.INTERRUPT: "interrupts"}[self]
 
 
 class Timeouts(Definition):

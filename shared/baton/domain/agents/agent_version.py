@@ -25,20 +25,20 @@ def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper that writes every value out: the texts are read where aliases are refused."""
+    """A dumper that repeats equal values, because ``read_yaml`` refuses aliases."""
 
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value else None
     if any(character in value for character in _BREAKS):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 MAX_COMMENT = 300

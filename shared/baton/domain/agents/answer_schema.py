@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
@@ -12,28 +13,31 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from baton.domain.patterns import compiled
 from baton.domain.schemas.schema_form import Schema, check_declared, subschemas
-from baton.domain.schemas.schema_validator import UncheckableValue, sort_by_relevance, validation_errors
+from baton.domain.schemas.schema_validator import UncheckableValue, meant_errors, sort_by_relevance, validation_errors
+from baton.domain.schemas.type_check import TypeCheck
 
 MAX_SCHEMA_BYTES = 16 * 1024
 """Bytes of a schema as compact JSON. It is sent with every request to the model."""
 MAX_SCHEMA_DEPTH = 32
 """The deepest nesting of objects and lists in a schema."""
 MAX_VIOLATIONS = 5
-"""Violations of an answer that are named."""
+"""Violations of an answer that are reported."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAX_QUOTED = 100
 """Characters of a keyword's value that is quoted. A longer one is left out."""
 _MAX_DESCRIBED = 100
 """Errors of an answer of which sentences are made. Several may be the same sentence."""
-_REFUSED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "patternProperties")
-_UNCHECKED = ("unevaluatedProperties", "unevaluatedItems")
+_REFUSED_KEYWORDS = (
+    *("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"),
+    *("patternProperties", "unevaluatedProperties", "unevaluatedItems"),
+)
 _DEFINITION = re.compile(r"#/\$defs/([^/]+)")
 
 
 def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with JSON values only. Raises ``ValueError`` with the reason why it cannot be one of answers.
+    """Return the schema as plain JSON values. Raises ``ValueError`` with the reason if an agent cannot declare it.
 
-    Whatever it permits can be checked completely, without a request and within a bounded number of steps.
+    An answer can be checked against a valid schema without a request and within a bounded number of steps.
     """
     try:
         written = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -66,22 +70,54 @@ AnswerSchema = Annotated[
 ]
 
 
-def violations(schema: Schema, answer: Any) -> Sequence[str]:
-    """Return what is wrong with an answer, at most ``MAX_VIOLATIONS`` sentences; empty if it fits.
+@dataclass(frozen=True, slots=True)
+class AnswerType:
+    """The type of one answer that is JSON."""
 
-    They are made of the schema only and quote nothing of the answer: names that the schema does not have are ``*``.
+    schema: dict[str, Any]
+    check: TypeCheck | None
+    """Checks the answer by its Python type, besides the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProblems:
+    """The problems of an answer, at most ``MAX_VIOLATIONS``."""
+
+    sentences: Sequence[str] = ()
+    """For the model and the user. Those of a type may quote the answer."""
+    logged: Sequence[str] = ()
+    """The same for logs, without a word of the answer."""
+
+    @classmethod
+    def without_details(cls, problem: str) -> AnswerProblems:
+        """Return a problem whose sentence quotes nothing of the answer, so that it can be logged as it is."""
+        return cls((problem,), (problem,))
+
+
+def find_answer_problems(schema: Schema, check: TypeCheck | None, answer: Any) -> AnswerProblems:
+    """Return what is wrong with an answer by its schema or, if it fits that, by its Python type."""
+    if sentences := find_violations(schema, answer):
+        return AnswerProblems(sentences, sentences)
+    mismatches = check(answer)[:MAX_VIOLATIONS] if check is not None else ()
+    return AnswerProblems([str(problem) for problem in mismatches], [problem.kind for problem in mismatches])
+
+
+def find_violations(schema: Schema, answer: Any) -> Sequence[str]:
+    """Return where an answer breaks its schema, at most ``MAX_VIOLATIONS`` sentences; empty if it fits.
+
+    They quote the schema only, never the answer: names that the schema does not have are ``*``.
     """
     try:
         errors = sort_by_relevance(validation_errors(schema, answer))
     except UncheckableValue:
         return ["it takes too many steps to check"]
     names = {name for part in subschemas(schema) for name in part.get("properties", {})}
-    specific = islice(_specific(reversed(errors)), _MAX_DESCRIBED)
+    specific = islice(meant_errors(reversed(errors)), _MAX_DESCRIBED)
     return list(dict.fromkeys(_describe(error, names) for error in specific))[:MAX_VIOLATIONS]
 
 
 def _check_part(part: Schema, definitions: Schema) -> None:
-    for keyword in (*_REFUSED, *_UNCHECKED):
+    for keyword in _REFUSED_KEYWORDS:
         if keyword in part:
             raise ValueError(f"must not use {keyword}")
     reference = part.get("$ref")
@@ -99,17 +135,6 @@ def _depth(value: Any) -> int:
         depth += 1
         level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
     return depth
-
-
-def _specific(errors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the errors. Of alternatives that do not fit, those of the ones that are meant are yielded instead."""
-    for error in errors:
-        depth, causes = len(error.absolute_path), error.context or ()
-        meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
-        if meant:
-            yield from _specific(meant)
-        else:
-            yield error
 
 
 def _describe(error: Any, names: set[str]) -> str:

@@ -14,13 +14,12 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from baton.domain.schemas.argument_schema import ArgumentSchema
-from baton.domain.text import is_plain_line
+from baton.domain.text import PLACEHOLDER, is_plain_line
 
 MAX_QUESTION = 300
 """Characters of a question, before its placeholders are filled."""
 MAX_LABEL = 60
 """Characters of the label of a tool."""
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
@@ -36,9 +35,9 @@ def _check_question(text: str) -> str:
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"has {{{name}}}: a placeholder is the name of an argument, such as {{day}}")
     for optional in _OPTIONAL.findall(text):
-        if _PLACEHOLDER.search(optional) is None:
+        if PLACEHOLDER.search(optional) is None:
             raise ValueError(f"has [{optional}]: square brackets are for text that belongs to a placeholder in them")
-    if stray := re.search(r"[{}\[\]]", _PLACEHOLDER.sub("", _OPTIONAL.sub(r"\1", text))):
+    if stray := re.search(r"[{}\[\]]", PLACEHOLDER.sub("", _OPTIONAL.sub(r"\1", text))):
         raise ValueError(f"has a {stray[0]!r} that belongs to no placeholder and no optional text")
     return text
 
@@ -56,10 +55,10 @@ Label = Annotated[
 
 def placeholders(question: str) -> Iterator[str]:
     """Yield the names in the placeholders of a question."""
-    return (match[1] for match in _PLACEHOLDER.finditer(question))
+    return (match[1] for match in PLACEHOLDER.finditer(question))
 
 
-def find_problem(question: str, schema: ArgumentSchema) -> str | None:
+def find_question_problem(question: str, schema: ArgumentSchema) -> str | None:
     """Return what is wrong with a question for arguments of ``schema``, with a suggestion; None if nothing is."""
     for name in placeholders(question):
         if problem := schema.find_problem(name):
@@ -67,13 +66,18 @@ def find_problem(question: str, schema: ArgumentSchema) -> str | None:
     return None
 
 
-def fill(question: str, value: Callable[[str], str | None]) -> str | None:
-    """Return the question with the texts of values; None if one that it cannot do without has none."""
+def fill_question(question: str, value_of: Callable[[str], str | None]) -> str | None:
+    """Return the question with its placeholders filled; None if one outside square brackets has no value.
+
+    ``value_of`` returns the text for a placeholder, or None if there is none.
+    """
     pieces = []
-    for number, phrase in enumerate(_OPTIONAL.split(question)):
-        texts = [value(part) if odd % 2 else part for odd, part in enumerate(_PLACEHOLDER.split(phrase))]
+    for index, phrase in enumerate(_OPTIONAL.split(question)):
+        is_optional = index % 2 == 1  # ``split`` returns the groups of the pattern between the rest
+        parts = enumerate(PLACEHOLDER.split(phrase))
+        texts = [value_of(part) if position % 2 == 1 else part for position, part in parts]
         if all(text is not None for text in texts):
             pieces += [text for text in texts if text is not None]
-        elif number % 2 == 0:
+        elif not is_optional:
             return None
     return "".join(pieces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field, PrivateAttr, field_validator
 
@@ -18,7 +18,7 @@ MAX_SENTENCE = 1_000
 MAX_REPLACEMENT = 20_000
 """Characters of a text in place of a window of an answer, of an instruction, and of arguments as JSON."""
 MAX_LONG_REPLACEMENT = 1_000_000
-"""Characters of a text in place of a question or of a tool's result, which may be as long."""
+"""Characters of a text in place of a question or of a tool's result."""
 
 
 class Origin(StrEnum):
@@ -66,12 +66,37 @@ class Refuse:
     state: str | None = None
 
 
-Verdict = Replace | Refuse | None
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A verdict of ``before_model`` and ``after_model``: hand the conversation over, in place of the answer.
+
+    ``agent`` is one of the agent's ``handoffs``, or its id. A specialist answers in this turn, the people of a desk
+    later. ``reason`` is for records and for these people; default: the name of the function. ``summary`` is what the
+    other agent must know; default: the light model summarises the conversation. It is impossible while another agent
+    consults this one, and for an agent with ``run``, which has ``RunContext.hand_over``.
+    """
+
+    agent: str | _Identified
+    reason: str = ""
+    summary: str | None = None
+
+    @property
+    def agent_id(self) -> str:
+        """The id of the target."""
+        return self.agent if isinstance(self.agent, str) else self.agent.id
+
+
+Verdict = Replace | Refuse | HandOver | None
 """A hook's verdict; None: the agent continues."""
 
 
-class Checked(StrEnum):
-    """The points at which an endpoint is asked: for the user's and the agent's texts, and those of hooks."""
+class GuardrailPoint(StrEnum):
+    """The points at which the endpoint of a guardrail is asked."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -82,7 +107,7 @@ class Checked(StrEnum):
     ON_HANDOFF = "on_handoff"
 
 
-_AROUND_MODEL = (Checked.BEFORE_MODEL, Checked.AFTER_MODEL)
+_AROUND_MODEL = (GuardrailPoint.BEFORE_MODEL, GuardrailPoint.AFTER_MODEL)
 
 
 class Guardrail(Definition):
@@ -91,7 +116,9 @@ class Guardrail(Definition):
     name: Name
     """Its name in metadata, in records and in stubs of tests."""
     url: Url
-    checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=7)
+    checks: tuple[GuardrailPoint, ...] = Field(
+        default=(GuardrailPoint.INPUT, GuardrailPoint.OUTPUT), min_length=1, max_length=7
+    )
     """The texts that it judges, ``input``, the user's, and ``output``, the agent's, and the points of hooks."""
     headers: Headers = Field(default_factory=dict)
     """Headers of its requests: texts, or where their values are."""
@@ -122,6 +149,6 @@ class Guardrail(Definition):
         return self._tool
 
     def around_model(self) -> Guardrail | None:
-        """Return it as it judges the model's requests alone; None if it does not."""
+        """Return the guardrail with its checks before and after the model only; None if it has neither."""
         checks = tuple(check for check in self.checks if check in _AROUND_MODEL)
         return self.model_copy(update={"checks": checks}) if checks else None

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import HandoffDefinition
-from baton.domain.handoffs.triggers import matching
+from baton.domain.handoffs.triggers import first_match
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.tenants.identity import Scope
 
@@ -97,17 +97,17 @@ def find_session_refusal(
 def find_triggered(
     source: AgentDefinition, targets: Iterable[AgentDefinition], text: str, *, active_agent_id: str | None = None
 ) -> tuple[AgentDefinition, str] | None:
-    """Return the first agent ``source`` hands over to that the message asks for by a trigger, and that trigger.
+    """Return the first target of the handoffs of ``source`` whose trigger matches ``text``, and that trigger.
 
     ``targets`` are the deployment's agents. While a specialist is active, ``source`` is the main agent and
-    ``active_agent_id`` the specialist. Its own triggers are ignored, because the user talks to it already.
+    ``active_agent_id`` the specialist, whose triggers are ignored because the user talks to it already.
     """
     by_id = {target.id: target for target in targets}
     for handoff in source.handoffs:
         target = by_id.get(handoff.agent)
         if target is None or target.id in (source.id, active_agent_id):
             continue
-        trigger = matching(target.triggers, text)
+        trigger = first_match(target.triggers, text)
         if trigger is not None:
             return target, trigger
     return None

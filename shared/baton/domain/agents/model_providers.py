@@ -89,18 +89,17 @@ class Provider(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The address of a model, and the way to ask it."""
+    """The provider of a model, and the model's name there."""
 
     provider: str
     model: str
-    """Its name at the provider."""
 
 
 def route(name: str, providers: Mapping[str, object]) -> Route:
-    """Return where the model ``name`` is asked. ``providers`` are those of the deployment, by their names.
+    """Return the provider of the model ``name``. ``providers`` are those of the deployment, by name.
 
-    A name whose first segment is none of them belongs to the default provider as a whole, because names at gateways
-    hold slashes too.
+    If the first segment of ``name`` is no provider, all of it is the name of a model at the default provider, because
+    models at gateways have slashes in their names too.
     """
     first, slash, rest = name.partition("/")
     if slash and rest and (first in providers or first == DEFAULT_PROVIDER):
@@ -118,7 +117,7 @@ class OfferedModels:
 
     @classmethod
     def of(cls, used: Iterable[str], providers: Mapping[str, Provider]) -> OfferedModels:
-        """Return what a deployment offers that uses these models at these providers."""
+        """Return the models that a deployment offers. It uses the models ``used`` itself."""
         return cls(frozenset(used), providers)
 
     def __contains__(self, name: str) -> bool:
@@ -142,7 +141,7 @@ class OfferedModels:
 
 
 class ModelKind(StrEnum):
-    """The uses of a model."""
+    """The kinds of models."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
@@ -160,7 +159,7 @@ class ModelUse(StrEnum):
 
 
 class Ability(StrEnum):
-    """The abilities that are tried."""
+    """The abilities of a model that are tried."""
 
     TEXT = "text"
     TOOL_CALL = "tool_call"
@@ -170,7 +169,7 @@ class Ability(StrEnum):
     EMBEDDING = "embedding"
 
 
-NEEDED = frozenset({Ability.TEXT, Ability.TOOL_CALL, Ability.EMBEDDING})
+REQUIRED_ABILITIES = frozenset({Ability.TEXT, Ability.TOOL_CALL, Ability.EMBEDDING})
 """Abilities without which agents do not work. Others are worth a remark."""
 
 
@@ -222,7 +221,7 @@ class ModelReport:
     @property
     def works(self) -> bool:
         """True if agents can work with the model."""
-        return all(check.works for check in self.checks if check.ability in NEEDED)
+        return all(check.works for check in self.checks if check.ability in REQUIRED_ABILITIES)
 
     @property
     def dropped(self) -> tuple[str, ...]:

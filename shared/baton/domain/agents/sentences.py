@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.definition import similar_name
+from baton.domain.schemas.argument_schema import ArgumentSchema
+from baton.domain.text import PLACEHOLDER
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 SENTENCES: dict[str, str] = {
     "limited_resources": "I'm working with limited resources right now, but here's what I know...",
     "refused": "I can't help with that.",
@@ -30,17 +33,82 @@ SENTENCES: dict[str, str] = {
     "continued_elsewhere": "You went on with {workflow} in another conversation.",
     "back_with": "You are talking to {agent} again.",
     "welcome_back": "Welcome back! Would you like to continue {workflow}, which you left on {date}?",
+    "desk_waiting": "{agent} has been asked. Somebody will answer here soon.",
+    "desk_queued": (
+        "{agent} is closed at the moment and opens on {weekday}, {date} at {time} ({zone}). Your messages wait there."
+    ),
+    "desk_closed": (
+        "{agent} is closed at the moment and opens on {weekday}, {date} at {time} ({zone}). I can help you until then."
+    ),
+    "desk_taken": "You are talking to {person} now.",
+    "desk_returned": "{person} has left the conversation. You are talking to {agent} again.",
+    "desk_nobody": "Nobody of {desk} is free at the moment. I can help you until somebody is: just ask.",
+    "desk_silent": "{desk} has not answered for some time, so you are talking to {agent} again.",
+    "desk_over": "{desk} is closed now, so you are talking to {agent} again.",
     "workflow_changed": "The steps have changed since you were last here, so we go on with {label}.",
 }
 """The default sentences by name, in English; ``{...}`` is filled in."""
+_OPENING = frozenset({"agent", "weekday", "date", "time", "zone"})
+_RETURN = frozenset({"agent", "desk", "person"})
+_ALSO_FILLED: Mapping[str, frozenset[str]] = {
+    "busy": frozenset({"agent"}),
+    "desk_queued": _OPENING,
+    "desk_closed": _OPENING,
+    "desk_taken": frozenset({"agent"}),
+    "desk_returned": _RETURN,
+    "desk_nobody": _RETURN,
+    "desk_silent": _RETURN,
+    "desk_over": _RETURN,
+}
+"""Placeholders of sentences besides those of the default texts."""
+RESULT = "result"
+"""The placeholder for the answer of the tool that has completed a workflow."""
+_OF_WORKFLOWS = ("completed", "main_confirms")
+"""Sentences in which the data that a workflow has collected is filled in."""
+
+
+def placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterator[str]:
+    """Yield a problem for each placeholder that nothing fills in ``text``, the agent's own sentence ``name``."""
+    filled = {*PLACEHOLDER.findall(SENTENCES[name]), *_ALSO_FILLED.get(name, ())}
+    workflow = agent.workflow if name in _OF_WORKFLOWS else None
+    if workflow is not None:
+        filled |= workflow.fields | ({RESULT} if workflow.on_complete is not None else set())
+    for placeholder in PLACEHOLDER.findall(text):
+        field = placeholder.partition(".")[0]
+        if workflow is not None and field in workflow.fields:
+            if problem := workflow.find_problem(placeholder):
+                yield f"nothing fills {{{placeholder}}}, {problem}"
+        elif placeholder not in filled and not (workflow is not None and field in filled):
+            similar = similar_name(placeholder, filled)
+            listed = ", ".join(f"{{{other}}}" for other in sorted(filled)) or "none"
+            advice = f"did you mean {{{similar}}}?" if similar else f"there are: {listed}"
+            yield f"nothing fills {{{placeholder}}} ({advice})"
+
+
+def result_placeholder_problems(agent: AgentDefinition, schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield locale, name and problem of each sentence with a placeholder that the tool's result never fills.
+
+    ``schema`` is that of the result of the tool that completes the agent's workflow.
+    """
+    around = ArgumentSchema({"properties": {RESULT: schema}, "$defs": schema.get("$defs", {})})
+    collected = agent.workflow.fields if agent.workflow is not None else ()
+    for locale, texts in agent.sentences.items():
+        for name in _OF_WORKFLOWS:
+            for placeholder in PLACEHOLDER.findall(texts.get(name, "")):
+                is_of_result = placeholder.partition(".")[0] == RESULT and RESULT not in collected
+                if is_of_result and (problem := around.find_problem(placeholder)):
+                    yield locale, name, f"nothing fills {{{placeholder}}}, {problem}"
 
 
 def fill_sentence(
-    agent: AgentDefinition, name: str, values: Mapping[str, str], *, locale: str | None = None
+    agent: AgentDefinition, name: str, value_of: Callable[[str], str | None], *, locale: str | None = None
 ) -> str | None:
-    """Return the sentence ``name`` with ``values`` filled in; None if a placeholder has no value."""
-    text = sentence(agent, name, locale=locale, **values)
-    return None if _PLACEHOLDER.search(text) else text
+    """Return the sentence ``name``, with ``value_of`` each placeholder; None if one has no text."""
+    text = agent.sentence(name, locale) or SENTENCES[name]
+    values = {placeholder: value_of(placeholder) for placeholder in PLACEHOLDER.findall(text)}
+    if None in values.values():
+        return None
+    return PLACEHOLDER.sub(lambda match: values[match[1]] or "", text)
 
 
 def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
@@ -49,7 +117,7 @@ def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None,
     A placeholder that is not filled stays as it is.
     """
     text = agent.sentence(name, locale) or SENTENCES[name]
-    return _PLACEHOLDER.sub(lambda match: filled.get(match[1], match[0]), text)
+    return PLACEHOLDER.sub(lambda match: filled.get(match[1], match[0]), text)
 
 
 MAX_CHARS = 400
@@ -103,8 +171,8 @@ _SENTENCE_END = re.compile("(?<=[.!?])\\s+|\n+|(?<=[。\uff01\uff1f])")
 def says_nothing_found(text: str) -> bool:
     """Return whether a text says that it found nothing, and nothing else.
 
-    Its first sentence says so in English, German, Spanish, Chinese or Arabic. It is short, lists nothing and continues
-    with no "but": in doubt it says something.
+    Its first sentence must say so in English, German, Spanish, Chinese or Arabic. The text must be short, without a
+    list and without a "but".
     """
     plain = re.sub(r"[*_`]+", "", text.replace("\u2019", "'")).strip()
     if len(plain) > MAX_CHARS or _ITEM.search(plain) or _BUT.search(plain):

@@ -9,17 +9,20 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
-from baton.domain.agents.approval_question import Label, Question, find_problem
+from baton.domain.agents.approval_question import Label, Question, find_question_problem
 from baton.domain.definition import Definition
+from baton.domain.patterns import compiled
 from baton.domain.schemas.argument_schema import ArgumentSchema
-from baton.domain.schemas.schema_form import check_declared
+from baton.domain.schemas.schema_form import check_declared, subschemas
 from baton.domain.tenants.identity import PermissionName
 from baton.domain.tenants.secret import Headers, HeaderValue, TokenExchange
 from baton.domain.web_url import has_credentials, is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """The function names that model providers accept."""
-BUILTIN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
+BUILTIN_TOOLS = re.compile(
+    r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation|stay_silent|desk_note"
+)
 """Names of built-in tools."""
 PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
 IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
@@ -28,7 +31,7 @@ TIME_ZONE_KEY = "baton.dev/time-zone"
 """A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
 
 
-ASKS_NOBODY = "asks is the question of an approval, which requires_approval must ask for"
+_QUESTION_WITHOUT_APPROVAL = "asks is the question of an approval, which requires_approval must ask for"
 
 
 def _check_name(name: str) -> str:
@@ -51,6 +54,9 @@ def _check_parameters(schema: dict[str, Any]) -> dict[str, Any]:
     check_declared(schema)
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
+    for part in subschemas(schema):
+        for pattern in (*filter(None, (part.get("pattern"),)), *part.get("patternProperties", ())):
+            compiled(pattern)
     return schema
 
 
@@ -62,6 +68,8 @@ Parameters = Annotated[dict[str, Any], AfterValidator(_check_parameters)]
 
 
 class _Tool(Definition):
+    """The fields of every entry in ``tools``."""
+
     required_permissions: tuple[PermissionName, ...] = ()
     """The permissions a user needs. Without all of them, the tool does not exist for the user."""
     timeout_seconds: float = Field(default=30, validate_default=True, gt=0, le=600)
@@ -75,11 +83,22 @@ class _Tool(Definition):
 
 
 class _OneTool(_Tool):
+    """The fields of an entry that declares a single tool."""
+
     requires_approval: bool = False
     label: Label | None = None
     """Its name for people, such as ``Bike booking``. Default: its name for models."""
     asks: Question | None = None
     """The question for a person who approves a call, with placeholders for arguments."""
+
+
+class BackgroundRules(Definition):
+    """The rules of a tool whose work may outlive its call, so that its result comes later."""
+
+    expires_hours: float = Field(default=24, gt=0, le=24 * 30)
+    """The time after which its work is given up."""
+    cancel: bool = False
+    """Whether a task that is cancelled or has expired is deleted at the address that an HTTP tool has given."""
 
 
 class McpServer(_Tool):
@@ -98,6 +117,8 @@ class McpServer(_Tool):
     """Names of tools for people, by the server's names. Default: the title that the server gives a tool."""
     asks: dict[str, Question] = Field(default_factory=dict)
     """The questions for people who approve calls, by the server's names."""
+    background: BackgroundRules | None = None
+    """Rules of tools that may answer with a task (MCP 2026-07-28); without them, every tool answers at once."""
 
     @field_validator("headers")
     @classmethod
@@ -133,6 +154,8 @@ class HttpTool(_OneTool):
     parameters: Parameters = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
     headers: Headers = Field(default_factory=dict)
+    background: BackgroundRules | None = None
+    """Rules of a tool that may answer 202 and report later; without them, such an answer is its result."""
     _is_guardrail: bool = PrivateAttr(default=False)
     _is_always_asked: bool = PrivateAttr(default=False)
 
@@ -163,11 +186,17 @@ class HttpTool(_OneTool):
         return self
 
     @model_validator(mode="after")
+    def _labels_its_values(self) -> HttpTool:
+        if problem := ArgumentSchema(self.parameters).find_label_problem():
+            raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
     def _asks_about_its_arguments(self) -> HttpTool:
         if self.asks is not None:
             if not self.requires_approval:
-                raise ValueError(ASKS_NOBODY)
-            if problem := find_problem(self.asks, ArgumentSchema(self.parameters)):
+                raise ValueError(_QUESTION_WITHOUT_APPROVAL)
+            if problem := find_question_problem(self.asks, ArgumentSchema(self.parameters)):
                 raise ValueError(problem)
         return self
 
@@ -204,7 +233,7 @@ class OpenApiTool(_OneTool):
     @model_validator(mode="after")
     def _asks_only_for_approval(self) -> OpenApiTool:
         if self.asks is not None and not self.requires_approval:
-            raise ValueError(ASKS_NOBODY)
+            raise ValueError(_QUESTION_WITHOUT_APPROVAL)
         return self
 
     @property
@@ -225,7 +254,14 @@ class PythonTool(_OneTool):
     """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
     parameters: Parameters | None = None
     """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
+    background: BackgroundRules | None = None
+    """Rules of a tool that a worker carries out while the user goes on talking; ``true`` for the defaults."""
     _function: Callable[..., Any] | None = PrivateAttr(default=None)
+
+    @field_validator("background", mode="before")
+    @classmethod
+    def _read_background(cls, background: Any) -> Any:
+        return {} if background is True else background or None
 
     @model_validator(mode="before")
     @classmethod

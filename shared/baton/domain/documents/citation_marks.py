@@ -12,7 +12,7 @@ from baton.domain.json_values import load_json
 MAX_RANGE = 50
 """Numbers of one range, such as ``[1-3]``. A longer one is no citation."""
 _NEAR = 200
-"""Characters around a mark in which the link or the word is looked for that it belongs to."""
+"""Characters around a mark in which its link or its word is searched."""
 
 _NUMBER = r"\d{1,3}(?:\s?[-\u2010-\u2015]\s?\d{1,3})?"
 _MARK = re.compile(
@@ -71,9 +71,13 @@ def find_marks(text: str) -> Iterator[CitationMark]:
         index = bisect_right(starts, match.start()) - 1
         if index >= 0 and match.start() < barred[index][1]:
             continue
-        follows = bool(last_end) and match.start() == last_end
+        follows_mark = bool(last_end) and match.start() == last_end
         numbers = _parse(match["numbers"])
-        if numbers and (follows or not _is_index(text, match.start(), match.end())) and not _is_linked(text, match):
+        if (
+            numbers
+            and (follows_mark or not _is_index(text, match.start(), match.end()))
+            and not _is_linked(text, match)
+        ):
             last_end = match.end()
             yield CitationMark(match.start(), match.end(), numbers)
 
@@ -96,7 +100,7 @@ def replace_marks(text: str, write: Callable[[CitationMark], str | None]) -> str
 
 
 def _parse(numbers: str) -> tuple[int, ...]:
-    """Return the numbers of a mark, each once; none if a range is none."""
+    """Return the numbers of a mark, each once; none if one of its ranges is descending or too long."""
     cited: list[int] = []
     for part in re.split(r"[,;\u3001\uff0c\uff1b]", numbers):
         ends = [int(digits) for digits in re.findall(r"\d+", part)]
@@ -109,15 +113,16 @@ def _parse(numbers: str) -> tuple[int, ...]:
 def _find_barred(text: str) -> list[tuple[int, int]]:
     """Return the parts of a text in which no citation can stand."""
     if _JSON.match(text) and load_json(text) is not None:
-        return _outside(text, _JSON_TEXT)
+        return _find_outside_strings(text)
     if not any(sign in text for sign in ("`", "~~~", "<", "](")):
         return []
     return [match.span() for match in _BARRED.finditer(text)]
 
 
-def _outside(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
+def _find_outside_strings(text: str) -> list[tuple[int, int]]:
+    """Return the parts of a JSON text that are outside its strings, the quotation marks included."""
     spans, done = [], 0
-    for match in pattern.finditer(text):
+    for match in _JSON_TEXT.finditer(text):
         spans.append((done, match.start() + 1))
         done = match.end() - 1
     return [*spans, (done, len(text))]
@@ -129,9 +134,11 @@ def _is_index(text: str, start: int, end: int) -> bool:
     if before.endswith(("\\", "!")) or after.startswith(("{", "=")) or _ASSIGNED.search(before):
         return True
     name = _IDENTIFIER.search(before)
-    if name is None or before[: name.start()].endswith(("](", "\\")):
-        return name is not None
-    if _LIKE_CODE.fullmatch(name[0]) or name[0].casefold() in _ARRAYS or before[: name.start()].endswith((".", "::")):
+    if name is None:
+        return False
+    if _LIKE_CODE.fullmatch(name[0]) or name[0].casefold() in _ARRAYS:
+        return True
+    if before[: name.start()].endswith(("](", "\\", ".", "::")):
         return True
     return bool(re.match(r"[.(]\w|->|\s?[=+*]", after))  # a word with a citation is followed by prose
 

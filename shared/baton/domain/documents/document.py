@@ -166,11 +166,9 @@ class Document:
         """Return the document with its newest version as failed. Its indexed part must be removed."""
         return replace(self._with_stale((version.number,)), next=version, updated_at=at, check_at=at + STEP_WAIT)
 
-    def drop_stale(self, versions: tuple[int, ...]) -> Document:
-        """Return the document without these stale versions, because nothing is left of them."""
-        remaining = tuple(number for number in self.stale if number not in versions)
-        check_at = self.check_at if remaining or self._is_in_progress else None
-        return replace(self, stale=remaining, cleaned_at=None, check_at=check_at)
+    def drop_stale(self) -> Document:
+        """Return the document without its stale versions, because nothing is left of them."""
+        return replace(self, stale=(), cleaned_at=None, check_at=self.check_at if self._is_in_progress else None)
 
     @property
     def is_processing(self) -> bool:

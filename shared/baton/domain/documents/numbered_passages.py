@@ -34,6 +34,8 @@ class Citation:
     url: str | None = None
     library: str | None = None
     """The project's library that has it; None: it is a document of the agent."""
+    page_unit: str = "page"
+    """The kind of its pages: ``page``, or ``sheet`` of a workbook."""
 
     @property
     def pages(self) -> str | None:
@@ -53,6 +55,7 @@ class Citation:
             "score": round(score, 4) if score is not None else None,
             "section": self.section,
             "page": self.first_page,
+            **({"pageUnit": self.page_unit} if self.page_unit != "page" else {}),
             "chunk": self.chunk_id,
             "url": self.url,
             **({"library": self.library} if self.library is not None else {}),
@@ -109,12 +112,12 @@ def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ..
 
 
 def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
-    """Return what ``split_consulted`` was given."""
+    """Return the sources of an answer with its consulted passages behind them, for ``split_consulted``."""
     return (*sources, *({**source, CONSULTED: True} for source in consulted))
 
 
 def drop_citation(source: Source) -> dict[str, Any]:
-    """Return a source without what only a numbered passage has."""
+    """Return a source without the fields that only a numbered passage has."""
     return {name: value for name, value in source.items() if name not in ("number", "places", "excerpt", CONSULTED)}
 
 
@@ -126,15 +129,15 @@ def shift_places(source: Source, by: int) -> Source:
     return {**source, "places": places}
 
 
-def list_numbered(sources: Sequence[Source]) -> dict[int, Source]:
-    """Return the sources that have a number, by it."""
+def sources_by_number(sources: Sequence[Source]) -> dict[int, Source]:
+    """Return the sources that have a number, by that number."""
     return {source["number"]: source for source in sources if isinstance(source.get("number"), int)}
 
 
 def name_cited(text: str, sources: Sequence[Source]) -> str:
-    """Return a text that names the passages that it cites by number, as in ``(Handbook, page 3)``.
+    """Return a text with names of passages, as in ``(Handbook, page 3)``, in place of their numbers.
 
-    Their numbers mean something only beside their prompt and their ``sources``.
+    Numbers mean something only beside their prompt and their ``sources``.
     """
     return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_name, cited))})")
 
@@ -145,7 +148,7 @@ def strip_citations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[Source]], str]) -> str:
-    numbered = list_numbered(sources)
+    numbered = sources_by_number(sources)
 
     def rewrite(mark: CitationMark) -> str | None:
         cited = [numbered[number] for number in mark.numbers if number in numbered]
@@ -155,7 +158,7 @@ def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[S
 
 
 def _name(source: Source) -> str:
-    """Return a source in few words, without characters that mean something to JSON, Markdown or a prompt."""
+    """Return a short name of a source, without characters that mean something to JSON, Markdown or a prompt."""
     page, section = source.get("page"), str(source.get("section") or "").rpartition(" > ")[2]
     position = f"page {page}" if page is not None else section
     words = [_UNSAFE.sub(" ", str(part)).strip()[:MAX_NAME] for part in (source.get("title") or "", position)]

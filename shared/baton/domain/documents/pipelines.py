@@ -44,8 +44,8 @@ class WaitingRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a run in progress."""
+class RunSlot:
+    """A run in progress, which takes one of the pipeline's slots."""
 
     tenant_id: str
     name: str
@@ -59,48 +59,49 @@ class PipelineLimits:
     at_once: int = 20
     """The limit of the deployment."""
     of_tenant: int = 15
-    """The limit of one tenant, so that some places remain for the others."""
+    """The limit of one tenant, so that some slots remain for the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunningRuns:
-    """The runs of a pipeline that are in progress, by their subjects. Each revision is written once."""
+class RunsInProgress:
+    """The runs of a pipeline that are in progress. Each revision is written once."""
 
-    places: Mapping[str, Place]
+    slots: Mapping[str, RunSlot]
+    """By the subjects of the runs."""
     revision: int = 0
     last_tenant_id: str = ""
     """The tenant whose run began last. The search for the next run begins after it."""
 
-    def alive(self, after: datetime) -> RunningRuns:
-        """Return the runs without those that began before ``after``."""
-        return replace(self, places={key: slot for key, slot in self.places.items() if slot.since >= after})
+    def begun_since(self, time: datetime) -> RunsInProgress:
+        """Return the runs that began at ``time`` or later."""
+        return replace(self, slots={subject: slot for subject, slot in self.slots.items() if slot.since >= time})
 
-    def of_tenant(self, tenant_id: str) -> int:
+    def count_of_tenant(self, tenant_id: str) -> int:
         """Return the number of the tenant's runs."""
-        return Counter(slot.tenant_id for slot in self.places.values())[tenant_id]
+        return Counter(slot.tenant_id for slot in self.slots.values())[tenant_id]
 
     def have_room(self, tenant_id: str, limits: PipelineLimits) -> bool:
         """Return whether a run of the tenant may begin."""
-        return len(self.places) < limits.at_once and self.of_tenant(tenant_id) < limits.of_tenant
+        return len(self.slots) < limits.at_once and self.count_of_tenant(tenant_id) < limits.of_tenant
 
     def are_full(self, limits: PipelineLimits) -> bool:
         """Return whether the deployment or one of its tenants has as many runs as it may."""
-        most = max(Counter(slot.tenant_id for slot in self.places.values()).values(), default=0)
-        return len(self.places) >= limits.at_once or most >= limits.of_tenant
+        most = max(Counter(slot.tenant_id for slot in self.slots.values()).values(), default=0)
+        return len(self.slots) >= limits.at_once or most >= limits.of_tenant
 
-    def begin(self, run: PipelineRun, now: datetime) -> RunningRuns:
+    def begin(self, run: PipelineRun, now: datetime) -> RunsInProgress:
         """Return the next revision, with the run."""
-        places = {**self.places, run.subject: Place(run.tenant_id, run.name, now)}
-        return RunningRuns(places, self.revision + 1, run.tenant_id)
+        slots = {**self.slots, run.subject: RunSlot(run.tenant_id, run.name, now)}
+        return RunsInProgress(slots, self.revision + 1, run.tenant_id)
 
-    def end(self, subject: str) -> RunningRuns:
+    def end(self, subject: str) -> RunsInProgress:
         """Return the next revision, without the subject's run."""
         return replace(self.without(subject), revision=self.revision + 1)
 
-    def without(self, subject: str) -> RunningRuns:
+    def without(self, subject: str) -> RunsInProgress:
         """Return the same revision, without the subject's run."""
-        return replace(self, places={key: slot for key, slot in self.places.items() if key != subject})
+        return replace(self, slots={key: slot for key, slot in self.slots.items() if key != subject})
 
-    def hand_over(self, ended: str, run: PipelineRun, now: datetime) -> RunningRuns:
-        """Return the next revision, with a run in the place of one that has ended."""
+    def hand_over(self, ended: str, run: PipelineRun, now: datetime) -> RunsInProgress:
+        """Return the next revision, with ``run`` in place of the run of the subject ``ended``."""
         return self.without(ended).begin(run, now)

@@ -44,8 +44,8 @@ class IndexedText:
     """None if it could not be embedded yet."""
 
     @property
-    def embedded(self) -> str:
-        """The text to embed: without the date in words, which a search by words needs and which blurs the meaning."""
+    def text_to_embed(self) -> str:
+        """The text without the date in words, which a search by words needs and which blurs the meaning."""
         return _DATE_IN_WORDS.sub(r"\1: ", self.text, count=1)
 
 
@@ -105,7 +105,7 @@ class Candidate:
     source_id: str
     """The document's."""
     is_added: bool = False
-    """True if it is none of the clause's best, and only has its score because a clause by words has found it."""
+    """True if it is not one of the clause's best, but was scored because a clause by words has found it."""
 
 
 Candidates = Mapping[SearchClause, Sequence[Candidate]]
@@ -122,18 +122,18 @@ class SearchQuery:
     clauses: tuple[SearchClause, ...]
     filter: SearchFilter = SearchFilter()
     candidates: int = 100
-    """The most documents of a clause. One by meaning adds those found by words that have a vector of its view."""
+    """The most documents of a clause. A clause by meaning also scores those that clauses by words have found."""
     choose: Callable[[Candidates], Collection[str]] | None = None
     """Returns the ids of the candidates to fetch, because fetching takes longer than finding; None: all are fetched."""
 
     def select_ids(self, candidates: Candidates) -> set[str]:
-        """Return the ids of the candidates whose documents are wanted."""
+        """Return the ids of the candidates whose documents are to be fetched."""
         ids = {candidate.id for ranking in candidates.values() for candidate in ranking}
         return ids if self.choose is None else ids.intersection(self.choose(candidates))
 
 
-def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
-    """Return the candidates by words that the rankings by meaning have not scored, by clause.
+def find_unscored(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
+    """Return the candidates by words that rankings by meaning have not scored, by the clauses of these rankings.
 
     A ranking that is not full contains every document that has a vector of its view, so it lacks none.
     """
@@ -143,20 +143,22 @@ def missing_scores(query: SearchQuery, candidates: Candidates) -> dict[SearchCla
         if clause.signal is Signal.WORDS
         for candidate in ranking
     }
-    missing = {}
+    unscored = {}
     for clause, ranking in candidates.items():
         if clause.signal is Signal.MEANING and len(ranking) >= query.candidates:
             ids = {candidate.id for candidate in ranking}
-            missing[clause] = [by_word for id_, by_word in by_words.items() if id_ not in ids]
-    return {clause: lacking for clause, lacking in missing.items() if lacking}
+            unscored[clause] = [candidate for id_, candidate in by_words.items() if id_ not in ids]
+    return {clause: candidates for clause, candidates in unscored.items() if candidates}
 
 
-def with_added(
-    ranking: Sequence[Candidate], scored: Mapping[str, float], lacking: Sequence[Candidate]
+def add_scored(
+    ranking: Sequence[Candidate], scores: Mapping[str, float], unscored: Sequence[Candidate]
 ) -> Sequence[Candidate]:
-    """Return a ranking with the candidates that it lacks, as far as they have a score of its clause."""
+    """Return a ranking with those of its ``unscored`` candidates that have one of ``scores``, which are by id."""
     added = [
-        replace(candidate, score=scored[candidate.id], is_added=True) for candidate in lacking if candidate.id in scored
+        replace(candidate, score=scores[candidate.id], is_added=True)
+        for candidate in unscored
+        if candidate.id in scores
     ]
     return [*ranking, *sorted(added, key=lambda candidate: (-candidate.score, candidate.id))]
 
@@ -167,12 +169,12 @@ class SearchResult:
 
     candidates: Candidates
     documents: Mapping[str, IndexDocument]
-    """The wanted documents of the candidates, by id. Views have no vectors here."""
+    """The documents of the candidates that were to be fetched, by id. Views have no vectors here."""
 
 
 SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
 LEAST_SPREAD = 0.1
-"""The least difference of similarities that a ranking is scaled by: small ones say little about what is meant."""
+"""The least difference of similarities that a ranking is scaled by, because small differences mean little."""
 LEAST_WORDS_SPREAD = 0.3
 """The same for scores by words (BM25). A word that nearly every document has scores close to 0 in all of them."""
 
@@ -217,9 +219,9 @@ def weigh_rankings(
     """Return the candidates of each ranking with their scaled scores, times the ranking's share of the weights.
 
     The scores of a ranking are scaled so that its best candidate has 1 and its worst 0, or more if they differ by less
-    than ``least_spread`` by meaning, or ``LEAST_WORDS_SPREAD`` by words. One that was added to a ranking is scaled
-    alike, to 0 at least; one that a ranking does not have has 0 there. Rankings that found nothing do not count:
-    without an embedding, words count alone.
+    than ``least_spread`` by meaning, or ``LEAST_WORDS_SPREAD`` by words. An added candidate is scaled in the same way,
+    but never below 0. A candidate has 0 in a ranking that lacks it. Rankings that found nothing do not count: without
+    an embedding, words count alone.
     """
     used = {clause: weight for clause, weight in weights.items() if candidates.get(clause)}
     whole = sum(used.values())
@@ -240,7 +242,7 @@ def fuse(
 
 
 def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[str, float]) -> list[Ranked]:
-    """Return the documents that have a score, best first, with what the ``clauses`` say about them."""
+    """Return the documents that have a score, best first, with their raw scores in the rankings of ``clauses``."""
     signals: dict[str, dict[str, float]] = {id_: {} for id_ in scores if id_ in result.documents}
     added: dict[str, set[str]] = {id_: set() for id_ in signals}
     for clause in clauses:

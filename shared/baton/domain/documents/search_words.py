@@ -70,8 +70,8 @@ def find_words(text: str) -> Iterator[tuple[str, int]]:
 def index_words(text: str) -> list[str]:
     """Return the words by which an index finds a text, and by which a query asks it, in the order of the text.
 
-    Behind neighbouring signs without a space stands their pair, since single signs say little. A Korean word is
-    followed by its pairs of syllables, because particles are written together with it.
+    Signs of scripts without spaces are joined in pairs too, because single signs say little. A Korean word is followed
+    by its pairs of syllables, because particles are written together with it.
     """
     text = search_form(text)
     if text.isascii():

@@ -34,7 +34,7 @@ class SourceRules:
     """Entries as ``PREFIX_ENTRY`` describes them. A tenant reads only below those with its own id as ``{tenant}``."""
 
     def check_url(self, url: str) -> None:
-        """Raise ``InvalidRequest`` for what is not an address, ``SourceRefused`` for one that must not be called."""
+        """Raise ``InvalidRequest`` if this is not an address, ``SourceRefused`` if it must not be called."""
         if has_credentials(url):
             raise InvalidRequest(
                 "Addresses must hold no user name and no password: every user who lists the source can read them."
@@ -48,10 +48,10 @@ class SourceRules:
         except EgressRefused as error:
             raise SourceRefused(str(error)) from None
 
-    def place(self, tenant_id: str, prefix: str) -> tuple[str, str]:
+    def parse_prefix(self, tenant_id: str, prefix: str) -> tuple[str, str]:
         """Return the bucket and the key prefix of ``s3://bucket/prefix``.
 
-        Raises ``InvalidRequest`` for what is not a prefix, ``SourceRefused`` for one that the tenant must not read.
+        Raises ``InvalidRequest`` if it does not have this form, ``SourceRefused`` if the tenant must not read it.
         """
         match = _S3.fullmatch(prefix)
         if match is None or not prefix.isprintable() or len(match[2].encode()) > _MAX_KEY_BYTES:
@@ -65,7 +65,7 @@ class SourceRules:
         return match[1], match[2]
 
     def allowed_prefixes(self, tenant_id: str) -> list[str]:
-        """Return the beginnings, ``bucket/path/``, of what the tenant may read."""
+        """Return the prefixes that the tenant may read, as ``bucket/path/``."""
         return [entry.replace(TENANT, tenant_id) for entry in self.prefixes]
 
 
@@ -87,15 +87,15 @@ T = TypeVar("T")
 
 
 def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
-    """Yield one source of each tenant, in the order in which they first appear, then a second of each, and so on."""
-    waiting: dict[str, deque[T]] = {}
-    for due in overdue:
-        waiting.setdefault(tenant_of(due), deque()).append(due)
-    while waiting:
-        for tenant, own in list(waiting.items()):
-            yield own.popleft()
-            if not own:
-                del waiting[tenant]
+    """Yield an overdue source of each tenant, in the order of their first sources, then a second of each, and so on."""
+    by_tenant: dict[str, deque[T]] = {}
+    for source in overdue:
+        by_tenant.setdefault(tenant_of(source), deque()).append(source)
+    while by_tenant:
+        for tenant, sources in list(by_tenant.items()):
+            yield sources.popleft()
+            if not sources:
+                del by_tenant[tenant]
 
 
 class SourceKind(StrEnum):

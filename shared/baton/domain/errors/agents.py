@@ -11,7 +11,7 @@ from baton.domain.errors.base import BatonError, FieldProblem
 MAX_PROBLEMS = 20
 """Problems of a definition that an error lists."""
 MAX_PROBLEM = 500
-"""Characters of each."""
+"""Characters of the message of each problem."""
 
 
 class UnknownAgent(BatonError, code="unknown_agent", status=404, title="Unknown agent"):
@@ -26,7 +26,7 @@ class UnknownAgent(BatonError, code="unknown_agent", status=404, title="Unknown 
 
     @property
     def audited_as(self) -> str:
-        """The outcome for the audit. Both are audited, so that requests about either take the same time."""
+        """The outcome for the audit. Hidden and unknown agents are both audited, so that they take the same time."""
         return "denied" if self.permission is not None else "not_found"
 
 
@@ -45,9 +45,9 @@ class InvalidAgent(BatonError, code="invalid_agent", status=422, title="The agen
         if problems is None or isinstance(problems, str):
             super().__init__(problems)
             return
-        self._found = tuple(problems)
+        self._all_problems = tuple(problems)
         self.problems = tuple(
-            replace(problem, message=problem.message[:MAX_PROBLEM]) for problem in self._found[:MAX_PROBLEMS]
+            replace(problem, message=problem.message[:MAX_PROBLEM]) for problem in self._all_problems[:MAX_PROBLEMS]
         )
         parts = [str(problem)[:MAX_PROBLEM].rstrip(".") for problem in self.problems]
         if len(problems) > len(self.problems):
@@ -58,7 +58,7 @@ class InvalidAgent(BatonError, code="invalid_agent", status=422, title="The agen
         """Return the error with the line of each problem, for a definition that was sent as a text."""
         if not self.problems:
             return self
-        listed, rest = self._found[:MAX_PROBLEMS], self._found[MAX_PROBLEMS:]
+        listed, rest = self._all_problems[:MAX_PROBLEMS], self._all_problems[MAX_PROBLEMS:]
         return type(self)(
             [
                 *(replace(problem, line=line_of(problem.place)) if problem.place else problem for problem in listed),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class FieldProblem:
     """The flaw of one field of a request."""
 
     field: str
-    """Names of fields and places in lists, joined by full stops; empty: the whole."""
+    """Names of fields and places in lists, joined by full stops; empty for the request as a whole."""
     message: str
     line: int | None = None
     """The line of a text that was sent, from 1."""
@@ -38,6 +38,8 @@ class BatonError(Exception):
     detail: str = "The request could not be completed. Please try again."
     problems: Sequence[FieldProblem] = ()
     """The flaws of fields, if the error is about more than one."""
+    person: Mapping[str, Any] | None = None
+    """The person whom the error is about, for clients; None if it is about none."""
     retry_after: int | None = None
     """Seconds after which the request may succeed; None if they are not known."""
 
@@ -70,23 +72,23 @@ class InternalError(BatonError, code="internal_error"):
 
 
 def error_classes() -> list[type[BatonError]]:
-    """Return every error class with its own code, for the reference page and for mapping a stored code back.
+    """Return every error class that declares a code, sorted by code.
 
-    An adapter's special case of an error has its code, and other arguments.
+    Subclasses that share the code of their base are left out.
     """
     classes: list[type[BatonError]] = []
     queue: list[type[BatonError]] = [BatonError]
     while queue:
-        cls = queue.pop()
-        if "code" in vars(cls):
-            classes.append(cls)
-        queue.extend(cls.__subclasses__())
-    return sorted(classes, key=lambda c: c.code)
+        error_class = queue.pop()
+        if "code" in vars(error_class):
+            classes.append(error_class)
+        queue.extend(error_class.__subclasses__())
+    return sorted(classes, key=lambda error_class: error_class.code)
 
 
 def error_from_code(code: str, detail: str | None = None) -> BatonError:
     """Return the error of a stored outcome. An unknown code becomes an ``InternalError``."""
-    for cls in error_classes():
-        if cls.code == code and cls is not BatonError:
-            return cls(detail)
+    for error_class in error_classes():
+        if error_class.code == code and error_class is not BatonError:
+            return error_class(detail)
     return InternalError(detail)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from baton.domain.errors.base import BatonError
 
 
@@ -51,8 +54,37 @@ class NotInHandoff(BatonError, code="not_in_handoff", status=409, title="No spec
     detail = "This conversation is with its main agent already; there is nothing to leave."
 
 
+class NotAtDesk(BatonError, code="not_at_desk", status=409, title="Not at a desk"):
+    """An action of a desk's people on a conversation that is at no desk, or has left it since."""
+
+    detail = "This conversation is at no desk now: it was handed back, closed, or has returned to its agent."
+
+
+class DeskTaken(BatonError, code="desk_taken", status=409, title="Taken by somebody else"):
+    """An attempt to take a conversation that another person has taken."""
+
+    detail = "Somebody else has taken this conversation."
+
+    def __init__(self, detail: str | None = None, *, person: Mapping[str, Any] | None = None) -> None:
+        """``person`` is the one who has taken it, in the wire form."""
+        super().__init__(detail)
+        self.person = person
+
+
+class DeskNotTaken(BatonError, code="desk_not_taken", status=409, title="Take the conversation first"):
+    """An action of a person who has not taken the conversation."""
+
+    detail = "Only the person who has taken this conversation can do this. Take it first."
+
+
+class DeskClosed(BatonError, code="desk_closed", status=409, title="Closed at the moment"):
+    """A transfer to a desk that is closed, and where conversations do not wait for its opening."""
+
+    detail = "This desk is closed. Hand the conversation to another desk, or return it to its agent."
+
+
 class HandoffInProgress(BatonError, code="handoff_in_progress", status=409, title="Another session is in progress"):
-    """A request to continue a workflow while a specialist is active."""
+    """A request to continue a workflow or to ask for a desk during a handoff, or to merge while people answer."""
 
     detail = "The conversation is with a specialist. Finish that first, or leave it with exit."
 
@@ -66,17 +98,17 @@ class ImportConflict(BatonError, code="import_conflict", status=409, title="The 
 class ThreadLed(BatonError, code="thread_led_by_parent", status=409, title="This conversation is led by another one"):
     """A message to a fork that a handoff has created."""
 
-    detail = "It goes on by what is said in its parent (parentThreadId). Write there; this one can be read."
+    detail = "This conversation goes on in its parent (parentThreadId). Write there; this one can only be read."
 
 
 class NotAFork(BatonError, code="not_a_fork", status=409, title="Not a fork"):
-    """A conversation to merge that was not branched from another one."""
+    """A merge of a conversation that is not a fork."""
 
     detail = "This conversation was not branched from another one, so there is none to merge it into."
 
 
 class NothingToMerge(BatonError, code="nothing_to_merge", status=409, title="Nothing to merge"):
-    """A fork to merge in which no agent has said anything."""
+    """A merge of a fork in which no agent has said anything."""
 
     detail = "Nothing has been answered in this fork yet. Send it a message first."
 
@@ -87,14 +119,62 @@ class ApprovalsWaiting(BatonError, code="approvals_waiting", status=409, title="
     detail = "The parent conversation waits for answers to its interrupts. Answer them first, then merge again."
 
 
+class WaitsForPeople(BatonError, code="waits_for_people", status=409, title="The conversation waits for people"):
+    """A run that begins by itself, in a conversation that waits for an approval, is at a desk, or is closed."""
+
+    detail = "The conversation waits for an answer of people. The run begins after it."
+
+
+class EventNotTaken(BatonError, code="event_not_taken", status=422, title="The agent takes no such events"):
+    """An event of a type that the conversation's main agent does not take."""
+
+    detail = "The agent of this conversation takes no events of this type. Its definition lists those it takes."
+
+
+class TaskExpired(BatonError, code="task_expired", status=410, title="The task has expired"):
+    """A tool's report on a task whose time is over."""
+
+    detail = "The time of this task is over. Its conversation goes on without the result."
+
+
+class NothingRunning(BatonError, code="nothing_running", status=409, title="Nothing is running"):
+    """A message that is to steer or interrupt a run while none is in progress."""
+
+    detail = "No run is in progress that the message could enter or stop. Send it without whileBusy."
+
+
+class WaitsForApproval(BatonError, code="waits_for_approval", status=409, title="The run waits for an answer"):
+    """A message that is to steer or interrupt a run that waits for answers to its interrupts."""
+
+    detail = "The last run waits for answers to its interrupts. Answer them, or send the message without whileBusy."
+
+
+class QueueFull(BatonError, code="queue_full", status=429, title="Too many messages wait", retryable=True):
+    """A message to a conversation in which the largest number of messages waits."""
+
+    detail = "Too many messages wait in this conversation. Send it again when one of them is answered, or withdraw one."
+
+
+class AlreadyRunning(BatonError, code="already_running", status=409, title="The message is being answered"):
+    """The withdrawal of a message that has entered a run or has its turn."""
+
+    detail = "The message does not wait any more: it has entered a run, or has its turn. Cancel the run."
+
+
+class MessageWithdrawn(BatonError, code="message_withdrawn", status=409, title="The message was withdrawn"):
+    """A message that its user has withdrawn while it waited."""
+
+    detail = "The message was withdrawn while it waited. Send it under another messageId to have it answered."
+
+
 class BranchUnavailable(BatonError, code="branch_unavailable", status=404, title="No such branch"):
-    """A branch that is to begin at a message that the thread does not have, or to be selected and does not exist."""
+    """A branch from a message that the thread does not have, or the selection of a branch that does not exist."""
 
     detail = "This conversation has no such branch or user message. GET /v1/threads/{id}/branches lists its branches."
 
 
 class TooManyBranches(BatonError, code="too_many_branches", status=409, title="Too many branches"):
-    """A thread with as many branches as its item holds."""
+    """Another branch of a thread that has the largest number of them."""
 
     detail = "This conversation has as many branches as one can have. It can go on; fork it to try more alternatives."
 
@@ -108,8 +188,17 @@ class BranchCrossesHandoff(BatonError, code="branch_crosses_handoff", status=409
     )
 
 
+class NotRegenerable(BatonError, code="not_regenerable", status=409, title="People have answered here"):
+    """A branch that would repeat or replace what people of a desk have said, or what the user has said to them."""
+
+    detail = (
+        "People of a desk are in the conversation from this message on. Nothing repeats or replaces what was said to "
+        "them or by them. Send a new message, or fork the conversation."
+    )
+
+
 class RunInProgress(BatonError, code="run_in_progress", status=409, title="An answer is in progress"):
-    """A branch that is to be selected while the thread is answering."""
+    """The selection of a branch while the thread is answering."""
 
     detail = "This conversation is answering a message. Wait for the answer, or cancel it, then select the branch."
 

@@ -24,7 +24,7 @@ class WrongDimension(SearchUnavailable, code="wrong_dimension", retryable=False)
 
 
 class SearchIndexFull(SearchUnavailable, code="search_index_full", title="The search index is full", retryable=False):
-    """The embedded index has as much of a user, or of an agent of a tenant, as it may have."""
+    """The embedded index of a user, or of a tenant's agent, has reached its largest size."""
 
     detail = (
         "There is no room for more in the embedded search index: remove documents, or divide them among several "
@@ -85,7 +85,7 @@ class WrongEmbeddings(
 class ExtractionUnavailable(
     BatonError, code="extraction_unavailable", status=503, title="Documents cannot be read at the moment"
 ):
-    """No process can be started that reads a document, or something other than the document has ended it."""
+    """The process that reads documents cannot be started, or was ended by something other than the document."""
 
     detail = "Documents cannot be read at the moment. Please try again."
 
@@ -135,13 +135,13 @@ class ContextTooLong(
 
     detail = "The message is too long for the model, even without earlier messages. Please send it in shorter parts."
     model: str | None = None
-    """The fallback model that says so; None: the one that was asked first."""
+    """The fallback model that reports it; None for the model that was asked first."""
     is_guess: bool = False
     """True if the endpoint did not say so: it answered nothing at all. That may have another cause."""
 
     @classmethod
     def guessed(cls) -> ContextTooLong:
-        """Return the error for an answer of nothing."""
+        """Return the error for an empty answer."""
         error = cls()
         error.is_guess = True
         return error

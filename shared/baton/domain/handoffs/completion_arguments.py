@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from baton.domain.handoffs.completion import Completion
 from baton.domain.handoffs.workflow_definition import Data, WorkflowDefinition, WorkflowState
 
-_WHOLE = ["integer", "number"]
-"""A type of JSON Schema and another one that it fits."""
+_INTEGER_AS_NUMBER = ["integer", "number"]
+"""The only two different types of which a value of the first fits the second."""
 
 
 class _Origin(NamedTuple):
@@ -56,12 +56,13 @@ def completion_problems(
     if parameters is not None:
         required = parameters.get("required", ())
         for name, schema in parameters.get("properties", {}).items():
-            yield from _misfits(definition, completion, name, schema, is_required=name in required)
+            yield from _argument_problems(definition, completion, name, schema, is_required=name in required)
 
 
-def _misfits(
+def _argument_problems(
     definition: WorkflowDefinition, completion: Completion, name: str, schema: Any, *, is_required: bool
 ) -> Iterator[str]:
+    """Yield why the collected data do not always give the argument ``name`` one value that fits its ``schema``."""
     source = completion.arguments.get(name, name)
     origins = _find_origins(definition, source)
     if len(origins) > 1:
@@ -78,7 +79,7 @@ def _misfits(
             yield f"{completion.tool} needs the argument {name!r}, but the workflow can end without {origin}"
         collected = collects if origin.field is None else _fields(origin.state)[origin.field]
         types = [kind.get("type") if isinstance(kind, Mapping) else None for kind in (collected, schema)]
-        if all(isinstance(kind, str) for kind in types) and types[0] != types[1] and types != _WHOLE:
+        if all(isinstance(kind, str) for kind in types) and types[0] != types[1] and types != _INTEGER_AS_NUMBER:
             yield f"{completion.tool} takes {types[1]} as the argument {name!r}, but {origin} is {types[0]}"
 
 

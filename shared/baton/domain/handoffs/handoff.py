@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -49,7 +49,7 @@ class HandoffOutcome(StrEnum):
 
 
 class HandoffDefinition(Definition):
-    """An agent that another may hand over to. The file may give its id only."""
+    """An agent that another may hand over to. The file may give its id only, and may call the target ``to``."""
 
     agent: AgentId
     """The target."""
@@ -70,7 +70,11 @@ class HandoffDefinition(Definition):
     @model_validator(mode="before")
     @classmethod
     def _named_alone(cls, value: Any) -> Any:
-        return {"agent": value} if isinstance(value, str) else value
+        if isinstance(value, str):
+            return {"agent": value}
+        if isinstance(value, Mapping) and "to" in value and "agent" not in value:
+            return {"agent" if name == "to" else name: part for name, part in value.items()}
+        return value
 
 
 class HandoffPlace(NamedTuple):

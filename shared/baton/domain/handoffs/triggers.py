@@ -48,17 +48,17 @@ _NAMED_CLASS = re.compile(r":\^?[a-z]+:\]")
 _PROBES = ("zq", "0", "Щ")
 """A pattern that matches all of these matches nearly every message."""
 
-_Found = Callable[[str], bool]
+_Matcher = Callable[[str], bool]
 """Returns whether a trigger matches text prepared by ``_plain``."""
 
 
 def matches(trigger: str, text: str) -> bool:
     """Return whether a message matches ``trigger``, which was validated when it was loaded."""
-    return _finder(trigger)(normalise(text))
+    return _matcher(trigger)(normalise(text))
 
 
-def matching(triggers: Sequence[str], text: str) -> str | None:
-    """Return the first of the triggers that the message matches."""
+def first_match(triggers: Sequence[str], text: str) -> str | None:
+    """Return the first of the triggers that the message matches; None if it matches none."""
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
 
@@ -101,7 +101,7 @@ def is_phrase(trigger: str) -> bool:
 
 
 def pattern_size(trigger: str) -> int:
-    """Return the instructions of a pattern's program, by which matching takes its time; 0 for a phrase.
+    """Return the number of instructions in the program of a pattern; 0 for a phrase. Matching takes time in proportion.
 
     Words of a few alternatives have some dozens; ``\\w`` has some hundreds. Raises ``ValueError``.
     """
@@ -110,7 +110,7 @@ def pattern_size(trigger: str) -> int:
     return int(compiled(loosest_pattern(trigger), ignores_case=True).programsize)
 
 
-def as_compared(trigger: str) -> str:
+def normalise_trigger(trigger: str) -> str:
     """Return a normal form, which is equal for phrases that differ in case or spacing only.
 
     Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
@@ -119,7 +119,7 @@ def as_compared(trigger: str) -> str:
 
 
 def exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
-    """Return the locale of an agent's exit words that has the message; None if it is none or contains more."""
+    """Return the locale of the exit word that the message consists of; None if it is not an exit word."""
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
     trimmed = _trim(text)
@@ -133,8 +133,8 @@ def check_trigger(trigger: str) -> str:
         raise ValueError(f"a trigger has 1 to {MAX_TRIGGER} characters")
     if not trigger.isprintable():
         raise ValueError("a trigger is one line of printable characters")
-    is_in = _finder(trigger)
-    if is_in("") or all(map(is_in, _PROBES)):
+    matcher = _matcher(trigger)
+    if matcher("") or all(map(matcher, _PROBES)):
         raise ValueError(f"the trigger {trigger!r} matches nearly every message")
     return trigger
 
@@ -150,10 +150,10 @@ ExitWord = Annotated[str, AfterValidator(_check_exit_word)]
 
 
 @lru_cache(maxsize=2048)
-def _finder(trigger: str) -> _Found:
+def _matcher(trigger: str) -> _Matcher:
     """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
     if not is_phrase(trigger):
-        return _pattern(_plain(trigger))
+        return _pattern_matcher(_plain(trigger))
     phrase = phrase_words(trigger)
     if not phrase:
         raise ValueError("a trigger has at least one letter or digit")
@@ -164,19 +164,19 @@ def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether ``phrase`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
     if phrase[0] not in words:  # nearly always, and every message is compared with every trigger
         return False
-    ends = {index for index, word in enumerate(words) if word == phrase[0]}
-    for want in phrase[1:]:
+    ends = {index for index, first in enumerate(words) if first == phrase[0]}
+    for word in phrase[1:]:
         within = {end + step for end in ends for step in range(1, GAP + 2)}
-        ends = {index for index in within if index < len(words) and words[index] == want}
+        ends = {index for index in within if index < len(words) and words[index] == word}
     return bool(ends)
 
 
-def _pattern(pattern: str) -> _Found:
+def _pattern_matcher(pattern: str) -> _Matcher:
     inner = "".join(_translate(pattern))
     # Compile it alone first: an unmatched parenthesis must not be closed by the text that is put around it.
-    most = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
+    searched = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
     whole = compiled(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
-    return lambda text: whole.search(text[:most]) is not None
+    return lambda text: whole.search(text[:searched]) is not None
 
 
 def _translate(pattern: str) -> Iterator[str]:
@@ -216,7 +216,6 @@ def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
 @lru_cache(maxsize=8)
 def _plain(text: str) -> str:
     """Return the text in Unicode form NFKC, with ``?`` for lone surrogates."""
-    # NFKC may turn one character into eighteen.
     return normal_form("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
@@ -224,18 +223,18 @@ def _fold(text: str) -> str:
     return normal_form("NFKC", _plain(text).casefold())
 
 
-def _is_of_words(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 def phrase_words(text: str) -> list[str]:
     """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
     folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _fold(text)))
-    return "".join(c if _is_of_words(c) else " " for c in folded).split()
+    return "".join(c if _is_word_character(c) else " " for c in folded).split()
 
 
 def _trim(text: str) -> str:
     """Return the case-folded text with single spaces, from its first to its last letter or digit."""
     folded = " ".join(_fold(text).split())
-    places = [index for index, character in enumerate(folded) if _is_of_words(character)]
+    places = [index for index, character in enumerate(folded) if _is_word_character(character)]
     return folded[places[0] : places[-1] + 1] if places else ""

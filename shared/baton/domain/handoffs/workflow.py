@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from baton.domain.handoffs.workflow_definition import PLACEHOLDER, Data, WorkflowDefinition
+from baton.domain.handoffs.workflow_definition import Data, WorkflowDefinition
+from baton.domain.text import PLACEHOLDER
 
 MAX_FILLED = 80
 """Characters of a collected value in a title."""
@@ -37,7 +40,7 @@ class Workflow:
     """The name for the user: its title, once the data for it are collected."""
     state: str
     data: Data
-    """The collected data by state, including states that a changed definition no longer has."""
+    """The collected data that counts, by state, including states that a changed definition no longer has."""
     thread_id: str
     version: str
     """The version of its definition."""
@@ -46,15 +49,17 @@ class Workflow:
     status: WorkflowStatus = WorkflowStatus.ACTIVE
     result: str | None = None
     """The answer of the tool that has completed it; None without one."""
+    proposals: Data = field(default_factory=dict)
+    """Data of states behind the one that it went back to, by state. It counts only once it is given again."""
 
     @property
     def own_copy(self) -> Workflow:
-        """The workflow for code of an agent, which may change what it gets."""
-        return replace(self, data=deepcopy(self.data))
+        """A deep copy for the code of an agent, which may change it."""
+        return replace(self, data=deepcopy(self.data), proposals=deepcopy(self.proposals))
 
     def without_data(self) -> Workflow:
         """Return the workflow without the collected data, for its thread and for display."""
-        return replace(self, data={}, result=None)
+        return replace(self, data={}, proposals={}, result=None)
 
     def is_unfinished(self, now: datetime) -> bool:
         """Return whether it is active or can be continued."""
@@ -87,16 +92,18 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
 def title(definition: WorkflowDefinition, data: Data) -> str | None:
     """Return the definition's title, filled in; None if it has none or a value is missing."""
     text = definition.title
-    values = {name: _value(definition, data, name) for name in PLACEHOLDER.findall(text or "")}
+    values = {path: _value(definition, data, path) for path in PLACEHOLDER.findall(text or "")}
     if text is None or None in values.values():
         return None
     return PLACEHOLDER.sub(lambda match: values[match[1]] or "", text)
 
 
-def _value(definition: WorkflowDefinition, data: Data, name: str) -> str | None:
+def _value(definition: WorkflowDefinition, data: Data, path: str) -> str | None:
     """Return a collected value for a sentence: short and on one line."""
     for state in definition.states:
-        value = data.get(state.name, {}).get(name)
+        value: Any = data.get(state.name, {})
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             line = "".join(c if c.isprintable() else " " for c in str(value))
             return " ".join(line.split())[:MAX_FILLED] or None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     Field,
+    PrivateAttr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     StringConstraints,
@@ -22,7 +22,10 @@ from pydantic import (
 
 from baton.domain.definition import Definition, Text
 from baton.domain.handoffs.completion import Completion
+from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.schemas.json_schema import ObjectSchema
+from baton.domain.schemas.type_check import TypeCheck
+from baton.domain.text import PLACEHOLDER
 
 StateName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$"), AfterValidator(lambda name: name.upper())
@@ -31,8 +34,6 @@ StateName = Annotated[
 Scalar = str | bool | int | float | None
 Data = Mapping[str, Mapping[str, Any]]
 """Collected data by state, then by field."""
-
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Condition(Definition):
@@ -58,14 +59,14 @@ class Condition(Definition):
             raise ValueError("a condition has exactly one of equals, present and in")
         return self
 
-    def place(self, state: str) -> tuple[str, str]:
-        """Return the state and field of the condition, for a transition from ``state``."""
+    def state_and_field(self, state: str) -> tuple[str, str]:
+        """Return the names of the state and the field of the condition, for a transition from ``state``."""
         where, dot, field = self.field.partition(".")
         return (where.upper(), field) if dot else (state, where)
 
     def holds(self, state: str, data: Data) -> bool:
         """Return whether the data, on leaving ``state``, meet the condition."""
-        where, field = self.place(state)
+        where, field = self.state_and_field(state)
         collected = data.get(where, {})
         if self.present is not None:
             return (collected.get(field) is not None) is self.present
@@ -110,6 +111,17 @@ class WorkflowState(Definition):
     """Whether reaching it completes the workflow."""
     can_exit: bool = True
     """Whether clients offer the user to leave in this state."""
+    _check: TypeCheck | None = PrivateAttr(default=None)
+
+    @property
+    def check(self) -> TypeCheck | None:
+        """The check of the data by the Python type that ``collects`` was made of; None for a JSON Schema."""
+        return self._check
+
+    def of_type(self, check: TypeCheck | None) -> WorkflowState:
+        """Note the check of the data by their Python type, and return the state."""
+        self._check = check
+        return self
 
     @model_validator(mode="after")
     def _nothing_follows_the_end(self) -> WorkflowState:
@@ -139,7 +151,7 @@ class WorkflowDefinition(Definition):
 
     @field_validator("states")
     @classmethod
-    def _ways_lead_somewhere(cls, states: tuple[WorkflowState, ...]) -> tuple[WorkflowState, ...]:
+    def _lead_to_an_end(cls, states: tuple[WorkflowState, ...]) -> tuple[WorkflowState, ...]:
         if len(states) < 2:
             raise ValueError("a workflow has at least two states")
         names = [state.name for state in states]
@@ -150,24 +162,26 @@ class WorkflowDefinition(Definition):
             raise ValueError("no state is final")
         if states[0].final:
             raise ValueError(f"the first state, {names[0]}, is final")
-        ways = {state.name: tuple(way.to for way in _ways(states, index)) for index, state in enumerate(states)}
-        for name, targets in ways.items():
-            for target in targets:
+        targets = {
+            state.name: tuple(transition.to for transition in _transitions(states, index))
+            for index, state in enumerate(states)
+        }
+        for name, own_targets in targets.items():
+            for target in own_targets:
                 if target not in names:
                     raise ValueError(f"{name} leads to {target}, which is no state")
                 if target == name:
                     raise ValueError(f"{name} leads to itself; staying needs no transition")
-        _check_reach(ways, [state.name for state in states if state.final])
+        _check_reach(targets, [state.name for state in states if state.final])
         for state in states:
             _check_conditions(state, {other.name: other for other in states})
         return states
 
     @model_validator(mode="after")
     def _title_names_what_is_collected(self) -> WorkflowDefinition:
-        collected = {field for state in self.states for field in (state.collects or {}).get("properties", {})}
-        for field in PLACEHOLDER.findall(self.title or ""):
-            if field not in collected:
-                raise ValueError(f"title has the placeholder {{{field}}}, which no state collects")
+        for path in PLACEHOLDER.findall(self.title or ""):
+            if problem := self.find_problem(path):
+                raise ValueError(f"title has the placeholder {{{path}}}, {problem}")
         if PLACEHOLDER.search(self.untitled or ""):
             raise ValueError("untitled is used when nothing is collected: it has no placeholders")
         return self
@@ -183,22 +197,37 @@ class WorkflowDefinition(Definition):
         """The start state."""
         return self.states[0]
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """The names of the fields that its states collect."""
+        return frozenset(field for state in self.states for field in (state.collects or {}).get("properties", {}))
+
+    def find_problem(self, path: str) -> str | None:
+        """Return why a path names no collected value that a sentence can hold; None if it names one."""
+        field = path.partition(".")[0]
+        schemas = [state.collects for state in self.states if field in (state.collects or {}).get("properties", {})]
+        problems = [ArgumentSchema(schema or {}).find_problem(path) for schema in schemas]
+        return None if None in problems else next(iter(problems), "which no state collects")
+
     def state(self, name: str) -> WorkflowState | None:
         """Return the state called ``name``, in either case."""
         return next((state for state in self.states if state.name == name.upper()), None)
 
-    def place(self, name: str) -> int:
-        """Return the state's place among the steps, from 0. Raises ``ValueError`` for a state that does not exist."""
+    def index(self, name: str) -> int:
+        """Return the index of a state, from 0. Raises ``ValueError`` for a state that does not exist."""
         return [state.name for state in self.states].index(name)
 
-    def ways(self, name: str) -> tuple[Transition, ...]:
-        """Return the transitions of a state, open or not."""
-        return tuple(_ways(self.states, self.place(name)))
+    def transitions(self, name: str) -> tuple[Transition, ...]:
+        """Return the transitions from a state, the default ones if it declares none, whether they are open or not."""
+        return tuple(_transitions(self.states, self.index(name)))
 
     def may_skip(self, name: str) -> bool:
-        """Return whether a way from the first state to a final one leads around the state."""
-        ways = {state.name: tuple(way.to for way in self.ways(state.name) if way.to != name) for state in self.states}
-        reached = _find_reachable([self.first.name], ways) if self.first.name != name else set()
+        """Return whether the workflow can get from its first state to a final one without the state ``name``."""
+        targets = {
+            state.name: tuple(transition.to for transition in self.transitions(state.name) if transition.to != name)
+            for state in self.states
+        }
+        reached = _find_reachable([self.first.name], targets) if self.first.name != name else set()
         return any(state.final and state.name in reached for state in self.states)
 
     @property
@@ -210,24 +239,24 @@ class WorkflowDefinition(Definition):
     def version(self) -> str:
         """A digest of the states, transitions and schemas. Labels, titles and instructions are not part of it."""
         rules = [
-            [state.name, state.collects, state.final, [way.model_dump() for way in self.ways(state.name)]]
+            [state.name, state.collects, state.final, [it.model_dump() for it in self.transitions(state.name)]]
             for state in self.states
         ]
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
 
     @model_serializer(mode="wrap")
-    def _with_what_is_derived(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        """On the wire every state has its transitions, the default ones too, and the rules have a version."""
+    def _serialise(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """Return the fields; for the wire with the transitions of all states, default ones too, and the version."""
         fields: dict[str, Any] = handler(self)
         if not info.by_alias:
             return fields
         for state in fields["states"]:
-            ways = self.ways(state["name"])
-            state["transitions"] = [way.model_dump(by_alias=True, exclude_unset=True) for way in ways]
+            transitions = self.transitions(state["name"])
+            state["transitions"] = [it.model_dump(by_alias=True, exclude_unset=True) for it in transitions]
         return {**fields, "version": self.version}
 
 
-def _ways(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]:
+def _transitions(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]:
     state = states[index]
     if state.transitions is not None:
         yield from state.transitions
@@ -236,37 +265,40 @@ def _ways(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]
         yield from (Transition(to=other.name) for other in states[:index])
 
 
-def _check_reach(ways: Mapping[str, tuple[str, ...]], finals: list[str]) -> None:
-    """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can."""
-    back = {name: tuple(other for other, targets in ways.items() if name in targets) for name in ways}
-    for name in ways:
-        if name not in _find_reachable([next(iter(ways))], ways):
+def _check_reach(targets: Mapping[str, tuple[str, ...]], finals: list[str]) -> None:
+    """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can.
+
+    ``targets`` are the states that each state leads to; the first state comes first.
+    """
+    sources = {name: tuple(other for other, ends in targets.items() if name in ends) for name in targets}
+    for name in targets:
+        if name not in _find_reachable([next(iter(targets))], targets):
             raise ValueError(f"no way leads to {name}")
-        if name not in _find_reachable(finals, back):
+        if name not in _find_reachable(finals, sources):
             raise ValueError(f"no way leads from {name} to a final state")
 
 
-def _find_reachable(begin: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str]:
+def _find_reachable(begin: list[str], targets: Mapping[str, tuple[str, ...]]) -> set[str]:
     reached: set[str] = set()
-    open_ends = list(begin)
-    while open_ends:
-        name = open_ends.pop()
+    waiting = list(begin)
+    while waiting:
+        name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            open_ends += ways[name]
+            waiting += targets[name]
     return reached
 
 
 def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState]) -> None:
     """Raise ``ValueError`` for a condition on a field that is not collected."""
-    for way in state.transitions or ():
-        if way.when is None:
+    for condition in (transition.when for transition in state.transitions or ()):
+        if condition is None:
             continue
-        where, field = way.when.place(state.name)
+        where, field = condition.state_and_field(state.name)
         if where not in states:
-            raise ValueError(f"{state.name}: the condition on {way.when.field} names no state")
+            raise ValueError(f"{state.name}: the condition on {condition.field} names no state")
         if field not in (states[where].collects or {}).get("properties", {}):
-            raise ValueError(f"{state.name}: the condition looks at {way.when.field}, which {where} does not collect")
+            raise ValueError(f"{state.name}: the condition looks at {condition.field}, which {where} does not collect")
 
 
 def _is_same(one: Any, other: Scalar) -> bool:

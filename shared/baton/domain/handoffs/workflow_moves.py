@@ -45,8 +45,8 @@ class DefinitionChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
-    """A continued workflow."""
+class ResumedWorkflow:
+    """A workflow that was resumed, and the change of its definition since; None if it has not changed."""
 
     workflow: Workflow
     changed: DefinitionChanged | None = None
@@ -72,24 +72,24 @@ def advance(
 ) -> Workflow:
     """Move the workflow to ``state``, after adding ``data`` to the data of its current state.
 
-    Naming the current state stores the data and stays. Moving forward requires all data of the state; moving back does
-    not. New values replace earlier ones. Reaching a final state completes the workflow.
+    Naming the current state stores the data and stays. Moving forward requires all data of the state. Moving back does
+    not, but then the data of the later states no longer counts, and must be given again. New values replace earlier
+    ones. Reaching a final state completes the workflow.
 
     Raises ``IllegalTransition``.
     """
-    here = _standing(definition, expire(workflow, now))
-    collected = _add(definition, workflow, here, data)
+    current = _advanceable_state(definition, expire(workflow, now))
+    collected = _add(definition, workflow, current, data)
     target = definition.state(state)
     if target is None:
-        raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=_open(definition, workflow, collected))
-    if target.name != here.name:
-        _check_way(definition, workflow, here, target, collected)
-        collected = {**collected, target.name: collected.get(target.name, {})}
+        legal = _open_targets(definition, workflow, collected)
+        raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=legal)
+    if target.name != current.name:
+        _check_transition(definition, workflow, current, target, collected)
+    moved = _enter(definition, replace(workflow, data=collected), target)
     return replace(
-        workflow,
-        state=target.name,
-        data=collected,
-        name=_name(definition, collected),
+        moved,
+        name=_name(definition, moved.data),
         status=WorkflowStatus.COMPLETED if target.final else WorkflowStatus.ACTIVE,
         updated_at=now,
         expires_at=_expiry(definition, now),
@@ -97,12 +97,34 @@ def advance(
 
 
 def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | None, now: datetime) -> Workflow:
-    """Return the workflow in an earlier state, with all data. It stays where it is if there is no such state."""
+    """Return the workflow in an earlier state, as ``advance`` does. It stays where it is if there is no such state."""
     target = definition.state(state) if state is not None else None
     if target is None or target.final:
         return workflow
-    data = {**workflow.data, target.name: workflow.data.get(target.name, {})}
-    return replace(workflow, state=target.name, data=data, updated_at=now)
+    return replace(_enter(definition, workflow, target), updated_at=now)
+
+
+def _enter(definition: WorkflowDefinition, workflow: Workflow, target: WorkflowState) -> Workflow:
+    """Return the workflow in ``target``. The data of later states no longer counts: it becomes proposals.
+
+    Going back keeps the data of ``target`` itself, which is there to be changed. A state that is entered forwards
+    begins without data, because a user who agreed there has agreed to something else. A completed workflow has no
+    proposals.
+    """
+    current = definition.state(workflow.state)
+    is_forward = current is not None and definition.index(target.name) > definition.index(current.name)
+    first_later = definition.index(target.name) + (0 if is_forward else 1)
+    later = {state.name for state in definition.states[first_later:]}
+    proposals = {**workflow.proposals, **{name: data for name, data in workflow.data.items() if name in later and data}}
+    if is_forward and current is not None:
+        proposals.pop(current.name, None)
+    remaining = {name: data for name, data in workflow.data.items() if name not in later}
+    return replace(
+        workflow,
+        state=target.name,
+        data={**remaining, target.name: remaining.get(target.name, {})},
+        proposals={} if target.final else proposals,
+    )
 
 
 def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
@@ -122,20 +144,20 @@ def abandon(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def expire(workflow: Workflow, now: datetime) -> Workflow:
-    """Return the workflow, marked as expired if it was unfinished for too long at ``now``."""
+    """Return the workflow, marked as expired if it is unfinished and its time is over at ``now``."""
     if workflow.status in UNFINISHED and now >= workflow.expires_at:
         return replace(workflow, status=WorkflowStatus.EXPIRED)
     return workflow
 
 
-def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
+def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> ResumedWorkflow:
     """Continue the workflow in ``thread_id``, even if it is active there and its definition has changed.
 
     Raises ``WorkflowUnavailable`` for one that is finished or expired.
     """
     if not workflow.is_unfinished(now):
         raise WorkflowUnavailable
-    goes_on = replace(
+    resumed = replace(
         workflow,
         status=WorkflowStatus.ACTIVE,
         thread_id=thread_id,
@@ -144,36 +166,36 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
         expires_at=_expiry(definition, now),
     )
     if workflow.version == definition.version:
-        return Resumed(goes_on)
+        return ResumedWorkflow(resumed)
     reason = _obstacle(definition, workflow)
-    state = workflow.state if reason is None else definition.first.name
-    data = {**workflow.data, state: workflow.data.get(state, {})}
-    goes_on = replace(goes_on, state=state, data=data, name=_name(definition, data))
-    return Resumed(goes_on, DefinitionChanged(state, reason))
+    if reason is not None:
+        resumed = _enter(definition, resumed, definition.first)
+    resumed = replace(resumed, name=_name(definition, resumed.data))
+    return ResumedWorkflow(resumed, DefinitionChanged(resumed.state, reason))
 
 
 def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the fields that are required before the workflow can move forward."""
     state = definition.state(workflow.state)
-    if state is None or state.collects is None:
+    if state is None:
         return ()
     return _missing(state, workflow.data.get(state.name, {}))
 
 
-def open_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+def open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to with its collected data."""
-    return _open(definition, workflow, workflow.data)
+    return _open_targets(definition, workflow, workflow.data)
 
 
-def later_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+def later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to once more data is collected, perhaps by the move itself."""
-    now = open_ways(definition, workflow)
+    now = open_targets(definition, workflow)
     state = definition.state(workflow.state)
-    names = [way.to for way in definition.ways(state.name)] if state is not None else []
+    names = [transition.to for transition in definition.transitions(state.name)] if state is not None else []
     return tuple(name for name in dict.fromkeys(names) if name not in now)
 
 
-def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
+def _advanceable_state(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
     """Return the workflow's state. Raises ``IllegalTransition`` if it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         raise IllegalTransition(f"The workflow is {workflow.status.value}; it cannot be advanced.")
@@ -183,84 +205,116 @@ def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowSta
     return state
 
 
-def _add(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, data: Mapping[str, Any]) -> Data:
+def _add(definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, data: Mapping[str, Any]) -> Data:
     """Return all data with ``data`` added to that of the state. Raises ``IllegalTransition`` if it does not fit."""
-    legal = _open(definition, workflow, workflow.data)
+    legal = _open_targets(definition, workflow, workflow.data)
     try:
         # A copy, so that the caller cannot change the frozen workflow's data.
         values = json.loads(json.dumps(dict(data), allow_nan=False))
     except (ValueError, TypeError, RecursionError):
         raise IllegalTransition("data must be a JSON object.", legal=legal) from None
-    if values and here.collects is None:
-        raise IllegalTransition(f"{here.name} collects nothing: leave data empty.", legal=legal)
-    faults = problems(partial(here.collects), values) if here.collects is not None else []
-    if faults:
+    if values and current.collects is None:
+        raise IllegalTransition(f"{current.name} collects nothing: leave data empty.", legal=legal)
+    collected = {**workflow.data, current.name: {**workflow.data.get(current.name, {}), **values}}
+    if faults := _partial_faults(current, values, collected[current.name]):
         raise IllegalTransition(f"data does not fit: {_messages(faults)}.", legal=legal)
-    collected = {**workflow.data, here.name: {**workflow.data.get(here.name, {}), **values}}
-    if len(json.dumps(collected, ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
+    if len(json.dumps([collected, workflow.proposals], ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
         raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: say it shorter.", legal=legal)
     return collected
 
 
-def _check_way(
-    definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, target: WorkflowState, data: Data
+def _check_transition(
+    definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, target: WorkflowState, data: Data
 ) -> None:
-    """Raise ``IllegalTransition`` unless the transition from ``here`` to ``target`` exists and is open."""
-    legal = _open(definition, workflow, data)
-    ways = [way for way in definition.ways(here.name) if way.to == target.name]
-    if not ways:
-        raise IllegalTransition(f"{target.name} cannot follow {here.name}.", legal=legal)
-    if definition.place(target.name) > definition.place(here.name) and here.collects is not None:
-        faults = problems(here.collects, _declared(here, data[here.name]))
+    """Raise ``IllegalTransition`` unless the transition from ``current`` to ``target`` exists and is open."""
+    legal = _open_targets(definition, workflow, data)
+    conditions = [
+        transition.when for transition in definition.transitions(current.name) if transition.to == target.name
+    ]
+    if not conditions:
+        raise IllegalTransition(f"{target.name} cannot follow {current.name}.", legal=legal)
+    if definition.index(target.name) > definition.index(current.name) and current.collects is not None:
+        faults = _faults(current, data[current.name])
         if faults:
             raise IllegalTransition(
-                f"{here.name} is not complete: {_messages(faults)}.",
+                f"{current.name} is not complete: {_messages(faults)}.",
                 legal=legal,
-                missing=_missing(here, data[here.name]),
+                missing=_missing(current, data[current.name]),
             )
-    shut = [way.when for way in ways if way.when is not None and not way.when.holds(here.name, data)]
-    if len(shut) == len(ways):
-        raise IllegalTransition(f"{target.name} is not open yet: {' or '.join(map(str, shut))}.", legal=legal)
+    unmet = [condition for condition in conditions if condition is not None and not condition.holds(current.name, data)]
+    if len(unmet) == len(conditions):
+        raise IllegalTransition(f"{target.name} is not open yet: {' or '.join(map(str, unmet))}.", legal=legal)
 
 
-def _open(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
+def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
     """Return the states that the workflow may move to with this data, in the definition's order."""
-    here = definition.state(workflow.state)
-    if here is None:
+    current = definition.state(workflow.state)
+    if current is None:
         return ()
-    complete = here.collects is None or not problems(here.collects, _declared(here, data.get(here.name, {})))
+    is_complete = not _faults(current, data.get(current.name, {}))
     targets = [
-        way.to
-        for way in definition.ways(here.name)
-        if (way.when is None or way.when.holds(here.name, data))
-        and (complete or definition.place(way.to) < definition.place(here.name))
+        transition.to
+        for transition in definition.transitions(current.name)
+        if (transition.when is None or transition.when.holds(current.name, data))
+        and (is_complete or definition.index(transition.to) < definition.index(current.name))
     ]
     return tuple(dict.fromkeys(targets))
 
 
+def _faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence[Problem]:
+    """Return why a state with this data cannot be left forwards."""
+    if state.collects is None:
+        return ()
+    declared = _declared(state, collected)
+    faults = problems(state.collects, declared)
+    if faults or state.check is None:
+        return faults
+    return [Problem(str(problem)) for problem in state.check(declared)]
+
+
+def _partial_faults(state: WorkflowState, values: Mapping[str, Any], collected: Mapping[str, Any]) -> Sequence[Problem]:
+    """Return why new values do not fit a state, whose data with them is ``collected`` and may still be incomplete."""
+    if state.collects is None:
+        return ()
+    faults = problems(partial(state.collects), values)
+    if faults or state.check is None:
+        return faults
+    unknown = [name for name in values if name not in _declared(state, values)]
+    if unknown:
+        return [Problem(f"{state.name} has no field {', '.join(map(repr, sorted(unknown)[:10]))}")]
+    mismatches = state.check(_declared(state, collected))
+    # Problems of several fields together, and missing fields, count when the state is left.
+    return [
+        Problem(str(problem))
+        for problem in mismatches
+        if problem.kind != "missing" and values.keys() & problem.path[:1]
+    ]
+
+
 def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the state's data without fields of an earlier definition, if the schema allows no others."""
+    """Return the state's data without fields of an earlier definition, if the schema or the type allows no others."""
     schema = state.collects or {}
-    if schema.get("additionalProperties", True) is not False:
+    # Python types ignore other fields unless they say so, and their schemas leave the keyword out then.
+    if schema.get("additionalProperties", state.check is None) is not False:
         return collected
     return {name: value for name, value in collected.items() if name in schema.get("properties", {})}
 
 
 def _missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, ...]:
-    faults = problems(state.collects or {}, _declared(state, collected))
-    return tuple(dict.fromkeys(name for problem in faults for name in problem.missing))
+    return tuple(dict.fromkeys(name for problem in _faults(state, collected) for name in problem.missing))
 
 
 def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
     """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
-    here = definition.state(workflow.state)
-    if here is None or here.final:
+    current = definition.state(workflow.state)
+    if current is None or current.final:
         return f"there is no state {workflow.state} any more"
-    for state in definition.states[: definition.place(here.name) + 1]:
+    for state in definition.states[: definition.index(current.name) + 1]:
         if state.name not in workflow.data or state.collects is None:
             continue
-        schema = partial(state.collects) if state.name == here.name else state.collects
-        faults = problems(schema, _declared(state, workflow.data[state.name]))
+        data = workflow.data[state.name]
+        is_current = state.name == current.name
+        faults = _partial_faults(state, _declared(state, data), data) if is_current else _faults(state, data)
         if faults:
             return f"{state.name} asks for something else now: {_messages(faults)}"
     return None

@@ -114,8 +114,8 @@ def is_candidate(
     ``has_workflow`` is whether they complete a guided workflow that is worth looking at.
 
     The last run succeeded, and none failed or was cancelled. The agent made at least ``min_calls`` successful calls of
-    at least ``min_tools`` tools, unless a guided workflow was completed. A run that followed a procedure is none: what
-    it did is known.
+    at least ``min_tools`` tools, unless a guided workflow was completed. No run followed a procedure, because that
+    task is known already.
     """
     if not settings.enabled or not messages or messages[-1].end is None:
         return False

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import Role
+from baton.domain.schedules.run_source import RunSource
+from baton.domain.threads.message import EVENT, Role
 from baton.domain.threads.thread import EndReason, Thread
 from baton.domain.times import day_in
 
@@ -57,23 +59,37 @@ class EpisodeRef:
     ended_at: datetime
     thread_created_at: datetime | None = None
     """The time that distinguishes it from a session of a forgotten thread with this id; None in older records."""
+    closed_by: Person | None = None
+    """The person of a desk who has closed it; None for every other reason."""
+    desk_id: str | None = None
+    """The desk at which it ended; None if it ended at none."""
 
     @property
     def id(self) -> str:
         """Derived from thread and number, so that closing twice makes one episode."""
         return episode_id(self.thread_id, self.number)
 
-    def selected(self, thread: Thread) -> Thread:
+    def select_branch(self, thread: Thread) -> Thread:
         """Return the thread with the branch that was selected when the session ended."""
         return thread.continued_from(self.end_ordinal - 1)
 
 
-def ended_session(thread: Thread, end_ordinal: int, reason: EndReason, at: datetime) -> EpisodeRef | None:
+def ended_session(
+    thread: Thread, end_ordinal: int, reason: EndReason, at: datetime, *, closed_by: Person | None = None
+) -> EpisodeRef | None:
     """Return the session that ends before ``end_ordinal``; None if it has no messages or the thread is a fork."""
     if end_ordinal <= thread.episode_first_ordinal or thread.parent_thread_id is not None:
         return None
     return EpisodeRef(
-        thread.id, thread.episode, thread.episode_first_ordinal, end_ordinal, reason, at, thread.created_at
+        thread.id,
+        thread.episode,
+        thread.episode_first_ordinal,
+        end_ordinal,
+        reason,
+        at,
+        thread.created_at,
+        closed_by,
+        desk_id=thread.active_agent_id if thread.conversation.desk is not None else None,
     )
 
 
@@ -88,12 +104,21 @@ class EpisodeMessage:
     """The text as it was said."""
     timestamp: datetime
     agent_id: str | None = None
+    author: Person | None = None
+    """The person of a desk who wrote it."""
+    begun_by: RunSource | None = None
+    """The source of the run, if no message of the user has begun it and this is its first message."""
     redacted_content: str | None = None
     """The text without personal data; None if it contains none."""
     time_zone: str | None = None
     """The user's time zone then; None if it is not known."""
     is_filtered: bool = False
     """True if it was said in a run that a model's content filter stopped. In a prompt, it would stop that too."""
+
+    @property
+    def shown_role(self) -> str:
+        """See ``StoredMessage.shown_role``."""
+        return EVENT if self.begun_by is not None else self.role.value
 
     @property
     def day(self) -> date:

@@ -47,7 +47,7 @@ LATE_RECORD = timedelta(minutes=15)
 MARK_KEPT = timedelta(days=32)
 """The time that a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
 GIVEN_UP_AFTER = timedelta(days=1)
-"""A request that has been running for so long has lost its pipeline; the next one starts again."""
+"""The pipeline of a request that has been running for longer is lost: another request starts a new one."""
 MAX_ROUNDS = 5
 """Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the previous one."""
 
@@ -102,7 +102,7 @@ class ForgetRequest:
     round: int = 1
     """The sweep in progress, from 1."""
     cutoff_at: datetime | None = None
-    """Everything that began before it is forgotten, also after the request was made. Set by the second sweep."""
+    """Everything that began before this time is forgotten, even after the request. The second sweep sets it."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """The number of removed records, by kind."""
     residue: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class ForgetRequest:
     ended_at: datetime | None = None
 
     def is_running(self, now: datetime) -> bool:
-        """Whether its pipeline is at work."""
+        """Return whether its pipeline is at work."""
         return self.status is ForgetStatus.RUNNING and now - self.requested_at < GIVEN_UP_AFTER
 
     @property

@@ -113,7 +113,7 @@ class InspectorMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InspectionPolicy:
-    """A deployment's choice."""
+    """A deployment's choice of the runs that the Context Inspector records."""
 
     mode: InspectorMode = InspectorMode.ALL
     rate: float = 0.1
@@ -129,7 +129,7 @@ class InspectionPolicy:
         return self.mode is InspectorMode.ALL
 
 
-class Recorded(WireModel):
+class RecordedModel(WireModel):
     """A shape that is stored as it is served."""
 
     model_config = ConfigDict(alias_generator=to_camel)
@@ -139,7 +139,7 @@ class Recorded(WireModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-class ContextSource(Recorded):
+class ContextSource(RecordedModel):
     """The origin of an item."""
 
     thread_id: str | None = Field(
@@ -159,7 +159,7 @@ class ContextSource(Recorded):
     )
 
 
-class ContextItem(Recorded):
+class ContextItem(RecordedModel):
     """One item of a block, in the prompt or left out of it."""
 
     id: str = Field(
@@ -219,7 +219,7 @@ class ContextItem(Recorded):
 
     @classmethod
     def create(cls, id_: str, kind: str, title: str, text: str, tokens: int, **more: Any) -> ContextItem:
-        """Return an item of a prompt, with ``more`` fields. They are not validated: it may hold a lone surrogate."""
+        """Return an item of a prompt, with ``more`` fields. Nothing is validated, because texts may be malformed."""
         fields: dict[str, Any] = dict.fromkeys(("date", "score", "reason", "source"))
         fields |= {"included": True, "ambiguous": False, "signals": {}, **more}
         return cls.model_construct(id=id_, kind=kind, title=title, text=text, tokens=tokens, **fields)

@@ -39,6 +39,7 @@ _MOVES: Mapping[tuple[ProcedureStatus, SkillAction], ProcedureStatus] = {
     (ProcedureStatus.OFFERED, SkillAction.DECLINE): ProcedureStatus.PRIVATE,
     (ProcedureStatus.OFFERED, SkillAction.SHARE): ProcedureStatus.SHARED,
 }
+_RESULTS = {action: status for (_, action), status in _MOVES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,8 @@ class SkillDecision:
         return replace(skill, status=status, decided_by=self.by, decided_at=self.at, reason=self.reason)
 
     def is_taken(self, skill: Procedure) -> bool:
-        """Return whether the skill is as this decision, by this user, has left it."""
-        is_new = skill.decided_by is None
-        return not is_new and (skill.decided_by, skill.status) == (self.by, _RESULTS[self.action])
-
-
-_RESULTS = {action: status for (_, action), status in _MOVES.items()}
+        """Return whether this user has taken this decision on the skill already."""
+        return (skill.decided_by, skill.status) == (self.by, _RESULTS[self.action])
 
 
 def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.agents.tool import BUILTIN_TOOLS
-from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, check_trigger, matching, pattern_size
+from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, check_trigger, first_match, pattern_size
 from baton.domain.schemas.json_schema import problems
 from baton.domain.tenants.identity import is_printable
 from baton.domain.text import normal_form
@@ -236,7 +236,7 @@ class ProcedureDecision:
         return replace(procedure, status=status, decided_by=self.by, decided_at=self.at, reason=self.reason)
 
     def is_taken(self, procedure: Procedure) -> bool:
-        """Return whether the version is as this decision, by this user, has left it."""
+        """Return whether this user has taken this decision on the version already."""
         status = _MOVES[ProcedureStatus.PENDING, self.action]
         return procedure.status is status and procedure.decided_by == self.by
 
@@ -263,7 +263,7 @@ def check_is_proposal(procedure: Procedure) -> None:
 
 
 def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
-    """Make a procedure of its fields (``PROCEDURE_SCHEMA``), each text on one line. Raises ``InvalidProcedure``."""
+    """Return the draft with these fields (``PROCEDURE_SCHEMA``), each text on one line. Raises ``InvalidProcedure``."""
     messages = [problem.message for problem in problems(PROCEDURE_SCHEMA, dict(fields))]
     if messages:
         raise InvalidProcedure(messages)
@@ -291,7 +291,7 @@ def collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
     """Match each sample message against the procedure's triggers."""
-    return [Trial(sample, matching(draft.triggers, sample)) for sample in samples]
+    return [Trial(sample, first_match(draft.triggers, sample)) for sample in samples]
 
 
 def slug_of(name: str) -> str:

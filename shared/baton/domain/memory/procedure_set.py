@@ -62,7 +62,7 @@ class TriggerIndex:
         """Return the triggers that a message matches, with how specific each is for it."""
         places = _places(text[:MAX_TEXT])
         triggers = [
-            trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)
+            trigger for word in places for trigger, words in self._phrases.get(word, ()) if _are_in_order(words, places)
         ]
         beginning = text[: self.searched]
         plain = normalise(beginning)
@@ -80,10 +80,10 @@ class _Chunk:
         self._together = _compile(patterns)
         self.size = self._together.programsize if self._together is not None else MAX_PATTERN_SIZE * len(patterns)
         self._alone: list[Any] | None = None
-        """Each pattern for itself, once the chunk was found."""
+        """The patterns one by one, which are compiled when a message first matches the chunk."""
 
     def candidates(self, plain: str) -> list[str]:
-        """Return the patterns that a message may match. A pattern that cannot be searched for like this always may."""
+        """Return the patterns that a message may match, among them those that are too large to be tried here."""
         if self._together is not None and self._together.search(plain) is None:
             return []
         if self._alone is None:
@@ -116,7 +116,7 @@ def _places(text: str) -> _Places:
     return places
 
 
-def _stands(words: Sequence[str], places: _Places) -> bool:
+def _are_in_order(words: Sequence[str], places: _Places) -> bool:
     """Return whether the words occur in order, with at most ``GAP`` others between two of them."""
     ends = set(places[words[0]])
     for word in words[1:]:
@@ -148,7 +148,7 @@ class ProcedureSet:
         self._index = TriggerIndex(self._by_trigger)
 
     def with_skills(self, skills: Iterable[Procedure]) -> ProcedureSet:
-        """Return these with a user's private skills. The index of these is not made again."""
+        """Return a set that has a user's private skills too. It shares the index of this one."""
         own = ProcedureSet(skill for skill in skills if skill.scope is ProcedureScope.USER)
         if not own.procedures:
             return self

@@ -10,7 +10,7 @@ from baton.domain.tracing import Attributes, Operation, Span, Untraced, making_c
 
 
 class EarlySteps(Untraced):
-    """``Span`` in place of that of a run that has not begun. Its steps are kept, with their times, until ``join``."""
+    """A stand-in for the span of a run that has not begun. It keeps its steps, with their times, until ``join``."""
 
     def __init__(self) -> None:
         self._run: Span | None = None
@@ -32,7 +32,7 @@ class EarlySteps(Untraced):
         return step
 
     def join(self, run: Span) -> None:
-        """Make the steps parts of ``run``, also those that end later. The first run counts."""
+        """Make the steps parts of ``run``, also those that end later. Only the first call has an effect."""
         if self._run is None:
             self._run = run
             for step in self._steps:
@@ -41,11 +41,12 @@ class EarlySteps(Untraced):
 
 
 class _EarlyStep(EarlySteps):
-    """One of these steps, with the steps inside it."""
+    """A step of ``EarlySteps``, with the steps inside it."""
 
     def __init__(self, operation: Operation, name: str, attributes: Attributes, is_remote: bool, began_ns: int) -> None:
         super().__init__()
-        self._what = operation, name
+        self._operation = operation
+        self._name = name
         self._attributes = dict(attributes)
         self._is_remote = is_remote
         self._began_ns = began_ns
@@ -69,7 +70,9 @@ class _EarlyStep(EarlySteps):
         self._ended_ns = at_ns or time.time_ns()
 
     def join(self, run: Span) -> None:
-        span = run.begin(*self._what, self._attributes, is_remote=self._is_remote, began_ns=self._began_ns)
+        span = run.begin(
+            self._operation, self._name, self._attributes, is_remote=self._is_remote, began_ns=self._began_ns
+        )
         super().join(span)
         if self._failure is not None:
             span.fail(self._failure)

@@ -58,15 +58,17 @@ class ProviderParts:
         size = _size(sent)
         if size > MAX_PARTS_BYTES:
             sent = []
-        more = [{"withheld": dict(withheld)}] if withheld and _size(withheld) <= MAX_WITHHELD_BYTES else []
-        if not sent and not more:
+        small_fields = [{"withheld": dict(withheld)}] if withheld and _size(withheld) <= MAX_WITHHELD_BYTES else []
+        if not sent and not small_fields:
             return None
         # Fields that an API may ask for in later turns are not stored for the turn only.
-        return cls(origin, replay if sent else Replay.ALWAYS, (*more, *sent), -(-size // BYTES_A_TOKEN) if sent else 0)
+        return cls(
+            origin, replay if sent else Replay.ALWAYS, (*small_fields, *sent), -(-size // BYTES_A_TOKEN) if sent else 0
+        )
 
 
 def _size(value: object) -> int:
-    """Return the bytes of a JSON value; more than may be kept for one that no request can hold."""
+    """Return the size of a JSON value in bytes; for one that no request can hold, more than ``MAX_PARTS_BYTES``."""
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):

@@ -26,7 +26,7 @@ MAX_AT_ONCE = 16
 MAX_BRANCHES = 100
 """Branches of one ``gather``."""
 MAX_DEPTH = 3
-"""Agents with ``run`` that are at work below each other: one asks the next."""
+"""The longest chain of agents with ``run`` of which each one asks the next."""
 
 
 class StepKind(StrEnum):
@@ -35,11 +35,15 @@ class StepKind(StrEnum):
     INPUT = "input"
     """The question, as guardrails have left it."""
     ASK = "ask"
+    BEGIN = "begin"
+    """A question to an agent that works on it in the background."""
     CALL = "call"
     MODEL = "model"
     ANSWER = "answer"
     """An answer that the model has written to the user."""
     SAY = "say"
+    INCOMING = "incoming"
+    """Messages of the user that have entered the run, as guardrails have left them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class RunStep:
     waits: bool = False
     """True if it waits for an approval; nothing was done yet."""
     tool_name: str | None = None
-    """The tool of a call; that of the question to an agent if one was asked."""
+    """The tool that was called; ``ask_...`` if an agent was asked, also in the background."""
     arguments: str | None = None
     """Its arguments as JSON."""
     data: DataChange | None = None
@@ -96,7 +100,7 @@ def step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:
     return uuid.uuid5(uuid.UUID(thread_id), "\0".join(("step", message_id, caller, place))).hex
 
 
-def step_digest(kind: StepKind, about: object) -> str:
-    """Return the digest of a step's arguments, which are JSON."""
-    written = json.dumps([kind.value, about], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+def step_digest(kind: StepKind, arguments: object) -> str:
+    """Return the digest of a step's kind and ``arguments``, a JSON value."""
+    written = json.dumps([kind.value, arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()[:32]

@@ -10,6 +10,22 @@ from typing import Any
 
 from baton.domain.runs.usage import Usage
 
+WAITS = (
+    "(This agent keeps its task open. If it asks for something, ask the user. Then ask this agent again with the "
+    "answer: it goes on where it stopped.)"
+)
+SIGN_IN = (
+    "(This agent goes on when the user has signed in or has granted it access, as it says. Tell the user how, with the "
+    "address if it names one. When they have done it, ask this agent again: it goes on where it stopped. Never ask for "
+    "a password or a key.)"
+)
+FORM = (
+    "(This agent keeps its task open and has sent data, which may be a form. Ask the user for what it wants, in words. "
+    "Then ask this agent again, with the answers in `data` in the shape that it wants.)"
+)
+DATA = "[Data: {}]"
+"""Structured data of a remote agent's answer, for the asking model."""
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteTask:
@@ -74,10 +90,15 @@ class Task:
 
     @property
     def parent_task_id(self) -> str:
-        """The id of the run, as clients are shown it."""
+        """The id of the run, under the name that clients know it by."""
         return self.run_id
 
     @property
     def duration(self) -> timedelta | None:
         """The time that it took; None while it lasts."""
         return self.ended_at - self.started_at if self.ended_at is not None else None
+
+
+def note_open_task(*, needs_sign_in: bool, has_data: bool) -> str:
+    """Return how the asking model goes on with a remote agent that keeps its task open."""
+    return SIGN_IN if needs_sign_in else FORM if has_data else WAITS

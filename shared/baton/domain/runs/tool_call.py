@@ -22,7 +22,10 @@ TRANSFER = "transfer_to_"
 RETURN = "return_to_main"
 ADVANCE = "advance_workflow"
 END = "end_conversation"
-BUILTIN_TOOLS = (RETURN, ADVANCE, END)
+SILENT = "stay_silent"
+DESK_NOTE = "desk_note"
+"""No tool, but the name that notes of a desk's people are stored under."""
+BUILTIN_TOOLS = (RETURN, ADVANCE, END, SILENT, DESK_NOTE)
 MAX_VALUES = 10_000
 """Values in a call's arguments. They are parsed and validated several times."""
 _COMPLETING = "-done-"
@@ -69,7 +72,7 @@ class ToolCall:
 
 
 def as_object(arguments: str) -> str:
-    """Return the text of a call's arguments: an empty object for none, and an object that came as a text in JSON."""
+    """Return a call's arguments as a JSON object: ``{}`` for none, and the object inside a JSON string."""
     if arguments in ("", "null"):
         return "{}"
     if arguments.startswith('"'):
@@ -118,6 +121,8 @@ class ToolCallRecord:
     """Its other sources, without the agent that it has asked. Passages have the numbers of that agent's answer."""
     label: str | None = None
     """The tool's name for people; None for its name."""
+    refused_to: str | None = None
+    """The state to which the tool, which should have completed a workflow, has sent it back; None if it names none."""
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:
@@ -143,7 +148,7 @@ def completing_call_id(call_id: str, arguments: str) -> str:
 
 
 def model_call(call_id: str, name: str) -> ToolCall:
-    """Return the model's call that has led to a call, without arguments: another one if that completes a workflow."""
+    """Return the model's call behind a call, without arguments: the move that led to it if it completes a workflow."""
     first, mark, _ = call_id.partition(_COMPLETING)
     return ToolCall(first, ADVANCE if mark else name, "{}")
 

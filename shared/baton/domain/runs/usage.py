@@ -51,7 +51,7 @@ MAX_TOKENS = 10**12
 """A limit above the tokens of any call. Larger numbers are mistakes that stores and browsers cannot hold exactly."""
 
 
-def token_count(value: object) -> int | None:
+def parse_token_count(value: object) -> int | None:
     """Return a number of tokens that a provider reports; None if ``value`` is no such number.
 
     Gateways send whole numbers as text or with a fraction of zero too.
@@ -70,7 +70,7 @@ OTHER_MODELS = ""
 
 
 def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
-    """Return the usage of each of the first ``MAX_MODELS`` models, and of ``OTHER_MODELS`` together."""
+    """Add usages up by model. All models after the first ``MAX_MODELS`` are counted as ``OTHER_MODELS``."""
     usages: dict[str, Usage] = {}
     for part in parts:
         for model_usage in part:
@@ -79,8 +79,8 @@ def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
     return tuple(ModelUsage(model, usage) for model, usage in usages.items())
 
 
-PER = 1_000_000
-"""Tokens that a price is for."""
+PRICED_TOKENS = 1_000_000
+"""The number of tokens that a price is for."""
 MAX_PRICE = 1_000_000.0
 _Money = Annotated[float, Field(ge=0, le=MAX_PRICE, allow_inf_nan=False)]
 _VERSION = re.compile(r"-\d{4}[\d-]*")
@@ -107,7 +107,7 @@ class Price(BaseModel):
         cache_write = self.input if self.cache_write is None else self.cache_write
         fresh = usage.input_tokens - cached - written
         input_cost = fresh * self.input + cached * cached_input + written * cache_write
-        return (input_cost + usage.output_tokens * self.output) / PER
+        return (input_cost + usage.output_tokens * self.output) / PRICED_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.definition import similar_name
+from baton.domain.schemas.schema_form import subschemas
 
 MAX_STEPS = 12
 """References and alternatives that are followed from one schema to the one that describes a value."""
@@ -32,9 +33,9 @@ class ArgumentSchema:
     root: Part
 
     def describe(self, part: object, value: Any = None) -> Part:
-        """Return the keywords that describe ``value`` by ``part``: of references and of the alternative that fits.
+        """Return the keywords of ``part`` with those of its references, and of the alternative that fits ``value``.
 
-        A keyword beside a reference comes before the one that it refers to.
+        A keyword beside a reference overrides the one in the referenced schema.
         """
         keywords: dict[str, Any] = {}
         for _ in range(MAX_STEPS):
@@ -44,14 +45,17 @@ class ArgumentSchema:
             reference = part.get("$ref")
             alternatives = part.get("anyOf") or part.get("oneOf") or part.get("allOf")
             if isinstance(reference, str):
-                part = self._find(reference)
-                # The title of what is referred to names a type, and not this value.
-                part = {key: it for key, it in part.items() if key != "title"} if isinstance(part, Mapping) else None
+                part = _without_title(self._find(reference))
             elif isinstance(alternatives, list):
                 part = self._choose(alternatives, value)
             else:
                 break
         return keywords
+
+    def properties(self, part: object, value: Any = None) -> Mapping[str, Any]:
+        """Return the schemas of the properties of ``value`` by name."""
+        properties = self.describe(part, value).get("properties")
+        return properties if isinstance(properties, Mapping) else {}
 
     def _find(self, reference: str) -> object:
         part: object = self.root
@@ -66,19 +70,44 @@ class ArgumentSchema:
         types = _ANY if value is None else _TYPES.get(type(value), ())
         fallback = None
         for alternative in alternatives:
-            described = ArgumentSchema(self.root).describe(alternative) if _refers(alternative) else alternative
-            if not isinstance(described, Mapping) or described.get("type") == "null":
+            described = self._resolve(alternative)
+            if not isinstance(alternative, Mapping) or described.get("type") == "null":
                 continue
             if "const" in described and described["const"] != value:
                 continue
             declared = described.get("type")
-            if declared is None or not set(types).isdisjoint([declared] if isinstance(declared, str) else declared):
-                return {key: it for key, it in alternative.items() if key != "title"}
+            if declared is None or any(kind in types for kind in _listed(declared)):
+                return _without_title(alternative)
             fallback = fallback or alternative
         return fallback
 
+    def _resolve(self, part: object) -> Part:
+        """Return the keywords of a schema and its references, without following alternatives: these can be endless."""
+        keywords: dict[str, Any] = {}
+        for _ in range(MAX_STEPS):
+            if not isinstance(part, Mapping):
+                break
+            keywords = {**part, **keywords}
+            part = self._find(part["$ref"]) if isinstance(part.get("$ref"), str) else None
+        return keywords
+
+    def find_label_problem(self) -> str | None:
+        """Return why ``x-labels`` name no value of their ``enum`` or ``const``; None if all do."""
+        for part in subschemas(self.root):
+            described = self.describe(part)
+            labels, values = described.get("x-labels"), described.get("enum", [described.get("const")])
+            if not isinstance(labels, Mapping) or not isinstance(values, list) or values == [None]:
+                continue
+            names = [str(value) for value in values]
+            for label in labels:
+                if label not in names:
+                    similar = similar_name(str(label), names)
+                    advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(names[:20])}"
+                    return f"x-labels names {label!r}, which is no value of the argument ({advice})"
+        return None
+
     def choice(self, part: object, value: Any) -> str | None:
-        """Return the name of a value that a schema lists; None if it gives none.
+        """Return the name that a schema gives one of its listed values; None if it gives none.
 
         Names are in ``x-labels``, by value, or are the titles of alternatives with ``const``.
         """
@@ -87,11 +116,11 @@ class ArgumentSchema:
         if isinstance(labels, Mapping) and isinstance(label := labels.get(str(value)), str):
             return label
         for keyword in ("oneOf", "anyOf"):
-            for alternative in described.get(keyword) or ():
+            for alternative in _listed(described.get(keyword)):
                 if isinstance(alternative, Mapping) and "const" in alternative and alternative["const"] == value:
                     title = alternative.get("title")
                     return title if isinstance(title, str) else None
-        if isinstance(value, str) and value in (described.get("enum") or ()) and re.fullmatch(r"\w+", value):
+        if isinstance(value, str) and value in _listed(described.get("enum")) and re.fullmatch(r"\w+", value):
             words = value.replace("_", " ")
             return words.capitalize() if value.isupper() and "_" in value else words
         return None
@@ -109,11 +138,9 @@ class ArgumentSchema:
         part: object = self.root
         walked: list[str] = []
         for name in path.split("."):
-            described = self.describe(part)
-            properties = described.get("properties")
-            properties = properties if isinstance(properties, Mapping) else {}
+            properties = self.properties(part)
             if name not in properties:
-                if described.get("additionalProperties") not in (None, False) and properties == {}:
+                if self.describe(part).get("additionalProperties") not in (None, False) and properties == {}:
                     return None  # an object of any properties
                 similar = similar_name(name, properties)
                 missing = f"no field of {'.'.join(walked)}" if walked else "no argument of the tool"
@@ -121,14 +148,25 @@ class ArgumentSchema:
                 return f"which is {missing} (" + (f"did you mean {similar}?)" if similar else f"there are: {names})")
             part = properties[name]
             walked.append(name)
-        described = self.describe(part)
-        if isinstance(inner := described.get("properties"), Mapping) and inner:
+        if self.properties(self.describe(part).get("items")):
+            return "which is a list of objects, which no sentence can hold"
+        if inner := self.properties(part):
             return f"which is an object: name one of its fields, such as {{{path}.{next(iter(inner))}}}"
         return None
 
 
-def _refers(part: object) -> bool:
-    return isinstance(part, Mapping) and "$ref" in part
+def _without_title(part: object) -> object:
+    """Return a schema that others refer to without its title, which names a type and not a value."""
+    if not isinstance(part, Mapping):
+        return None
+    return {keyword: setting for keyword, setting in part.items() if keyword != "title"}
+
+
+def _listed(keyword: object) -> list[Any]:
+    """Return the values of a keyword, of which one may stand alone. Behind references, keywords can be anything."""
+    if isinstance(keyword, str):
+        return [keyword]
+    return keyword if isinstance(keyword, list) else []
 
 
 def humanise(name: str) -> str:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
 from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, check_declared, subschemas
-from baton.domain.schemas.schema_validator import UncheckableValue, find_target, sort_by_relevance, validation_errors
+from baton.domain.schemas.schema_form import Schema, check_declared, has_format, subschemas
+from baton.domain.schemas.schema_validator import (
+    FormatCheck,
+    UncheckableValue,
+    find_target,
+    meant_errors,
+    sort_by_relevance,
+    validation_errors,
+)
 
 MAX_PROBLEMS = 5
+"""Problems of one value that are returned."""
 MAX_MESSAGE = 200
-"""Characters of the message of one of them."""
+"""Characters of the message of a problem."""
 PROBLEM_STEPS = 30_000
-"""Steps of the check of a value by a workflow's schema. A move has several of them, on the event loop."""
+"""Steps of the check of a value by a workflow's schema. A move makes several such checks, on the event loop."""
 _PARTIAL = ("type", "properties", "additionalProperties")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _REFUSED = ("$ref", "$dynamicRef", "patternProperties")
@@ -76,23 +85,24 @@ ObjectSchema = Annotated[dict[str, Any], AfterValidator(check_object_schema)]
 def problems(schema: Schema, value: Any) -> Sequence[Problem]:
     """Return the first few reasons why ``value`` does not fit; empty if it fits."""
     try:
-        errors = validation_errors(schema, value, checks_formats=True, steps=PROBLEM_STEPS)
+        errors = validation_errors(schema, value, formats=has_format, steps=PROBLEM_STEPS)
     except UncheckableValue as error:
         return [Problem(str(error))]
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
-    return [_problem(error) for error in errors[:MAX_PROBLEMS]]
+    return [_problem(error) for error in islice(meant_errors(errors), MAX_PROBLEMS)]
 
 
-def argument_problem(schema: Schema, value: Any) -> str | None:
+def argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | None = None) -> str | None:
     """Return where and why ``value`` does not fit the schema of a tool; None if it fits or cannot be checked."""
     try:
-        errors = sort_by_relevance(validation_errors(schema, value))
+        errors = sort_by_relevance(validation_errors(schema, value, formats=formats))
     except UncheckableValue:
         return None  # the tool must check the arguments
-    if not errors:
+    error = next(meant_errors(reversed(errors)), None)
+    if error is None:
         return None
-    where = "/".join(str(part) for part in errors[-1].absolute_path)
-    return f"{f' at {where}' if where else ''}: {errors[-1].message}"
+    where = "/".join(str(part) for part in error.absolute_path)
+    return f"{f' at {where}' if where else ''}: {_message(error)}"
 
 
 def partial(schema: Schema) -> Schema:
@@ -100,9 +110,15 @@ def partial(schema: Schema) -> Schema:
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
 
 
+def _message(error: Any) -> str:
+    """Return the error's message; if the alternatives of a schema have other types than the value, their types."""
+    kinds = dict.fromkeys(str(cause.validator_value) for cause in error.context or () if cause.validator == "type")
+    return f"it must be of type {' or '.join(kinds)}" if kinds else str(error.message)
+
+
 def _problem(error: Any) -> Problem:
     path = ".".join(str(part) for part in error.absolute_path)
-    message = error.message
+    message = _message(error)
     if len(message) > MAX_MESSAGE:  # It quotes the value, and says what is wrong at the end.
         message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str], None]:
     return check
 
 
-CHECKED: Mapping[str, Callable[[str], None]] = {
+FORMAT_CHECKS: Mapping[str, Callable[[str], None]] = {
     "date": _date,
     "date-time": _date_time,
     "email": _matching(_EMAIL),
@@ -58,13 +58,24 @@ CHECKED: Mapping[str, Callable[[str], None]] = {
 """Checks by format. Each raises ``ValueError`` for a text of another form. Times need an offset, as in RFC 3339."""
 
 
-def has_format(text: object, name: str) -> bool:
+_WITH_OFFSET: Mapping[str, Callable[[str], object]] = {"date-time": datetime.fromisoformat, "time": time.fromisoformat}
+
+
+def has_local_format(text: object, name: str) -> bool:
+    """Return whether a text has a format, as ``has_format`` does; times need no offset."""
+    return has_format(text, name, needs_offset=False)
+
+
+def has_format(text: object, name: str, *, needs_offset: bool = True) -> bool:
     """Return whether a text has a format. Other values, and formats that are not checked, always do."""
-    check = CHECKED.get(name)
+    check = FORMAT_CHECKS.get(name)
     if check is None or not isinstance(text, str):
         return True
     try:
-        check(text)
+        if name in _WITH_OFFSET and not needs_offset:
+            _WITH_OFFSET[name](text)
+        else:
+            check(text)
     except ValueError:
         return False
     return True

@@ -1,13 +1,13 @@
 """A validator of JSON Schemas from outside that counts its steps, so that neither schema nor value keeps it busy.
 
-It is jsonschema's, with other checks in place of those that take more time than the size of schema and value: patterns
-by re2, ``uniqueItems``, ``enum`` and ``const`` by texts that are equal for equal values, and references by a lookup of
-JSON Pointers in the schema itself.
+It is jsonschema's. Checks whose time can exceed the size of schema and value are replaced: patterns are matched by re2,
+``uniqueItems``, ``enum`` and ``const`` compare texts that are equal for equal values, and references are JSON Pointers
+that are looked up in the schema itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
@@ -18,12 +18,12 @@ from urllib.parse import unquote
 from baton.concurrency.tasks import LARGE, check_cancelled
 from baton.domain.json_values import canonical_text, count_values
 from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, SchemaProblem, has_format, subschemas
+from baton.domain.schemas.schema_form import Schema, SchemaProblem, subschemas
 
 MAX_STEPS = 200_000
 """Steps of the check of one value. Each takes one to three microseconds."""
 MAX_LEVELS = 180
-"""Checks within checks. Each takes four frames, and jsonschema's maps panic where they reach Python's limit."""
+"""Checks within checks. Each takes four frames, and jsonschema's maps panic at Python's recursion limit."""
 MAX_ERRORS = 1_000
 """Errors of one value that are collected."""
 _MEMBERS = 32
@@ -41,10 +41,12 @@ _VALUE_SIZE = 20
 """The cost of checking a value by one subschema, in characters as ``off_loop`` counts them."""
 
 Check = Callable[[Any, Any, Any, Any], Iterator[Any]]
+FormatCheck = Callable[[object, str], bool]
+"""Returns whether a text has the format of a name."""
 
 
 class UncheckableValue(Exception):
-    """The schema is invalid, refers outside, or takes too many steps to check the value."""
+    """The schema is invalid, has a reference that cannot be followed, or takes too many steps to check the value."""
 
 
 class _Work:
@@ -55,8 +57,9 @@ class _Work:
         self._steps = self._left = steps
         self._level = 0
         self._sizes: dict[int, tuple[Any, int]] = {}
-        """Sizes by ``id``, with the values, so that no other value gets the id meanwhile."""
+        """Values and their sizes, by the ``id`` of the value. A kept value's ``id`` cannot pass to another one."""
         self._options: dict[int, frozenset[str]] = {}
+        """The texts of each ``enum``, by its ``id``. The schema keeps the list, so its ``id`` cannot pass either."""
         self._targets: dict[str, Any] = {}
         self._is_plain: bool | None = None
 
@@ -139,10 +142,13 @@ _LINKING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "patternProperties
 
 
 def find_target(schema: Schema, reference: str) -> Any:
-    """Return the schema to which a JSON Pointer within a schema leads. Raises ``UncheckableValue``."""
+    """Return the schema that a ``$ref`` leads to: ``#``, or ``#/`` and a JSON Pointer.
+
+    Raises ``UncheckableValue`` for other forms and for a missing target.
+    """
     part: Any = schema
     if reference != "#" and not reference.startswith("#/"):
-        raise UncheckableValue("it refers to something outside")
+        raise UncheckableValue("it has a reference that is not `#` or `#/...`")
     for step in reference.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         if isinstance(part, list) and name.isdecimal() and len(name) < 8 and int(name) < len(part):
@@ -157,18 +163,21 @@ def find_target(schema: Schema, reference: str) -> Any:
 
 
 def checking_size(schema: Schema, text: str) -> int:
-    """Return the cost of checking a JSON text, as ``off_loop`` takes it: more than a little belongs in a thread."""
+    """Return the cost of checking a JSON text, by which ``off_loop`` decides whether to check it in a thread."""
     parts = list(subschemas(schema))
     if any(_MULTIPLYING.intersection(part) for part in parts):
         return LARGE
     return len(text) + _VALUE_SIZE * (1 + count_values(text)) * len(parts)
 
 
-def validation_errors(schema: Schema, value: Any, *, checks_formats: bool = False, steps: int = MAX_STEPS) -> list[Any]:
+def validation_errors(
+    schema: Schema, value: Any, *, formats: FormatCheck | None = None, steps: int = MAX_STEPS
+) -> list[Any]:
     """Return the first ``MAX_ERRORS`` of jsonschema's errors of ``value``.
 
-    The form of the schema has been checked. References are not fetched, and patterns that re2 does not take are not
-    checked, nor what is unevaluated beside references and ``patternProperties``. Raises ``UncheckableValue``.
+    The form of the schema has been checked. Formats of texts are checked by ``formats``, if it is given. References are
+    not fetched, and patterns that re2 does not take are not checked, nor what is unevaluated beside references and
+    ``patternProperties``. Raises ``UncheckableValue``.
     """
     # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
     from jsonschema import Draft202012Validator
@@ -177,7 +186,7 @@ def validation_errors(schema: Schema, value: Any, *, checks_formats: bool = Fals
 
     draft = schema.get("$schema")
     head = {"$schema": draft} if isinstance(draft, str) else {}
-    validator = _validator(validator_for(head, default=Draft202012Validator), checks_formats)
+    validator = _validator(validator_for(head, default=Draft202012Validator), formats)
     token = _work.set(_Work(schema, steps))
     try:
         return list(islice(validator(schema, _resolver=_Resolver()).iter_errors(value), MAX_ERRORS))
@@ -194,15 +203,26 @@ def sort_by_relevance(errors: list[Any]) -> list[Any]:
     return sorted(errors, key=relevance)
 
 
+def meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
+    """Yield the errors. Where no alternative fits, yield those of the alternatives that have the value's type."""
+    for error in errors:
+        depth, causes = len(error.absolute_path), error.context or ()
+        meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
+        if meant:
+            yield from meant_errors(meant)
+        else:
+            yield error
+
+
 class _Resolver:
-    """A resolver in the place of jsonschema's, which would look through the schema with each reference."""
+    """A replacement for jsonschema's resolver, which would search the whole schema for each reference."""
 
     def in_subresource(self, _subresource: Any) -> _Resolver:
         return self
 
 
 @lru_cache(maxsize=16)
-def _validator(draft: Any, checks_formats: bool) -> Any:
+def _validator(draft: Any, formats: FormatCheck | None) -> Any:
     """Return the class of validators for schemas of a draft."""
     from jsonschema.validators import create
 
@@ -218,8 +238,7 @@ def _validator(draft: Any, checks_formats: bool) -> Any:
     for name, check in draft.VALIDATORS.items():
         if name == "multipleOf" or name.startswith("unevaluated"):
             own[name] = partial(_multiple_of if name == "multipleOf" else _unevaluated, check)
-    if not checks_formats:
-        own["format"] = _no_check
+    own["format"] = partial(_format, formats) if formats is not None else _no_check
     validator = create(
         draft.META_SCHEMA,
         {name: partial(_counted, check) for name, check in {**draft.VALIDATORS, **own}.items()},
@@ -245,11 +264,11 @@ def _counted(check: Check, validator: Any, rule: Any, instance: Any, schema: Any
             yield error
 
 
-def _problem(instance: Any, what: str) -> Any:
+def _problem(instance: Any, flaw: str) -> Any:
     from jsonschema import ValidationError
 
     size = _work.get().size(instance)
-    return ValidationError(f"{instance!r} {what}" if size <= _QUOTED else f"a value of {size:,} characters {what}")
+    return ValidationError(f"{instance!r} {flaw}" if size <= _QUOTED else f"a value of {size:,} characters {flaw}")
 
 
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -308,8 +327,8 @@ def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Itera
         yield ValidationError(f"{expected} was expected")
 
 
-def _format(_validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    if not has_format(instance, name):
+def _format(formats: FormatCheck, _validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not formats(instance, name):
         yield _problem(instance, f"is not a {name}")
 
 
@@ -343,7 +362,6 @@ _CHECKS: Mapping[str, Check] = {
     "additionalProperties": _additional_properties,
     "const": _const,
     "enum": _enum,
-    "format": _format,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "uniqueItems": _unique_items,

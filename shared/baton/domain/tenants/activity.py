@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from baton.domain.errors import RateLimited
+from baton.domain.errors import LimitReached, RateLimited
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.self_started_runs import SelfStartedRuns
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 
 MAX_WAIT_SECONDS = 60
@@ -51,7 +52,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class UserAndTenantLimit:
     """The limits of a tenant and of each of its users. None: no limit."""
 
     tenant: int | None = None
@@ -62,32 +63,47 @@ class Most:
 
 
 @dataclass(frozen=True, slots=True)
+class DailyStarts:
+    """The limits of runs that begin by themselves in a day. None: no limit."""
+
+    user: int | None = None
+    conversation: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.user is not None or self.conversation is not None
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """The limits of one counter."""
 
     kind: CounterKind
-    places: Most
-    messages: Most = field(default=Most())
+    places: UserAndTenantLimit
+    messages: UserAndTenantLimit = field(default=UserAndTenantLimit())
     """Messages a minute."""
-    tokens: Most = field(default=Most())
+    tokens: UserAndTenantLimit = field(default=UserAndTenantLimit())
     """Tokens a day."""
+    starts: DailyStarts = field(default=DailyStarts())
+    """Runs a day that begin by themselves."""
 
     @classmethod
     def of(cls, kind: CounterKind, limits: DeploymentLimits) -> Rates:
         """Return the limits of the counters of ``kind``."""
         match kind:
             case CounterKind.CONNECTIONS:
-                return cls(kind, Most(limits.connections, limits.user_connections))
+                return cls(kind, UserAndTenantLimit(limits.connections, limits.user_connections))
             case CounterKind.STREAMS:
-                return cls(kind, Most(limits.follow_streams, limits.user_follow_streams))
+                return cls(kind, UserAndTenantLimit(limits.follow_streams, limits.user_follow_streams))
             case CounterKind.WAITS:
-                return cls(kind, Most(limits.runs_at_once, limits.user_runs_at_once))
+                return cls(kind, UserAndTenantLimit(limits.runs_at_once, limits.user_runs_at_once))
             case CounterKind.RUNS:
+                rules = limits.self_started_runs or SelfStartedRuns()
                 return cls(
                     kind,
-                    Most(limits.runs_at_once, limits.user_runs_at_once),
-                    Most(limits.messages_per_minute, limits.user_messages_per_minute),
-                    Most(limits.tokens_per_day, limits.user_tokens_per_day),
+                    UserAndTenantLimit(limits.runs_at_once, limits.user_runs_at_once),
+                    UserAndTenantLimit(limits.messages_per_minute, limits.user_messages_per_minute),
+                    UserAndTenantLimit(limits.tokens_per_day, limits.user_tokens_per_day),
+                    DailyStarts(rules.per_user_per_day, rules.per_conversation_per_day),
                 )
 
     def __bool__(self) -> bool:
@@ -116,10 +132,10 @@ class Place:
     tokens: int = 0
     """Tokens that the thread had used then."""
 
-    def is_taken(self, seconds: int) -> bool:
-        """Return whether it counts at a Unix time."""
-        return self.until > seconds or (
-            bool(self.run) and (self.until - RUN_SECONDS) // DAY_SECONDS == seconds // DAY_SECONDS
+    def is_taken(self, unix_time: int) -> bool:
+        """Return whether it counts at a Unix time, in seconds."""
+        return self.until > unix_time or (
+            bool(self.run) and (self.until - RUN_SECONDS) // DAY_SECONDS == unix_time // DAY_SECONDS
         )
 
 
@@ -150,6 +166,8 @@ class Activity:
     tokens: int = 0
     tokens_of: Mapping[str, int] = field(default_factory=dict)
     """Tokens of the day by the tags of users."""
+    starts_of: Mapping[str, int] = field(default_factory=dict)
+    """Runs of the day that began by themselves, by the tags of users and of threads."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Places by the ids of threads, connections, streams or waits."""
 
@@ -160,7 +178,7 @@ class Activity:
         if seconds // MINUTE_SECONDS != self.minute:
             activity = replace(activity, minute=seconds // MINUTE_SECONDS, messages=0, messages_of={})
         if seconds // DAY_SECONDS != self.day:
-            activity = replace(activity, day=seconds // DAY_SECONDS, tokens=0, tokens_of={})
+            activity = replace(activity, day=seconds // DAY_SECONDS, tokens=0, tokens_of={}, starts_of={})
         return activity
 
     def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
@@ -196,6 +214,20 @@ class Activity:
         places[name] = place
         return replace(self, places=places).spend(place.user, messages=messages)
 
+    def begin_by_itself(self, user: str, thread_id: str) -> Activity:
+        """Return the counts with a run of the user that has begun by itself in a thread."""
+        tags = (user, run_tag(thread_id))
+        counted = {**self.starts_of, **{tag: self.starts_of.get(tag, 0) + 1 for tag in tags}}
+        return replace(self, starts_of=_limit_users(counted, self.places.values()))
+
+    def find_start_refusal(self, rates: Rates, user: str, thread_id: str) -> LimitReached | None:
+        """Return the error if no further run may begin by itself today; None if one may."""
+        if _is_reached(rates.starts.conversation, self.starts_of.get(run_tag(thread_id), 0)):
+            return LimitReached("As many runs have begun by themselves in this conversation today (UTC) as may.")
+        if _is_reached(rates.starts.user, self.starts_of.get(user, 0)):
+            return LimitReached("As many runs of this user have begun by themselves today (UTC) as may.")
+        return None
+
     def renew(self, names: Collection[str], until: int) -> Activity:
         """Return the counts with the places of these names until a later time."""
         renewed = {name: replace(self.places[name], until=until) for name in names if self.places[name].until < until}
@@ -215,7 +247,7 @@ class Activity:
 
         ``leases``: the ends of the leases of threads with a place, after which a dead worker's place is free.
         """
-        spent = self.find_spent(rates, user, now, is_message=is_message)
+        spent = self.find_exhausted_rate(rates, user, now, is_message=is_message)
         if spent is not None:
             return spent
         others = {other: slot for other, slot in self.places.items() if other != name}
@@ -226,8 +258,8 @@ class Activity:
             return _refusal(f"Your organisation has {_NAMES[rates.kind]}.", _seconds_to_wait(others, leases or {}, now))
         return None
 
-    def find_spent(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
-        """Return the error if the messages of the minute or the tokens of the day are used up, whatever places say."""
+    def find_exhausted_rate(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
+        """Return the error if the messages of the minute or the tokens of the day are used up; None if they are not."""
         day_ends, minute_ends = _seconds_left(now, DAY_SECONDS), _seconds_left(now, MINUTE_SECONDS)
         if _is_reached(rates.tokens.tenant, self.tokens):
             return _refusal("Your organisation has used its tokens of today (UTC).", day_ends)

@@ -106,7 +106,7 @@ class EgressPolicy:
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
-        address = _parsed(name)
+        address = _parse_address(name)
         is_local = not is_public(address) if address is not None else _LOCAL_NAME.fullmatch(name) is not None
         if is_local and not self.allow_local:
             raise EgressRefused(f"{host} is not a public address.")
@@ -123,7 +123,7 @@ class EgressPolicy:
         """
         if self.allow_local and _is_loopback(address):
             return
-        parsed = _parsed(address)
+        parsed = _parse_address(address)
         if parsed is None:
             raise EgressRefused(f"{host} has no usable address.")
         if not is_public(parsed):
@@ -156,11 +156,11 @@ def _matches(entry: str, name: str) -> bool:
 
 
 def _is_loopback(text: str) -> bool:
-    address = _parsed(text)
+    address = _parse_address(text)
     return address is not None and address.is_loopback
 
 
-def _parsed(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         return ip_address(text)
     except ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.domain.times import to_millis
 
-KEPT = timedelta(days=180)
+RETENTION = timedelta(days=180)
 """The time for which results are kept."""
 MAX_EVALUATIONS = 200
 """Results that a tenant has. The oldest of the publisher with the most make room for others."""
@@ -47,7 +47,7 @@ class EvaluationEntry:
     @property
     def expires_at(self) -> datetime:
         """The time from which on it is no longer served."""
-        return self.published_at + KEPT
+        return self.published_at + RETENTION
 
 
 @dataclass(frozen=True, slots=True)

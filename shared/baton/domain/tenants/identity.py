@@ -21,6 +21,8 @@ PROJECT_TENANT = "~project"
 """The owner of what a deployment's project brings for all tenants. It is no tenant's id: those have no tilde."""
 MAX_USER_ID = 256
 """Characters, as for the ids below."""
+MAX_USER_NAME = 100
+"""Characters of a name that people are shown."""
 ME = "me"
 """The caller, in addresses. No user may have this id: an administrator who named that user would reach themselves."""
 DOT_SEGMENTS = frozenset({".", ".."})
@@ -49,6 +51,9 @@ class Permission(StrEnum):
     PII_READ = "pii:read"
     TENANT_MANAGE = "tenant:manage"
     TRACE_CONTINUE = "trace:continue"
+    DESK_ANSWER = "desk:answer"
+    SCHEDULE_MANAGE = "schedule:manage"
+    EVENT_SEND = "event:send"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,12 @@ class Scope:
     permissions: frozenset[str] = field(default_factory=frozenset)
     subject_token: str | None = field(default=None, compare=False, repr=False)
     """The token of the request, sealed, for calls that act for the user; None if there is none to pass on."""
+    name: str | None = field(default=None, compare=False)
+    """The user's name for people, as the token gives it; None if it gives none."""
+    picture: str | None = field(default=None, compare=False)
+    """The address of the user's picture, as the token gives it."""
+    locale: str | None = field(default=None, compare=False)
+    """The user's language, as the token gives it: a language tag such as ``de-AT``."""
 
     def __post_init__(self) -> None:
         if not TENANT_ID.fullmatch(self.tenant_id):
@@ -140,7 +151,7 @@ def thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
 def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     """Resolve the id of a conversation that is imported: like ``thread_ref``, but a UUID of version 5 is mapped too.
 
-    It is the mapped id of a conversation of another user or deployment, where an export has it from.
+    Such an id comes from the export of another user or deployment, where it is a mapped id.
     """
     own = _as_uuid(thread_id)
     if own is not None and own.version == 5:
@@ -151,7 +162,7 @@ def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
 def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
     """Return the thread of a first message without a thread id. It is the same for every retry.
 
-    With the ``digest`` of what it says, the same id with something else to say has another thread.
+    With the ``digest`` of the message's content, the same id with other content has another thread.
     """
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.
     name = f"message\0{message_id}" if digest is None else f"message\0{message_id}\0{digest}"

@@ -18,7 +18,7 @@ FIRST_TOKEN_BOUNDS_MS = (
 )  # fmt: skip
 """Upper bounds of the histogram of times to the first word, in milliseconds. The last one also counts longer times."""
 NANO = 1_000_000_000
-"""Parts of the currency's unit that costs are added in, so that the order of adding does not matter."""
+"""Costs are added as whole billionths of the currency's unit, so that the order of adding does not matter."""
 TOP = 10
 """Conversations in each list of the slowest and of the costliest."""
 
@@ -38,6 +38,8 @@ class CountedTurn:
     """None if it is not known."""
     error_code: str | None = None
     first_token_ms: int | None = None
+    began_itself: bool = False
+    """Whether no message of the user has begun it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Overview:
     """Turns by the time to their first word, up to each of ``FIRST_TOKEN_BOUNDS_MS``, and longer."""
     slowest: tuple[SlowTurn, ...] = ()
     costliest: tuple[ThreadCost, ...] = ()
+    self_started: DayCounts = DayCounts()
+    """The turns among them that have begun by themselves."""
 
     @classmethod
     def of_thread(cls, used: ThreadCost, turns: Iterable[CountedTurn], *, is_first: bool = True) -> Overview:
@@ -122,16 +126,19 @@ class Overview:
         errors: dict[str, int] = {}
         first_tokens = [0] * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
         slowest: list[SlowTurn] = []
+        self_started = DayCounts()
         for turn in turns:
             key = (turn.started_at.strftime("%Y-%m-%d"), turn.agent_id)
             days[key] = days.get(key, DayCounts()) + _count(turn)
+            if turn.began_itself:
+                self_started += _count(turn)
             if turn.error_code is not None:
                 errors[turn.error_code] = errors.get(turn.error_code, 0) + 1
             if turn.first_token_ms is not None:
                 first_tokens[bisect_left(FIRST_TOKEN_BOUNDS_MS, turn.first_token_ms)] += 1
             slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id, used.title))
         costliest = (used,) if days else ()
-        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest)
+        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started)
 
     def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
@@ -145,6 +152,7 @@ class Overview:
             tuple(one + two for one, two in zip(self.first_tokens, other.first_tokens, strict=True)),
             _top((*self.slowest, *other.slowest)),
             _top((*self.costliest, *other.costliest)),
+            self.self_started + other.self_started,
         )
 
 

@@ -102,7 +102,7 @@ class TokenExchange(BaseModel):
 HeaderValue = str | SecretReference | TokenExchange
 
 
-def _check(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+def _check_headers(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     seen: set[str] = set()
     for name, value in headers.items():
         lower = name.lower()
@@ -120,5 +120,5 @@ def _check(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     return headers
 
 
-Headers = Annotated[dict[str, HeaderValue], AfterValidator(_check)]
+Headers = Annotated[dict[str, HeaderValue], AfterValidator(_check_headers)]
 """Headers of every request to a peer, by name."""

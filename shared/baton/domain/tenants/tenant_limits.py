@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.tenants.self_started_runs import SelfStartedRuns, lower
+
 MAX_AGENTS = 50
 """Agents of a tenant. Every worker that serves the tenant keeps them."""
 MAX_LIMIT = 10**12
@@ -57,8 +59,13 @@ class LimitFields(BaseModel):
     )
     user_follow_streams: AtOnce | None = Field(default=None, description="The same of one user.", examples=[5])
 
+    self_started_runs: SelfStartedRuns | None = Field(
+        default=None, description="The rules for runs that schedules, events and tasks begin."
+    )
 
-LIMITS = tuple(LimitFields.model_fields)
+
+LIMITS = tuple(name for name in LimitFields.model_fields if name != "self_started_runs")
+"""The limits that are numbers."""
 TALKING_LIMITS = LIMITS[LIMITS.index("thread_tokens") :]
 """The limits under which, at 0, nobody could say anything."""
 
@@ -80,6 +87,8 @@ class OperatorLimits(DeploymentLimits):
     user_runs_at_once: AtOnce | None = 20
     user_messages_per_minute: Amount | None = 300
     user_follow_streams: AtOnce | None = 50
+    self_started_runs: SelfStartedRuns | None = SelfStartedRuns(per_conversation_per_day=100, per_user_per_day=500)
+    """An event that causes its own cause, whatever lies between them, is stopped by these."""
 
 
 class TenantLimits(LimitFields):
@@ -93,9 +102,9 @@ class TenantLimits(LimitFields):
 
     def within(self, deployment: DeploymentLimits) -> DeploymentLimits:
         """Return what holds: the lower of each limit, because the deployment's may have been lowered since."""
-        return deployment.model_copy(
-            update={name: _lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
-        )
+        lowest = {name: lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
+        rules = (self.self_started_runs or SelfStartedRuns()).within(deployment.self_started_runs or SelfStartedRuns())
+        return deployment.model_copy(update={**lowest, "self_started_runs": rules})
 
     def excess(self, deployment: DeploymentLimits) -> str | None:
         """Return the name of a limit that is above the deployment's; None if none is."""
@@ -104,8 +113,3 @@ class TenantLimits(LimitFields):
             if own is not None and most is not None and own > most:
                 return name
         return None
-
-
-def _lower(own: int | None, most: int | None) -> int | None:
-    limits = [limit for limit in (own, most) if limit is not None]
-    return min(limits, default=None)

@@ -99,13 +99,15 @@ def state_of(
     is_waiting: bool = False,
     is_superseded: bool = False,
     session_ended: bool = False,
+    is_at_desk: bool = False,
 ) -> TaskState:
     """Return the state of a task with runs that ended as ``ends``, in order.
 
     ``is_running``: a run of the task is in progress. ``is_waiting``: a message of it is in the queue.
     ``is_superseded``: the conversation has gone on without the task, so the task asks for nothing any more.
-    ``session_ended``: the conversation was closed after the task had begun. A task that was cancelled or has failed
-    stays so; one that was answered is completed by its last run, because messages are taken until then.
+    ``is_at_desk``: people of a desk answer it. ``session_ended``: the conversation was closed after the task had begun.
+    A task that was cancelled or has failed stays so; one that was answered is completed by its last run, because
+    messages are taken until then.
     """
     outcomes = list(ends)
     if mark is MarkStatus.CANCELED:
@@ -123,6 +125,8 @@ def state_of(
         return TaskState.WORKING if outcomes else TaskState.SUBMITTED
     if not outcomes:
         return TaskState.REJECTED if mark is MarkStatus.REFUSED else TaskState.SUBMITTED
+    if is_at_desk:
+        return TaskState.WORKING
     last = outcomes[-1]
     if last.outcome is OutcomeType.ERROR:
         return TaskState.AUTH_REQUIRED

@@ -51,7 +51,7 @@ def parse_content(raw: object, field: str = "content") -> Content:
     elif isinstance(raw, list):
         if not 1 <= len(raw) <= MAX_PARTS:
             raise InvalidRequest(f"{field} must have 1 to {MAX_PARTS} parts.")
-        content = tuple(_part(item, f"{field}[{i}]") for i, item in enumerate(raw))
+        content = tuple(_parse_part(item, f"{field}[{i}]") for i, item in enumerate(raw))
         if all(isinstance(part, TextPart) and not part.text.strip() for part in content):
             raise InvalidRequest(f"{field} must not be empty.")
     else:
@@ -108,7 +108,7 @@ def _check_text(text: str, where: str) -> str:
     return text
 
 
-def _part(item: object, where: str) -> Part:
+def _parse_part(item: object, where: str) -> Part:
     if not isinstance(item, dict):
         raise InvalidRequest(f"{where} must be an object with a type.")
     kind = item.get("type")

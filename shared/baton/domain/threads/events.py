@@ -6,18 +6,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import ag_ui.core as ag_ui
+from pydantic import BaseModel
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import split_consulted
 from baton.domain.errors import BatonError
 from baton.domain.runs.usage import Usage
+from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.text import encodable, slices
 from baton.domain.threads.interrupt import Interrupt, InterruptDecision
-from baton.domain.threads.message import LENGTH, Role, StoredMessage
-from baton.domain.threads.thread import EndReason
+from baton.domain.threads.message import LENGTH, MessageAuthor, OutcomeType, Role, StoredMessage
+from baton.domain.threads.thread import EndReason, Thread
+from baton.domain.times import iso
 
 PROTOCOL_VERSION = "1.0"
 MAX_FRAME_BYTES = 28 * 1024
@@ -113,6 +117,10 @@ def run_started(
     Other clients of the conversation display the message from it.
     """
     metadata: dict[str, Any] = {"messageId": message.id}
+    if message.author is not None:
+        metadata["openedBy"] = "person"
+    if message.begun_by is not None:
+        metadata["openedBy"] = message.begun_by.kind.value
     if message.branch is not None:
         metadata["branch"] = message.branch.to_response(message.ordinal)
     if previous_seq is not None:
@@ -157,18 +165,30 @@ def state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
 
 
 def text_start(
-    message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
+    message_id: str,
+    agent: AgentDefinition,
+    *,
+    is_structured: bool = False,
+    refused_by: str | None = None,
+    author: Person | None = None,
+    source: str | None = None,
 ) -> ag_ui.TextMessageStartEvent:
     """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
 
-    ``refused_by`` is the guardrail whose sentence it is.
+    ``refused_by`` is the guardrail whose sentence it is, ``author`` the person of a desk who wrote it. ``source`` is
+    that of the stored message.
     """
     metadata: dict[str, Any] = {"agentId": agent.id}
+    if author is not None:
+        metadata["author"] = MessageAuthor.of(author).wire()
     if is_structured:
         metadata["isStructured"] = True
     if refused_by is not None:
         metadata["refusedBy"] = refused_by
-    return ag_ui.TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
+    if source is not None:
+        metadata["source"] = source
+    name = author.name if author is not None else agent.name
+    return ag_ui.TextMessageStartEvent(message_id=message_id, role="assistant", name=name, metadata=metadata)
 
 
 def text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
@@ -176,15 +196,22 @@ def text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
 
 
 def text_end(
-    message_id: str, sources: Sequence[Mapping[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
+    message_id: str,
+    sources: Sequence[Mapping[str, Any]] = (),
+    *,
+    is_cut: bool = False,
+    is_taken_back: bool = False,
+    attachments: Sequence[Mapping[str, Any]] = (),
 ) -> ag_ui.TextMessageEndEvent:
     """Return the end of a message.
 
     ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
-    refused it; it is not stored, and clients remove it.
+    refused it; it is not stored, and clients remove it. ``attachments`` are its images and files.
     """
     cited, consulted = split_consulted(sources)
     metadata: dict[str, Any] = {"sources": list(cited)}
+    if attachments:
+        metadata["attachments"] = list(attachments)
     if consulted:
         metadata["consulted"] = list(consulted)
     if is_cut:
@@ -220,28 +247,45 @@ def reasoning_end(message_id: str) -> tuple[ag_ui.BaseEvent, ...]:
     return (ag_ui.ReasoningMessageEndEvent(message_id=message_id), ag_ui.ReasoningEndEvent(message_id=message_id))
 
 
+class DeliveredOutcome(BaseModel):
+    """The end of a run whose message was delivered to people. AG-UI has no outcome for it."""
+
+    type: Literal["delivered"] = "delivered"
+
+
+class RunFinishedEvent(ag_ui.RunFinishedEvent):
+    """RUN_FINISHED, also of a delivered message."""
+
+    outcome: ag_ui.RunFinishedOutcome | DeliveredOutcome | None = None  # type: ignore[assignment]
+
+
 def run_finished(
     thread_id: str,
     run_id: str,
     *,
     usage: Usage | None,
     model: str | None,
-    cancelled: bool = False,
+    outcome_type: OutcomeType = OutcomeType.SUCCESS,
     interrupts: Sequence[Interrupt] = (),
     is_cut: bool = False,
     result: Any = None,
 ) -> ag_ui.RunFinishedEvent:
-    """Return RUN_FINISHED. ``is_cut``: at the length limit. ``result``: the value of a structured answer."""
-    outcome: ag_ui.RunFinishedCancelledOutcome | ag_ui.RunFinishedSuccessOutcome | ag_ui.RunFinishedInterruptOutcome
-    if interrupts:
+    """Return RUN_FINISHED of a run that has not failed. Only a run that waits has ``interrupts``.
+
+    ``is_cut``: at the length limit. ``result``: the value of a structured answer.
+    """
+    outcome: ag_ui.RunFinishedOutcome | DeliveredOutcome
+    if outcome_type is OutcomeType.DELIVERED:
+        outcome = DeliveredOutcome()
+    elif interrupts:
         outcome = ag_ui.RunFinishedInterruptOutcome(
             type="interrupt", interrupts=[interrupt.as_ag_ui() for interrupt in interrupts]
         )
-    elif cancelled:
+    elif outcome_type is OutcomeType.CANCELLED:
         outcome = ag_ui.RunFinishedCancelledOutcome(type="cancelled")
     else:
         outcome = ag_ui.RunFinishedSuccessOutcome(type="success")
-    return ag_ui.RunFinishedEvent(
+    return RunFinishedEvent(
         thread_id=thread_id,
         run_id=run_id,
         result=result,
@@ -277,14 +321,40 @@ def custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
     return ag_ui.CustomEvent(name=name, value=value)
 
 
+def message_steered(message: StoredMessage) -> ag_ui.CustomEvent:
+    """Return the event of a message that has entered its run. Other clients of the conversation show it from there."""
+    body = message.as_ag_ui().model_dump(by_alias=True, mode="json")
+    return custom("message_steered", {"messageId": message.id, "runId": message.run_id, "message": body})
+
+
 def thread_title(title: str) -> ag_ui.CustomEvent:
     """Return the event of a new title."""
     return custom("thread_title", {"title": title})
 
 
-def thread_closed(reason: EndReason, episode_id: str | None) -> ag_ui.CustomEvent:
-    """Return the event for an ended session; ``episode_id`` is None if the session had no messages."""
-    return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
+def background_changed(task: BackgroundTask) -> ag_ui.CustomEvent:
+    """Return the event of a task whose status or progress has changed. Clients read the task for more."""
+    return custom("background", {"taskId": task.id, "status": task.status.value})
+
+
+def thread_updated(thread: Thread) -> ag_ui.CustomEvent:
+    """Return the event of new or read answers in a conversation that its receiver does not watch."""
+    value = {
+        "threadId": thread.id,
+        "title": thread.title,
+        "unread": thread.unread,
+        "lastActivityAt": iso(thread.last_activity_at),
+    }
+    return custom("thread_updated", value)
+
+
+def thread_closed(reason: EndReason, episode_id: str | None, closed_by: Person | None = None) -> ag_ui.CustomEvent:
+    """Return the event for an ended session; ``episode_id`` is None if the session had no messages.
+
+    ``closed_by``: the person of a desk who has ended it.
+    """
+    person = {"person": MessageAuthor.of(closed_by).wire()} if closed_by is not None else {}
+    return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id, **person})
 
 
 def without_stamp(event: Event) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
+from baton.domain.desks.desk_session import Person
+from baton.domain.schedules.run_source import RunSource
 from baton.domain.threads.feedback import Rating
 from baton.domain.threads.message import Role
 from baton.domain.times import is_offset, to_millis
@@ -31,6 +33,10 @@ class ImportedMessage:
     rated_at: datetime | None = None
     time_zone: str | None = None
     """The user's time zone then: the one that is named, else the offset of the time; None if there is neither."""
+    author: Person | None = None
+    """The person who wrote it in an agent's place."""
+    begun_by: RunSource | None = None
+    """The cause of a run that no message of the user has begun; its role is ``user``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,12 @@ class ImportedSession:
         ]
         if named:
             beside.append([[message.id, message.time_zone] for message in named])
+        written = [message for message in self.messages if message.author is not None]
+        if written:
+            beside.append([[message.id, "author", message.author] for message in written])
+        causes = [message for message in self.messages if message.begun_by is not None]
+        if causes:
+            beside.append([[message.id, "event", message.begun_by] for message in causes])
         content = json.dumps([lines, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 

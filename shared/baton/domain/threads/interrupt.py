@@ -187,12 +187,12 @@ def _with_decision(interrupt: Interrupt, decision: InterruptDecision | None, now
     return replace(interrupt, answer=decision)
 
 
-def shown_arguments(arguments: str) -> str:
+def shorten_arguments(arguments: str) -> str:
     """Return a call's arguments as its question shows them. An ellipsis ends those that are cut."""
     return arguments if len(arguments) <= MAX_ARGUMENTS else f"{arguments[: MAX_ARGUMENTS - 1]}\u2026"
 
 
-def shown_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]]:
+def to_client_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]]:
     """Return interrupts as clients see them."""
     return [interrupt.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for interrupt in interrupts]
 

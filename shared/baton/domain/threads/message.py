@@ -12,14 +12,17 @@ from typing import Annotated, Any, Literal
 import ag_ui.core as ag_ui
 from pydantic import Field, PlainSerializer
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import name_cited, strip_citations
 from baton.domain.errors import ContentFiltered
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.schedules.run_source import RunSource
 from baton.domain.threads.branches import BranchStart
 from baton.domain.threads.interrupt import Interrupt
 from baton.domain.threads.thread import ConversationChange
+from baton.domain.times import iso
 from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
 
 
@@ -44,7 +47,14 @@ def text_of(content: Content) -> str:
 LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
-IMPORTED = "import"  # the ``source`` of a message that came from another system
+EVENT = "event"
+"""The activity type, and the role in lists of messages, of what has begun a run without a message of the user."""
+MAX_LABEL = 200
+"""Characters of such an event's text that front ends show."""
+IMPORTED = "import"
+"""The ``source`` of a message that came from another system."""
+DESK = "desk"
+"""The ``source`` of a sentence about a desk, which no model has said."""
 
 
 def with_text(content: Content, text: str) -> Content:
@@ -81,6 +91,8 @@ class OutcomeType(StrEnum):
     ERROR = "error"
     INTERRUPT = "interrupt"
     """It waits for a person's answer. A run with this one as its parent continues it."""
+    DELIVERED = "delivered"
+    """The user's message was delivered to a desk. No agent answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +147,42 @@ class RunEnd:
         return self.spent or (() if self.model is None else (ModelUsage(self.model, self.usage),))
 
     @property
+    def leaves_at_desk(self) -> bool | None:
+        """Whether the conversation is at a desk after the run; None if the run has not changed its state."""
+        return self.change.conversation.desk is not None if self.change is not None else None
+
+    @property
     def last_seq(self) -> int:
         """The sequence number of the run's last event."""
         return self.tail_seq + len(self.tail) - 1
+
+
+class MessageAuthor(WireModel):
+    """The person who wrote a message in an agent's place."""
+
+    kind: Literal["person"] = "person"
+    id: str = Field(examples=["anna"])
+    name: str = Field(examples=["Anna"])
+    avatar_url: str | None = Field(default=None, exclude_if=lambda avatar_url: avatar_url is None)
+
+
+class MessageSource(WireModel):
+    """The cause of a run that no message of the user has begun."""
+
+    kind: Literal["schedule", "event", "task"]
+    id: str = Field(description="The id of the schedule, the event or the task.", examples=["water-the-plants"])
+    type: str | None = Field(
+        default=None,
+        exclude_if=lambda type_: type_ is None,
+        description="The type of an event.",
+        examples=["order.shipped"],
+    )
+    late: int | None = Field(
+        default=None,
+        exclude_if=lambda late: late is None,
+        description="Seconds by which the run began late; left out if it was on time.",
+        examples=[3600],
+    )
 
 
 class MessageMetadata(WireModel):
@@ -162,7 +207,12 @@ class MessageMetadata(WireModel):
     is_tool_result: bool
     tool_name: str | None = Field(examples=[None])
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
-    source: str | None = Field(examples=[None])
+    source: str | MessageSource | None = Field(
+        validation_alias="shown_source",
+        description="`import` for messages of another system, `desk` for Baton's sentences about a desk; an object for "
+        "the cause of a run that no message of the user has begun.",
+        examples=[None],
+    )
     tokens: int = Field(examples=[23])
     sources: list[dict[str, Any]] = Field(examples=[[]])
     consulted: list[dict[str, Any]] = Field(
@@ -181,6 +231,21 @@ class MessageMetadata(WireModel):
         default=None,
         exclude_if=lambda outcome: outcome is None,
         description="The end of the call that a tool's message answers; only those have it.",
+    )
+    author: MessageAuthor | None = Field(
+        default=None,
+        exclude_if=lambda author: author is None,
+        description="The person of a desk who wrote it; left out of what users and agents wrote.",
+    )
+    attachments: list[dict[str, Any]] = Field(
+        default_factory=list,
+        exclude_if=lambda attachments: not attachments,
+        description="The images and files of a person's message; left out without any.",
+    )
+    is_steered: bool = Field(
+        default=False,
+        exclude_if=lambda is_steered: not is_steered,
+        description="True for a user's message that has entered a run in progress; left out otherwise.",
     )
     time_zone: str | None = Field(
         default=None,
@@ -239,10 +304,26 @@ class StoredMessage:
     """Set on a user's message that begins a branch."""
     time_zone: str | None = None
     """Set on a user's message, and on imported ones: the zone whose days count for it. None if it is not known."""
+    author: Person | None = None
+    """The person of a desk who wrote it; None for what users and agents wrote."""
+    is_steered: bool = False
+    """True for a user's message that has entered a run in progress, and is not the one that the run answers."""
+    begun_by: RunSource | None = None
+    """The cause of a run that no message of the user has begun: its first message, of the role ``user``, has it."""
     is_rewritten: bool = False
     """True for a user's message whose words a guardrail has replaced. A request with its content has another digest."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
+
+    @property
+    def shown_source(self) -> str | RunSource | None:
+        """Its source as clients see it: the cause of its run, or a name."""
+        return self.begun_by or self.source
+
+    @property
+    def is_question(self) -> bool:
+        """True if it is a user's message, or an event, with which a run or an imported exchange begins."""
+        return self.role is Role.USER and not self.is_steered
 
     @property
     def is_unanswered(self) -> bool:
@@ -263,6 +344,18 @@ class StoredMessage:
     def text(self) -> str:
         """The text of the message, without parts of other kinds."""
         return text_of(self.content)
+
+    @property
+    def is_note(self) -> bool:
+        """True for a note of a person of a desk. Users do not see it."""
+        return self.author is not None and self.role is Role.TOOL
+
+    @property
+    def attachments(self) -> list[dict[str, Any]]:
+        """The images and files of a person's message, as AG-UI parts: AG-UI's answers have no place for them."""
+        if self.author is None or isinstance(self.content, str):
+            return []
+        return [part_as_json(part) for part in self.content if not isinstance(part, ag_ui.TextPart)]
 
     @property
     def text_elsewhere(self) -> str:
@@ -306,6 +399,10 @@ class StoredMessage:
     def as_ag_ui(self, *, with_metadata: bool = True) -> ag_ui.Message:
         """Return the message as an AG-UI message for clients."""
         metadata = self.metadata() if with_metadata else None
+        if self.begun_by is not None:
+            label = self.begun_by.type or self.text[:MAX_LABEL]
+            card = {"kind": self.begun_by.kind.value, "label": label, "at": iso(self.timestamp)}
+            return ag_ui.ActivityMessage(id=self.id, activity_type=EVENT, content=card, metadata=metadata)
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)
             return ag_ui.UserMessage(id=self.shown_id, content=content, metadata=metadata)
@@ -327,34 +424,50 @@ class StoredMessage:
         return ag_ui.AssistantMessage(
             id=self.id,
             content=self.text if self.text or not calls else None,
-            name=self.agent_name,
+            name=self.author.name if self.author is not None else self.agent_name,
             tool_calls=calls or None,
             metadata=metadata,
         )
 
     @property
     def is_said(self) -> bool:
-        """Whether it is text of a user or an agent, and not a tool's result or only a call."""
-        return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text))
+        """Whether it is what a user, an agent or a person said, and not a tool's result or only a call."""
+        return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text or self.attachments))
+
+    @property
+    def shown_role(self) -> str:
+        """The role as clients and records have it: what has begun a run without a message of the user is an event."""
+        return EVENT if self.begun_by is not None else self.role.value
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the user has written it: as a question, or into a run in progress."""
+        return self.role is Role.USER and self.begun_by is None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is unread until the user has seen it: something said to the user, or that waits for a decision."""
+        waits = self.end is not None and bool(self.end.interrupts)
+        return waits or (self.role is Role.ASSISTANT and self.is_said)
 
     @property
     def is_shown(self) -> bool:
         """Whether clients see it. Built-in tools appear as separate events, not as calls and results."""
         if self.role is Role.TOOL:
             return self.tool_name is None or is_shown(self.tool_name)
-        return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)
+        return self.is_said or any(is_shown(call.name) for call in self.tool_calls)
 
 
-def text_asked(messages: Sequence[StoredMessage]) -> str | None:
-    """Return the text of the question that a run answers; None if there is none, or a guardrail has refused it."""
-    question = next((message for message in messages if message.role is Role.USER), None)
+def question_text(messages: Sequence[StoredMessage]) -> str | None:
+    """Return the text of the user's question that a run answers; None without one, or if a guardrail has refused it."""
+    question = next((message for message in messages if message.is_question and message.is_own), None)
     is_refused = any(message.end is not None and message.end.is_question_refused for message in messages)
     return question.text if question is not None and not is_refused else None
 
 
-def text_said(messages: Iterable[StoredMessage]) -> str:
-    """Return the texts of agents in ``messages`` as one."""
-    texts = (message.text for message in messages if message.role is Role.ASSISTANT and message.is_said)
+def answer_text(messages: Iterable[StoredMessage]) -> str:
+    """Return the texts of agents in ``messages`` as one, without those of people."""
+    texts = (message.text for message in messages if message.role is Role.ASSISTANT and message.author is None)
     return "\n\n".join(text for text in texts if text)
 
 

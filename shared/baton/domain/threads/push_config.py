@@ -1,4 +1,4 @@
-"""Push notifications of A2A tasks: where a client wants to hear of a task's states, and the records of their queue."""
+"""Push notifications of A2A tasks: where a client wants to hear of a task's states, and their records in the queue."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
-
-from baton.domain.tenants.identity import MAX_MESSAGE_ID, Scope, is_printable
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.threads.a2a_task import TaskId
+from baton.domain.threads.thread_change import ChangeRecord
 from baton.domain.web_url import has_credentials, is_web_url
 
 DEFAULT_ID = "default"
@@ -29,9 +27,6 @@ MAX_CREDENTIALS = 4_096
 """Characters, as for the three limits above."""
 LIFETIME = timedelta(days=90)
 """The time that a configuration is kept after it was set. It may hold credentials."""
-MAX_RECEIVES = 12
-"""Deliveries of a notification, after which it becomes a dead letter. The queue's redrive policy says the same."""
-MAX_PAUSE_SECONDS = 900
 
 _SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110, section 5.6.2."""
@@ -87,67 +82,11 @@ class PushConfig:
 
 def find_displaced(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
     """Return those of a thread's ``others`` that must go for ``config``: the oldest ones of other tasks."""
-    elsewhere = sorted(
-        (push_config for push_config in others if push_config.root != config.root), key=lambda config: config.set_at
-    )
+    elsewhere = sorted((other for other in others if other.root != config.root), key=lambda other: other.set_at)
     return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
 
 
-class ChangeKind(StrEnum):
-    """The kind of a change of a thread's tasks."""
-
-    BEGAN = "began"
-    """A run has begun."""
-    ENDED = "ended"
-    """A run ends: it has been committed, or will be in a moment."""
-    CLOSED = "closed"
-    """The session ends: its end has been committed, or will be in a moment."""
-    MARKED = "marked"
-    """A task was cancelled, or its message refused."""
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-    tenant_id: str
-    user_id: str
-    """The thread's user."""
-    thread_id: str
-    kind: ChangeKind
-    run_id: str | None = None
-    """The run of ``BEGAN`` and ``ENDED``."""
-    first_ordinal: int | None = None
-    """The beginning of the session that ends; also of a run that ends the conversation."""
-    root: str | None = None
-    """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
-    fence: int = 0
-    """The fence of the lease under which it happens."""
-    mark: str | None = None
-    """The event of the task of ``MARKED``, so that two marks within minutes are two changes."""
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the thread's user, without permissions."""
-        return Scope(self.tenant_id, self.user_id)
-
-    @property
-    def name(self) -> str:
-        """Its name in its group: repeated within minutes, it is dropped. A notification's token is named by it too."""
-        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.mark or self.fence}"
-
-
-class TaskChange(_Record):
-    """A change of a thread that has configurations, of which those that it concerns are notified."""
-
-    record: Literal["change"] = "change"
-
-    @property
-    def group(self) -> str:
-        """Its group in the queue, in which it waits for earlier changes of the thread."""
-        return f"{self.tenant_id}#{self.thread_id}"
-
-
-class PushNotice(_Record):
+class PushNotice(ChangeRecord):
     """A notification on its way to one configuration. It has no content: that is read when it is sent."""
 
     record: Literal["notice"] = "notice"
@@ -163,11 +102,6 @@ class PushNotice(_Record):
     def group(self) -> str:
         """Its group in the queue, in which it waits for earlier notifications to the same configuration."""
         return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
-
-
-def pause_after(receives: int) -> int:
-    """Return the seconds until a notification that failed is delivered again: twice as many each time."""
-    return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)
 
 
 def _is_header_value(text: str, longest: int) -> bool:

@@ -17,6 +17,9 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from baton.domain.agents.agent_settings import WhileBusy
+from baton.domain.desks.desk_session import Person
+from baton.domain.schedules.background_task import BackgroundKind
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.history_window import SummaryDue
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
@@ -58,6 +61,10 @@ class _Queued(BaseModel):
     thread_id: str
     subject_token: str | None = Field(default=None, repr=False)
     """The user's token, sealed (``Scope.subject_token``)."""
+    user_name: str | None = None
+    """The user's name for people (``Scope.name``); None in older records."""
+    user_locale: str | None = None
+    """The user's language (``Scope.locale``); None in older records."""
     traceparent: str | None = None
     """The trace that the work belongs to; None if its sender traces nothing, and in older records."""
 
@@ -75,7 +82,14 @@ class _Queued(BaseModel):
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.tenant_id, self.user_id, frozenset(self.permissions), self.subject_token)
+        return Scope(
+            self.tenant_id,
+            self.user_id,
+            frozenset(self.permissions),
+            self.subject_token,
+            name=self.user_name,
+            locale=self.user_locale,
+        )
 
 
 class QueuedMessage(_Queued):
@@ -83,6 +97,10 @@ class QueuedMessage(_Queued):
 
     action: Literal["message"] = "message"
     request: MessageRequest
+    busy: WhileBusy | None = None
+    """Its treatment, if a run was in progress when it was sent: then it is among the waiting messages."""
+    put_off: int = 0
+    """The number of times that it was put off, because the conversation waited for people."""
 
     @model_validator(mode="before")
     @classmethod
@@ -102,12 +120,34 @@ class QueuedMessage(_Queued):
         return {**body, **fields, "mayCreate": self.request.thread.may_create}
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingMessage:
+    """A message that was sent while a run was in progress, and has neither entered that nor got its turn."""
+
+    message_id: str
+    mode: WhileBusy
+    run_id: str
+    """The run in progress when it was sent, the only one that it may enter."""
+    digest: str
+    sent_at: datetime
+    queued: QueuedMessage | None = None
+    """The message with its sender; None if it is too long to be kept here."""
+    until: datetime | None = None
+    """The time at which its sender, who waits, gives up; None if the queue has it."""
+
+    def is_waited_for(self, now: datetime) -> bool:
+        """Return whether the queue has the message, or its sender waits."""
+        return self.until is None or now < self.until
+
+
 class QueuedClose(_Queued):
     """A request to close the thread after the records queued before it."""
 
     action: Literal["close"] = "close"
     episode: int
     """The number of the session to end. A later session is not ended."""
+    closed_by: Person | None = None
+    """The person of a desk who closes it; None for the user, and in older records."""
 
 
 class QueuedDecision(_Queued):
@@ -127,13 +167,13 @@ class QueuedDecision(_Queued):
 
 
 class QueuedAction(_Queued):
-    """A request to end a handoff or to continue a workflow."""
+    """A request to end a handoff, to continue a workflow, to ask for a desk, or to return from one."""
 
-    action: Literal["exit", "continue"]
+    action: Literal["exit", "continue", "desk.ask", "desk.return"]
     may_create: bool = False
     message_id: str
     about: str | None = Field(default=None, alias="workflowId")
-    """The id of the workflow to continue."""
+    """The id of the workflow to continue, or ``ActionRequest.about`` of another action."""
 
     @property
     def request(self) -> ActionRequest:
@@ -148,6 +188,30 @@ class QueuedTakeover(_Queued):
     action: Literal["takeover"] = "takeover"
     lease: LeaseMark | None = None
     """The worker's lease, which has expired or whose holder gave no sign of life."""
+
+
+class ForgottenTask(BaseModel):
+    """The part of a task by which it is stopped after its conversation was forgotten. It has no content."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    kind: BackgroundKind
+    name: str
+    agent_id: str
+    location: str
+
+
+class QueuedTaskCheck(_Queued):
+    """A request to read the state of a tool's task, where the tool has said that it can be read."""
+
+    action: Literal["background.check"] = "background.check"
+    task_id: str
+    forgotten: ForgottenTask | None = None
+    """The task, if it is to be stopped because its conversation was forgotten."""
+
+    @property
+    def group(self) -> str:
+        return f"{self.thread_id}#{self.task_id}"
 
 
 class QueuedSummary(_Queued):
@@ -171,7 +235,16 @@ class QueuedTitle(_Queued):
         return f"{self.thread_id}#title"
 
 
-Queued = QueuedMessage | QueuedDecision | QueuedAction | QueuedClose | QueuedTakeover | QueuedSummary | QueuedTitle
+Queued = (
+    QueuedMessage
+    | QueuedDecision
+    | QueuedAction
+    | QueuedClose
+    | QueuedTakeover
+    | QueuedTaskCheck
+    | QueuedSummary
+    | QueuedTitle
+)
 
 _QUEUED: TypeAdapter[Queued] = TypeAdapter(Annotated[Queued, Field(discriminator="action")])
 

@@ -10,7 +10,9 @@ from enum import Enum, auto
 from typing import Any, Self
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.desks.desk_session import DeskSession
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.handoffs.triggers import exit_locale
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import DefinitionChanged, abandon, begin, save
@@ -65,6 +67,13 @@ class RunningConversation:
     """The workflow that the run has offered."""
     changed_data: Mapping[str, Any] | None = None
     """The data that tools keep in the conversation, if it differs from the stored one."""
+    desk: DeskSession | None = None
+    """The state at the desk that is active; None if no desk is."""
+
+    def is_delivered(self, text: str) -> bool:
+        """Return whether the people of a desk get the user's message, so that nothing else happens."""
+        is_with_people = self.desk is not None and self.trouble is None and self.redefined is None
+        return is_with_people and exit_locale(self.agent.exit_words, text) is None
 
     @property
     def data(self) -> Mapping[str, Any] | None:
@@ -101,6 +110,7 @@ class RunningConversation:
             tuple(workflow.without_data() for workflow in self.resumable[:MAX_RESUMABLE]),
             max(done, default=self.thread.conversation.taught_at),
             self.data,
+            self.desk,
         )
 
     @property
@@ -135,7 +145,9 @@ class RunningConversation:
         self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None, *, is_new: bool
     ) -> Self:
         """Make ``target`` active, with the workflow it leads through; ``is_new`` if that begins now."""
-        changed = replace(self._with_handoff(request), agent=target, handoff=request)
+        now = request.started_at
+        desk = DeskSession(now, now, unanswered_since=now) if target.desk is not None else None
+        changed = replace(self._with_handoff(request), agent=target, handoff=request, desk=desk)
         if workflow is None:
             return changed
         return replace(
@@ -183,7 +195,7 @@ class RunningConversation:
         """
         specialist, workflow = self.agent, self.workflow
         conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
-        back = replace(conversation, agent=self.main, handoff=None, workflow=None)
+        back = replace(conversation, agent=self.main, handoff=None, workflow=None, desk=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
             return back._resumable_again(workflow), workflow  # by a worker that died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
+from baton.domain.desks.desk_session import DeskSession
 from baton.domain.handoffs.handoff import HandoffPlace, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.runs.usage import ModelUsage, Usage
@@ -20,6 +21,8 @@ class EndReason(StrEnum):
     """The reason for which the session ended."""
 
     USER_CLOSED = "UserClosed"
+    PERSON_CLOSED = "PersonClosed"
+    """The person of a desk who had taken the conversation has closed it."""
     TIMEOUT = "Timeout"
     AGENT_CLOSED = "AgentClosed"
 
@@ -40,6 +43,8 @@ class ConversationState:
     """The time at which a skill was last made in this thread. Cached procedures must be newer."""
     data: Mapping[str, Any] | None = None
     """The data that tools keep in the conversation; None if there never was any."""
+    desk: DeskSession | None = None
+    """The state at the desk that is active; None if no desk is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,10 @@ class Thread:
     """The code of the last error that a run has ended with; None if none has."""
     time_zone: str | None = None
     """The user's time zone in its last run; None if it is not known."""
+    unread: int = 0
+    """The answers that the user has not read."""
+    awaits_user: bool = False
+    """Whether a run that no message of the user has begun has said something, and the user has not written since."""
     messages_fence: int | None = field(default=None, compare=False)
     """The fence under which the newest messages were written; None if it is not known."""
     messages_may_change: bool = field(default=False, compare=False)
@@ -216,6 +225,9 @@ class Thread:
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 
+    first_readable: int | None = field(default=None, compare=False)
+    """The first message that the reader may see, of people of a desk: they see its session only. None for others."""
+
     @property
     def known_watchers(self) -> Mapping[str, datetime] | None:
         """The attached connections with the end of their tokens, apart from closed ones; None if they are not known."""
@@ -225,8 +237,9 @@ class Thread:
 
     @property
     def path(self) -> MessagePath:
-        """The messages that the conversation consists of: those of the selected branch."""
-        return path_of(self.segments, self.next_ordinal)
+        """The messages that the conversation consists of, for its reader: those of the selected branch."""
+        path = path_of(self.segments, self.next_ordinal)
+        return path.below(self.next_ordinal, self.first_readable) if self.first_readable else path
 
     def continued_from(self, ordinal: int) -> Thread:
         """Return the thread as it is when the next message continues from the message ``ordinal``."""
@@ -256,6 +269,10 @@ class Thread:
     def is_interrupted(self) -> bool:
         """Whether its run's worker has died and no other worker has taken the run over."""
         return self.run is not None and self.run.status is RunStatus.INTERRUPTED
+
+    def is_in_run(self, run_id: str | None) -> bool:
+        """Return whether this run is in progress."""
+        return self.run is not None and self.run.run_id == run_id
 
     @property
     def is_handed_over(self) -> bool:

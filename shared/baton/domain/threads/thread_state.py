@@ -8,9 +8,11 @@ from typing import Any
 from pydantic import Field
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.handoffs.workflow import Workflow as WorkflowRecord
 from baton.domain.handoffs.workflow import progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.threads.message import MessageAuthor
 from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 
@@ -57,10 +59,24 @@ class Workflow(WireModel):
     expires_at: Timestamp = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
 
 
+class DeskState(WireModel):
+    """A conversation at a desk."""
+
+    agent_id: str = Field(description="The desk.", examples=["support"])
+    status: DeskStatus
+    since: Timestamp = Field(description="Since when it has this status.", examples=[TIMESTAMP])
+    person: MessageAuthor | None = Field(description="The person who has taken it; null while it waits.")
+    ahead: int | None = Field(
+        description="Conversations that waited already when it came; null once it is taken, and where it is not known.",
+        examples=[2],
+    )
+
+
 class State(WireModel):
     """The state that every screen of a thread shows."""
 
     active_agent: ActiveAgent
+    desk: DeskState | None = Field(default=None, description="The desk that is active; null if none is.")
     workflow: WorkflowInProgress | None
     resumable: list[Workflow] = Field(
         description="Unfinished workflows that can be continued here, the one changed last first."
@@ -87,6 +103,7 @@ def conversation_state(
             avatar_url=agent.avatar_url if agent else None,
             is_main=conversation.agent_id == main_id,
         ),
+        desk=DeskState.of(conversation.desk, agent_id=conversation.agent_id) if conversation.desk is not None else None,
         workflow=workflow_in_progress(leads, conversation.workflow)
         if conversation.workflow is not None and leads is not None
         else None,

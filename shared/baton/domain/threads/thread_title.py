@@ -31,7 +31,7 @@ MAX_MADE_BYTES = 120
 """Bytes of the same, and of a preview. The thread's item holds them, and every turn writes that item: below 1 KB."""
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of the text around them: a title must not rearrange a list."""
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs"})
 """Categories of characters that show nothing by themselves."""
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})
 """Categories of control characters and ends of lines."""
@@ -52,17 +52,17 @@ def parse_title(text: str) -> str:
         raise InvalidRequest("title must be one line without control characters.")
     if any(character in _REORDERING for character in title):
         raise InvalidRequest("title must not contain characters that change the direction of text.")
-    if not _is_seen(title):
+    if not _is_visible(title):
         raise InvalidRequest("title must not be blank.")
     return title
 
 
 def to_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
-    line = next((line for line in text.splitlines() if _is_seen(line)), "")
+    line = next((line for line in text.splitlines() if _is_visible(line)), "")
     line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))
     title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
-    return title if _is_seen(title) and title.strip("* ") else ""
+    return title if _is_visible(title) and title.strip("* ") else ""
 
 
 def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
@@ -73,7 +73,7 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
         room = first_bytes(line[: length - 1], MAX_MADE_BYTES - len("…".encode()))
         whole_words, _, _ = room.rpartition(" ")
         cut = f"{(whole_words if len(whole_words) >= len(room) // 2 else room).rstrip()}…"
-    return cut if _is_seen(cut) else ""
+    return cut if _is_visible(cut) else ""
 
 
 def _plain(text: str) -> str:
@@ -84,5 +84,5 @@ def _plain(text: str) -> str:
     )
 
 
-def _is_seen(text: str) -> bool:
-    return any(unicodedata.category(character) not in _UNSEEN for character in text)
+def _is_visible(text: str) -> bool:
+    return any(unicodedata.category(character) not in _INVISIBLE for character in text)

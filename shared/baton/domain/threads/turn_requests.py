@@ -10,11 +10,14 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
+from baton.domain.agents.agent_settings import WhileBusy
+from baton.domain.desks.desk_session import Person, ReturnReason
+from baton.domain.schedules.run_source import RunSource
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
 from baton.domain.threads.content import content_digest
 from baton.domain.threads.interrupt import InterruptDecision, decision_message_id
-from baton.domain.threads.message import Content
+from baton.domain.threads.message import Content, StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class ClientOffer:
 
 @dataclass(frozen=True, slots=True)
 class MessageRequest:
-    """A user's message."""
+    """A user's message, or an event that begins a run like one."""
 
     __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel)
 
@@ -82,8 +85,18 @@ class MessageRequest:
     """Tools and context that the user's application offers; None if it offers nothing."""
     time_zone: str | None = None
     """The user's time zone now; None if the client does not send it. A retry may come from another one."""
+    while_busy: WhileBusy | None = None
+    """The treatment that the sender asks for while a run is in progress; None for that of the agent."""
+    begun_by: RunSource | None = None
+    """The cause of a run that no message of the user begins."""
     original_digest: str | None = None
     """The digest of the client's request, if this one is made again from words that a guardrail has put in place."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the message is only what the user says next: no branch, task, event or result of a client's tool."""
+        has_results = self.client is not None and bool(self.client.results)
+        return self.branch is None and self.a2a_task is None and self.begun_by is None and not has_results
 
     @property
     def digest(self) -> str:
@@ -145,6 +158,32 @@ class ConversationAction(StrEnum):
     """Continue an unfinished workflow."""
     MERGE = "merge"
     """Copy an answer of a fork into its parent."""
+    DESK_ASK = "desk.ask"
+    """Hand over to a desk, as the user asks."""
+    DESK_TAKE = "desk.take"
+    """Take a conversation that waits at a desk."""
+    DESK_REPLY = "desk.reply"
+    """Write to the user as a person of a desk."""
+    DESK_NOTE = "desk.note"
+    """Leave a note for people, and for the agent after the return."""
+    DESK_RETURN = "desk.return"
+    """Hand the conversation back to its main agent."""
+    DESK_TRANSFER = "desk.transfer"
+    """Hand the conversation to another desk."""
+
+
+OF_PEOPLE = frozenset(
+    {
+        ConversationAction.DESK_TAKE,
+        ConversationAction.DESK_REPLY,
+        ConversationAction.DESK_NOTE,
+        ConversationAction.DESK_RETURN,
+        ConversationAction.DESK_TRANSFER,
+    }
+)
+"""The actions of the people of a desk, and of Baton in their place."""
+ASK_NO_MODEL = OF_PEOPLE | {ConversationAction.EXIT, ConversationAction.MERGE, ConversationAction.DESK_ASK}
+"""The actions whose runs call no model. They are never stopped or given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +195,15 @@ class ActionRequest:
     run_id: str
     action: ConversationAction
     about: str | None = None
-    """The id of the workflow to continue, or those of the fork and the answer to merge, ``fork/answer``."""
+    """The id of the workflow to continue, those of the fork and the answer to merge, ``fork/answer``, the desk to hand
+    over to, or the reason of a return with the session that it ends, ``reason/milliseconds``."""
+    content: Content = ""
+    """The words of the person: a reply, or a note."""
+    author: Person | None = None
+    """The person of a desk who acts; None for actions of the user and of Baton."""
     client: ClassVar[ClientOffer | None] = None
     """None: the user's application offers nothing with an action."""
     time_zone: ClassVar[str | None] = None
-    content: ClassVar[Content] = ""
-    """Empty: an action carries no words."""
     agent_id: ClassVar[str | None] = None
 
     @property
@@ -171,21 +213,36 @@ class ActionRequest:
         return fork_thread_id, answer_id
 
     @property
+    def return_reason(self) -> ReturnReason:
+        """The reason of ``DESK_RETURN``."""
+        return ReturnReason((self.about or "").partition("/")[0])
+
+    @property
     def source(self) -> str:
         """The action as text. The run's first message stores it, so that another worker can rebuild the request."""
         return self.action.value if self.about is None else f"{self.action.value}:{self.about}"
 
     @property
     def digest(self) -> str:
-        return content_digest(self.source)
+        if not self.content:
+            return content_digest(self.source)
+        return content_digest(f"{self.source}\0{content_digest(self.content)}")
 
     @classmethod
-    def from_source(cls, thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> ActionRequest | None:
-        """Rebuild the request from its stored ``source``. Returns None if ``source`` names no action."""
-        action, _, about = (source or "").partition(":")
+    def from_opening(cls, thread: ThreadRef, run_id: str, opening: StoredMessage) -> ActionRequest | None:
+        """Rebuild the request from the first message of its run. Returns None if its source names no action."""
+        action, _, about = (opening.source or "").partition(":")
         if action not in set(ConversationAction):
             return None
-        return cls(thread, message_id, run_id, ConversationAction(action), about or None)
+        return cls(
+            thread,
+            opening.id,
+            run_id,
+            ConversationAction(action),
+            about or None,
+            content=opening.content,
+            author=opening.author,
+        )
 
 
 TurnRequest = MessageRequest | DecisionRequest | ActionRequest

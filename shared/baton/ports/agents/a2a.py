@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import TaskMark
-from baton.domain.threads.push_config import PushConfig, PushNotice, TaskChange
+from baton.domain.threads.push_config import PushConfig, PushNotice
+from baton.domain.threads.thread_change import ThreadChange
+from baton.domain.threads.webhook_delivery import WebhookDelivery
 
 
 class A2ATasks(Protocol):
@@ -55,7 +57,7 @@ class PushConfigs(Protocol):
 class PushQueue(Protocol):
     """Records that are delivered at least once, those of one group in order."""
 
-    async def send(self, record: TaskChange | PushNotice) -> None:
+    async def send(self, record: ThreadChange | PushNotice | WebhookDelivery) -> None:
         """Queue the record. Raises ``StoreUnavailable``."""
 
     async def retry(self, receipt_handle: str, seconds: int) -> None:
@@ -75,7 +77,7 @@ class WebhookUnreachable(Exception):
 
 
 class Webhooks(Protocol):
-    """The webhooks that receive push notifications."""
+    """The addresses of others that notifications are posted to."""
 
     @property
     def is_on(self) -> bool:
@@ -97,7 +99,7 @@ class SigningKey(Protocol):
     async def sign(self, claims: Mapping[str, Any]) -> str:
         """Return ``claims`` as a JWT, which names its key."""
 
-    async def public_keys(self) -> Mapping[str, Any]:
+    async def read_public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which receivers check what was signed."""
 
 
@@ -110,8 +112,8 @@ class CardSigner(Protocol):
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
 
-        ``keys_url``: the address of ``public_keys``.
+        ``keys_url``: the address of ``read_public_keys``.
         """
 
-    async def public_keys(self) -> Mapping[str, Any]:
+    async def read_public_keys(self) -> Mapping[str, Any]:
         """Return the JWK set (RFC 7517) with which clients check the signatures."""

@@ -12,13 +12,18 @@ from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import TextDelta, TextTakenBack
+from baton.ports.agents.tools import TaskCallback
 
 
 class AgentFailed(Exception):
-    """A remote agent did not answer. Records and the asking model get ``reason``, which contains no secrets."""
+    """A remote agent did not answer. Records and the asking model get ``reason``, which contains no secrets.
 
-    def __init__(self, reason: str) -> None:
+    ``is_final``: the agent has refused or failed, and will hardly answer otherwise if it is asked again.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
         self.reason = reason
+        self.is_final = is_final
         super().__init__(reason)
 
 
@@ -77,6 +82,10 @@ class AgentTask:
     """The task to which an earlier attempt sent the message. If it has the message, the task is only followed."""
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
+    is_background: bool = False
+    """True if nobody waits: the answer ends as soon as the agent has the message, or the state of its task is read."""
+    callback: TaskCallback | None = None
+    """The address to which the agent may report changes of its task; None if it must be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,8 @@ class AgentClient(Protocol):
         ``TextTakenBack`` revokes all text that came before it.
 
         Closing the generator asks the remote agent to stop, unless ``is_passed_on()`` is then true, because another
-        worker follows its task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more
+        worker follows its task. A task in the background ends without ``AgentDone`` while the agent works, and is
+        stopped by ``cancel`` only. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more
         messages, or the task that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other
         failure: unreachable, refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything
         is sent, if the agent acts for the user and there is no token of the user for it. The caller limits the time.

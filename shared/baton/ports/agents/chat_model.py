@@ -63,6 +63,8 @@ class Prompt:
     """The calls of an assistant message. The result of each call must follow before any other message."""
     tool_call_id: str | None = None
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
+    is_steered: bool = field(default=False, compare=False)
+    """True if it is a message of the user that has entered a run, and begins no exchange."""
     ends_prefix: bool = field(default=False, compare=False)
     """True if later requests are likely to begin with all prompts up to here, for endpoints with marked caches."""
     origin: Origin | None = field(default=None, compare=False)

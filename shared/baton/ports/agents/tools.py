@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import BackgroundRules
 from baton.domain.handoffs.workflow import Workflow
+from baton.domain.schedules.run_source import RunSource
+from baton.domain.schemas.type_check import TypeCheck
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import ToolSpec
 
@@ -56,6 +59,10 @@ class Tool:
     """Its name for people; None for its name."""
     asks: str | None = None
     """The question for a person who approves a call, with placeholders (``domain.agents.approval_question``)."""
+    background: BackgroundRules | None = None
+    """The rules of a tool whose work may outlive the call; None for others."""
+    check: TypeCheck | None = field(default=None, compare=False)
+    """Checks arguments that fit the schema by the types of the tool's function; None if the schema is all there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,9 @@ class TurnContext:
     """The data of the conversation: JSON, at most 8 KiB. Changes by a tool are kept if it succeeds."""
     workflow: Workflow | None = field(default=None, kw_only=True, compare=False)
     """The agent's workflow in the conversation: its ``state``, and its ``data`` by state; None without one."""
+    begun_by: RunSource | None = field(default=None, kw_only=True, compare=False)
+    """The cause of a run that no message of the user has begun: its ``kind``, ``id`` and ``type``. None for a message:
+    otherwise the ``message`` is the text of a schedule, the data of an event, or the result of a task."""
 
     @property
     def user(self) -> str:
@@ -146,6 +156,15 @@ class TurnContext:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskCallback:
+    """The address to which a tool reports the result of work that outlives its call."""
+
+    url: str
+    token: str
+    """The bearer token of such a report."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallContext(TurnContext):
     """The user and the turn that a tool is called for."""
 
@@ -153,6 +172,10 @@ class CallContext(TurnContext):
     """The id of this call."""
     idempotency_key: str
     """A key that is the same in every attempt at this call, also by another worker after a crash."""
+    may_answer_later: bool = field(default=False, kw_only=True, compare=False)
+    """Whether the tool may begin a task and report its result later."""
+    callback: TaskCallback | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """The address to which the tool may report later; None if it must answer now, or is asked."""
     report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
     """Takes what ``progress`` shows."""
     keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)
@@ -184,6 +207,16 @@ class ToolResult:
     """The complete text for the model. The caller caps it."""
     sources: tuple[Mapping[str, Any], ...] = ()
     """``{kind, id, title, url?}`` of the answer's sources, if the tool names them."""
+    is_pending: bool = False
+    """True if the tool works on and reports the result later."""
+    location: str | None = None
+    """The address at which the state of that work is read; None if the tool gives none."""
+    poll_seconds: float | None = None
+    """The shortest pause between two looks at that work; None if the tool does not say."""
+    is_put_off: bool = False
+    """True if that work has not begun: it is done when its state is read."""
+    progress: str | None = None
+    """The progress of that work, for people."""
 
 
 class Tools(Protocol):
@@ -199,4 +232,12 @@ class Tools(Protocol):
 
         Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
         the tool acts for the user and there is no token of the user for it.
+        """
+
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        """Return the state of work that a call has begun, at the ``location`` that it has given, or delete it there.
+
+        Raises as ``call`` does.
         """

@@ -110,9 +110,7 @@ class Ingestions(Protocol):
 
 
 class TextExtractor(Protocol):
-    """An extractor of text and addresses from files.
-
-    It has a bound on memory and time, and does no harm to the caller.
+    """An extractor of text and addresses from files, within bounds of memory and time, isolated from its caller.
 
     Methods raise ``DocumentUnreadable`` for a file that is at fault (encrypted, empty, without text, a bomb, with
     macros, mislabelled, too complex, too slow) and ``ExtractionUnavailable`` if nothing can be extracted at the moment.
@@ -134,7 +132,7 @@ class TextExtractor(Protocol):
 
 
 class DocumentReader(Protocol):
-    """A reader of messages' attachments as text, with a bound on memory and time and without harm to the caller."""
+    """A reader of messages' attachments as text, within bounds of memory and time, isolated from its caller."""
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """Return the document's text, cut at a length that a prompt can hold.

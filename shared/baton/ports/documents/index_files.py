@@ -67,7 +67,7 @@ class IndexFiles(Protocol):
         """Return the key of an owner's file."""
 
     async def remove_marks(self, tenant_id: str | None = None) -> int:
-        """Remove the marks of all owners, or of one tenant's, and return their number: files are made again then."""
+        """Remove the marks of all owners, or of one tenant's, and return their number. The owners get files again."""
 
     def keys(self, tenant_id: str | None = None) -> AsyncIterator[str]:
         """Yield the keys of all files, or of one tenant's, without those of marks."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRun
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgress, WaitingRun
 
 
 class PipelineQueue(Protocol):
     """The pipeline runs of the deployment, in progress and waiting. Methods raise ``StoreUnavailable``."""
 
-    async def running(self, pipeline: Pipeline) -> RunningRuns:
+    async def running(self, pipeline: Pipeline) -> RunsInProgress:
         """Return the runs in progress, as the last write left them."""
 
-    async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
+    async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
         """Store the next revision; return False, without a change, if another one was stored since it was read."""
 
     async def add(self, run: PipelineRun, since: datetime) -> bool:

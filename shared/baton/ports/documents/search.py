@@ -76,6 +76,12 @@ class SearchIndex(Protocol):
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Return the number of chosen documents, whatever permission they require."""
 
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        """Return the percentage of an agent's space in ``KNOWLEDGE`` that is used.
+
+        None if the space is not limited, and for an agent that has nothing there.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
@@ -91,7 +97,7 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Reindexed:
+class ReindexResult:
     """The result of a reindex."""
 
     index: IndexName
@@ -118,14 +124,18 @@ class IndexedSource:
 class Reindexing(Protocol):
     """The rebuild of all tenants' indices."""
 
-    async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
+    async def reindex(self, index: IndexName, embedder: Embedder) -> ReindexResult:
         """Rebuild an index for this release and ``embedder`` while it is searched and written.
 
-        A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
+        A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``;
+        an owner whose documents alone cannot be rebuilt does not stop the others.
         """
 
-    async def discard_damaged(self) -> int:
-        """Remove files that cannot be read, and return their number. What is stored is to be indexed again then."""
+    async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
+        """Remove a tenant's files that cannot be read, and return their number.
+
+        The caller has to index their stored documents again. Raises ``SearchUnavailable``.
+        """
 
 
 class SearchAdministration(Reindexing, Protocol):

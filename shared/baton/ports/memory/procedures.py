@@ -156,7 +156,7 @@ class PrivateSkills(Protocol):
         """
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        """Remove the content of a skill, and return it as retired. Its later versions count on.
+        """Remove the content of a skill, and return it as retired. Later versions continue its numbers.
 
         Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is not the newest.
         """
@@ -174,7 +174,7 @@ class CaptureStore(Protocol):
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         """Store the result of a step, and return what is stored.
 
-        The first result of a step counts: a record that is further, or settled, is kept and returned. A
+        The first result of a step counts: a record of a later step, or a settled one, stays and is returned. A
         failed one is replaced.
         """
 

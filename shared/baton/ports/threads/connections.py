@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import WaitingMessage
 from baton.domain.threads.thread import LeaseMark
+
+TYPING_NOTED_EVERY = timedelta(seconds=3)
+"""The shortest time between two writes of a note that a user is typing."""
+TYPING_COUNTS = timedelta(seconds=6)
+"""The time for which a note that a user is typing counts. Clients send one every three seconds."""
 
 
 class ConnectionGone(Exception):
@@ -49,6 +56,10 @@ class Live:
     """Leases whose holders were asked for a sign of life."""
     is_log_read: bool = False
     """Whether somebody reads the log while it is written."""
+    waiting: tuple[WaitingMessage, ...] = ()
+    """Messages that were sent while a run was in progress, in the order in which they were sent."""
+    users: dict[str, str] = field(default_factory=dict, compare=False)
+    """The users who have attached the connections, by their ids."""
 
 
 class LiveRegistry(Protocol):
@@ -72,11 +83,32 @@ class LiveRegistry(Protocol):
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         """Delete the cancellation of an ended run, because a later run may have the same id."""
 
+    async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        """Add a waiting message, in place of an earlier version. The thread's ownership must have been checked."""
+
+    async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
+        """Return the thread's waiting messages in the order in which they were sent. Some may wait no more."""
+
+    async def remove_waiting(self, scope: Scope, thread_id: str, message_id: str) -> None:
+        """Remove a message from those that wait, if it is there."""
+
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
         """Ask the lease's holder to renew it at once. The thread's ownership must have been checked before."""
 
     async def note_reader(self, scope: Scope, thread_id: str) -> None:
         """Note that somebody reads the thread's log, for a minute. The ownership must have been checked before."""
+
+    async def note_typing(self, scope: Scope, thread_id: str) -> None:
+        """Note that the thread's user is typing, for a few seconds: at most one write in three seconds.
+
+        The ownership must have been checked before.
+        """
+
+    async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
+        """Return the threads whose users are typing, and have begun after the time that ``since`` has for each.
+
+        The caller must be allowed to read each of them.
+        """
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         """Detach the connection from this thread."""

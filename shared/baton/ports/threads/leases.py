@@ -19,6 +19,12 @@ if TYPE_CHECKING:  # the records of the queue are models, which functions that t
     from baton.domain.threads.queued import RecordDelivery
 
 
+FENCE_STEP = 2
+"""The difference between the fence that a lease finds and its own."""
+OPTIMISTIC_STEP = 1
+"""The same for an optimistic lease: every lease that is taken meanwhile has a higher fence, and none has its own."""
+
+
 class LeaseBusy(Exception):
     """Another worker holds the thread's lease until ``lease.until`` at least; ``run`` is its run."""
 
@@ -85,6 +91,8 @@ class Lease:
     """The first sequence number beyond the reservation."""
     delivery: RecordDelivery | None = None
     """The delivery it was taken for, while a later delivery may take it over; None if none may before its end."""
+    is_optimistic: bool = False
+    """Whether nothing stored shows the lease: only its commit finds out whether the thread was free."""
 
     @property
     def thread_id(self) -> str:
@@ -92,7 +100,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedThread:
     """Attributes of the thread at the commit. Others, who need no lease, may have changed them during the run."""
 
     notifies: bool
@@ -100,6 +108,20 @@ class Committed:
     title: str | None
     live_changes: int = 0
     """See ``Thread.live_changes``."""
+    unread: int = 0
+    """See ``Thread.unread``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadChange:
+    """The change of a thread's unread answers by a run."""
+
+    unread: int = 0
+    """The answers of the run that the user has not read."""
+    is_read: bool = False
+    """True if the user has acted in the run, and so has read all earlier answers."""
+    awaits_user: bool | None = None
+    """See ``Thread.awaits_user``; None if it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +155,9 @@ class Commit:
     """The fence that the messages bear; None if it is the lease's."""
     watchers: Watchers | None = None
     """The connections that the worker has delivered to; None if it does not know all of them."""
+    check_at: datetime | None = None
+    """The time at which the sweeper looks at the thread next, because it is at a desk; None: the time stays."""
+    reading: UnreadChange = UnreadChange()
 
     @property
     def may_change(self) -> bool:
@@ -148,6 +173,16 @@ class Leases(Protocol):
 
         Raises ``LeaseBusy`` while another lease is valid that the request may not take over, and ``NoSuchThread`` for
         an unknown thread that the request may not create.
+        """
+
+    async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
+        """Read the user's thread and return a lease for ``run`` without writing one.
+
+        The lease writes turns and messages only where no equal or higher fence has written, and commits only if nobody
+        has taken a lease or committed since. Every other change raises ``LeaseLost``; a release changes nothing.
+
+        Return None if the user has no such thread, if it has a run or a lease, even one that has run out, or if nothing
+        was ever committed to it.
         """
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
@@ -168,11 +203,17 @@ class Leases(Protocol):
     async def take_over(self, lease: Lease) -> Lease:
         """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
 
-    async def commit(self, lease: Lease, commit: Commit) -> Committed:
+    async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         """Add the run's messages behind ``lease.thread.segments``, end the run and release the lease, in one write."""
 
+    async def lower_unread(self, scope: Scope, seen: Thread, unread: int) -> Thread | None:
+        """Store a smaller number of unread answers of the caller's own thread, without a lease, and return the thread.
+
+        Return None, without a change, if it differs from ``seen`` by a commit, or has no more unread answers than that.
+        """
+
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        """Store answers to some of the interrupts that the thread waits for."""
+        """Store decisions on some of the interrupts that the thread waits for."""
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()

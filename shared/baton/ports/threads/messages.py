@@ -15,6 +15,16 @@ from baton.ports.threads.leases import Lease
 
 
 @dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The point of a run at which a message has entered it."""
+
+    agent_id: str
+    """The agent that was active."""
+    results: int
+    """Results of tools before it, in that agent's messages."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRecord:
     """The record of an accepted message id, and where its run's messages are."""
 
@@ -29,6 +39,14 @@ class TurnRecord:
     """The permissions of the message's token, for a worker that takes the run over."""
     client: ClientOffer | None = None
     """The client's offer in the request, for that worker and for the run that continues this one."""
+    entered: EntryPoint | None = None
+    """Set if the message has entered the run, which answers another one. It counts if the run's messages contain it."""
+    is_withdrawn: bool = False
+    """True if the user has withdrawn the message: it has no run."""
+
+    def is_entered_in(self, run_id: str) -> bool:
+        """Return whether the message has entered the run."""
+        return self.entered is not None and self.run_id == run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,12 @@ class Messages(Protocol):
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         """Return the record of a message id. ``get_thread`` or a lease must have checked the thread's ownership."""
+
+    async def withdraw(self, scope: Scope, thread_id: str, message_id: str, digest: str) -> TurnRecord | None:
+        """Record that the message is withdrawn, unless it has a record, which is returned.
+
+        The thread's ownership must have been checked.
+        """
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
         """Write a message at its ordinal. Readers see it once the pointer has passed it."""

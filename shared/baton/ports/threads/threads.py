@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from baton.domain.tenants.identity import Scope
@@ -29,6 +29,12 @@ class ThreadStore(Leases, Messages, Protocol):
         """Return the thread. Its owner, or a holder of ``thread:read_all``, may read it.
 
         Every refusal makes the same requests, so that their number shows no reason. ``is_unused`` gives the reason.
+        """
+
+    async def find_own(self, scope: Scope, thread_id: str, *, consistent: bool) -> Thread | None:
+        """Return the caller's own thread by one read; None if there is none.
+
+        Unless it is ``consistent``, it costs half, and may be the thread of a moment ago.
         """
 
     async def list_threads(
@@ -75,6 +81,18 @@ class ThreadStore(Leases, Messages, Protocol):
         """Remove a closed thread from the idle index if ``episode`` is still its last session."""
 
 
+OPEN_FOR_USER = timedelta(days=30)
+"""The time for which a session stays open for the user's answer to what was said without a question."""
+
+
+def closing_time(thread: Thread, idle: timedelta) -> datetime:
+    """Return the end of the idle timeout, counted from the last activity.
+
+    A session that waits for the user stays open for 30 days, so that the user's answer has it in its context.
+    """
+    return thread.last_activity_at + (max(OPEN_FOR_USER, idle) if thread.awaits_user else idle)
+
+
 @dataclass(frozen=True, slots=True)
 class IdleThread:
     """A thread to check, with its user's scope."""
@@ -82,7 +100,7 @@ class IdleThread:
     scope: Scope
     thread: Thread
     closes_at: datetime
-    """The end of the idle timeout, counted from the last activity."""
+    """See ``closing_time``."""
     has_last_episode: bool = False
     """True if the previous session's episode is known to be settled. If not, the caller must read it."""
 

@@ -1,0 +1,1 @@
+"""Desks: the people who answer, their hours, and conversations that wait for them."""

@@ -1,0 +1,166 @@
+"""Tasks that outlive the runs that have begun them: their results begin separate runs in the same conversation."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+
+from baton.domain.tenants.identity import Scope
+from baton.domain.text import readable
+
+SHORTEST_PAUSE = timedelta(seconds=5)
+"""The shortest pause between two looks at a task whose tool says how often it may be read."""
+LOOKS_BEFORE_LONGER_PAUSES = 8
+"""Looks in the pauses that such a tool names, until they are doubled; as many until they are doubled again."""
+FIRST_CHECK = timedelta(minutes=1)
+LAST_CHECK = timedelta(minutes=30)
+"""The shortest and the longest pause between two looks at a task that has not reported."""
+LISTING_TIME = timedelta(days=30)
+"""The time for which an ended task is listed."""
+MAX_PROGRESS = 200
+"""Characters of a report on how far a task is."""
+MAX_RESULT = 32_000
+"""Characters of a result that enter the conversation."""
+
+
+def progress_line(text: str) -> str:
+    """Return a report on how far a task is as the line that people see: short, and without anything hidden."""
+    return " ".join(readable(text[: 2 * MAX_PROGRESS]).split())[:MAX_PROGRESS]
+
+
+class BackgroundKind(StrEnum):
+    """The kind of a task's worker."""
+
+    AGENT = "agent"
+    """An agent of the deployment, in a fork of the conversation whose id is the task's."""
+    REMOTE_AGENT = "remote_agent"
+    """An agent that runs elsewhere, in its own task."""
+    TOOL = "tool"
+
+
+class BackgroundStatus(StrEnum):
+    """The status of a task."""
+
+    WORKING = "working"
+    WAITING = "waiting"
+    """It waits for an approval, in the fork that it works in."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a task may still report."""
+        return self in (BackgroundStatus.WORKING, BackgroundStatus.WAITING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundTask:
+    """A task in the background. Every change returns a new value."""
+
+    id: str
+    kind: BackgroundKind
+    name: str
+    """The id of the agent, or the name of the tool."""
+    agent_id: str
+    """The agent that has begun it."""
+    message: str
+    """The question to the agent, or the tool's arguments."""
+    started_at: datetime
+    expires_at: datetime
+    permissions: tuple[str, ...] = ()
+    """The permissions of the user for whom it was begun, which the run of its result has."""
+    user_name: str | None = None
+    status: BackgroundStatus = BackgroundStatus.WORKING
+    progress: str | None = None
+    check_at: datetime | None = None
+    """The time of the next look at it; None once it has ended."""
+    checks: int = 0
+    poll_seconds: float | None = None
+    """The shortest pause between two looks, as the tool says; None if it does not say."""
+    ended_at: datetime | None = None
+    result_run_id: str | None = None
+    """The run that its result has begun."""
+    location: str | None = None
+    """The address at which the state of a tool's task is read; a remote agent's own id of its task."""
+    token: str | None = None
+    """The secret with which a tool or a remote agent reports; its digest once the task has ended."""
+    is_deletable: bool = False
+    """Whether a cancelled task is deleted at its ``location``."""
+    data: Mapping[str, Any] | None = None
+    """Structured data for a remote agent."""
+    continues: str | None = None
+    """The remote agent's own id of its task that the message continues."""
+    earlier_contents: Mapping[str, int] = field(default_factory=dict)
+    """The contents of that task before the message: see ``RemoteTask.known``."""
+    is_asking: bool = False
+    """Whether the remote agent has asked for something, and keeps its task open for the answer."""
+    is_put_off: bool = False
+    """Whether the tool's work is done by the worker that looks at the task; ``location`` has the arguments then."""
+    failures: int = 0
+    """Consecutive looks at which the remote agent could not be reached; attempts at work that was put off."""
+    revision: int = 1
+
+    @property
+    def is_open(self) -> bool:
+        """True if it may still report."""
+        return self.status.is_open
+
+    def is_over(self, now: datetime) -> bool:
+        """Return whether an open task's time has passed."""
+        return self.is_open and now >= self.expires_at
+
+    def look_again(self, now: datetime) -> Self:
+        """Return the task with the time of the next look at it.
+
+        Each pause is twice the last; those that the tool names are doubled after eight looks. None is longer than half
+        an hour.
+        """
+        if self.poll_seconds is None:
+            pause = min(FIRST_CHECK * 2 ** min(self.checks, 20), LAST_CHECK)
+        else:
+            seconds = min(self.poll_seconds, LAST_CHECK.total_seconds())
+            doublings = min(self.checks // LOOKS_BEFORE_LONGER_PAUSES, 20)
+            pause = min(max(timedelta(seconds=seconds), SHORTEST_PAUSE) * 2**doublings, LAST_CHECK)
+        return replace(self, checks=self.checks + 1, check_at=min(now + pause, self.expires_at))
+
+    def end(self, status: BackgroundStatus, now: datetime, run_id: str | None = None) -> Self:
+        """Return the task as it has ended; ``run_id`` is that of the run of its result."""
+        token = _digest(self.token) if self.token is not None else None
+        return replace(self, status=status, ended_at=now, check_at=None, result_run_id=run_id, token=token)
+
+    def has_token(self, secret: str) -> bool:
+        """Return whether this is the secret with which the task's tool reports."""
+        if self.token is None:
+            return False
+        compared = secret if self.is_open else _digest(secret)
+        return hmac.compare_digest(compared.encode(), self.token.encode())
+
+    def scope(self, owner: Scope) -> Scope:
+        """Return the scope of its work and of the run of its result."""
+        return Scope(owner.tenant_id, owner.user_id, frozenset(self.permissions), name=self.user_name)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def background_task_id(thread_id: str, call_id: str) -> str:
+    """Return the id of the task that a call begins, the same in every attempt at the call.
+
+    It is a thread id too. Its version is that of ids that users make: those of version 5 belong to handoffs.
+    """
+    digest = hashlib.sha256(f"background\0{thread_id}\0{call_id}".encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+def result_message_id(thread_id: str, task_id: str) -> str:
+    """Return the id of the message with which the result of a task enters its conversation, once."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{task_id}"))

@@ -1,0 +1,212 @@
+"""Schedules and reminders: runs that begin at a time, once or repeatedly, in a conversation of their user."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Literal, Self
+
+from baton.domain.errors import InvalidRequest
+from baton.domain.schedules.recurrence import HORIZON, Recurrence, Slot
+from baton.domain.schedules.run_source import CauseKind, RunSource
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import local_time
+
+USER_ZONE = "user"
+"""The ``timeZone`` of a schedule that follows its user to other zones."""
+MAX_TEXT = 4_000
+"""Characters of a schedule's text."""
+LATE_SECONDS = 60
+"""Seconds after a slot from which on its run is late."""
+
+
+class ScheduleStatus(StrEnum):
+    """The status of a schedule."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    """It has no further slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotConversation:
+    """The conversation that the run for a slot enters."""
+
+    slot: str
+    """The slot on the zone's clocks (``Schedule.next_slot``)."""
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A schedule. Every change returns a new value."""
+
+    id: str
+    agent_id: str
+    thread_id: str
+    """The conversation that it was made in, which its runs enter unless another one is ``chosen``."""
+    text: str
+    start: str
+    """The time of the first slot at the earliest, on the zone's clocks: ISO 8601 without an offset."""
+    rule: str | None = None
+    """The rule by which it repeats; None for a single run."""
+    zone: str
+    """The zone in which its times are, as it was computed last."""
+    follows_user: bool = False
+    """True if its times are in the zone that its user is in."""
+    ends_at: datetime | None = None
+    """The time after which it has no slots."""
+    created_at: datetime
+    created_by: Literal["user", "agent"]
+    permissions: tuple[str, ...] = ()
+    """The permissions that its maker had, which its runs have."""
+    user_name: str | None = None
+    next_slot: str | None = None
+    """The next slot on the zone's clocks; None while it is paused, and after the last one."""
+    next_at: datetime | None = None
+    """The time of that slot in UTC."""
+    paused: bool = False
+    last_at: datetime | None = None
+    """The time at which its last run began."""
+    last_run_id: str | None = None
+    runs: int = 0
+    chosen: SlotConversation | None = None
+    """The conversation that was chosen for the run of the last slot that needed a choice."""
+    revision: int = 1
+
+    @property
+    def at(self) -> datetime:
+        """The time of its start, in UTC."""
+        return Slot.on_clocks(datetime.fromisoformat(self.start), self.zone).at
+
+    @property
+    def time_zone(self) -> str:
+        """Its time zone as clients see it."""
+        return USER_ZONE if self.follows_user else self.zone
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the conversation for its next slot was chosen."""
+        return self.chosen is not None and self.chosen.slot == self.next_slot
+
+    @property
+    def run_thread_id(self) -> str:
+        """The conversation that the run for its next slot enters."""
+        return self.chosen.thread_id if self.chosen is not None and self.is_chosen else self.thread_id
+
+    @property
+    def status(self) -> ScheduleStatus:
+        """Its status."""
+        if self.paused:
+            return ScheduleStatus.PAUSED
+        return ScheduleStatus.FINISHED if self.next_at is None else ScheduleStatus.ACTIVE
+
+    def slots(self) -> Iterator[Slot]:
+        """Yield all its slots."""
+        start = datetime.fromisoformat(self.start)
+        if self.rule is None:
+            slots: Iterator[Slot] = iter((Slot.on_clocks(start, self.zone),))
+        else:
+            slots = Recurrence.parse(self.rule).slots(start, self.zone)
+        for slot in slots:
+            if self.ends_at is not None and slot.at > self.ends_at:
+                return
+            yield slot
+
+    def plan(self, now: datetime) -> Self:
+        """Return the schedule with the first slot from ``now`` on as its next one."""
+        return self._with_next(next((slot for slot in self.slots() if slot.at >= now), None))
+
+    def begin(self, now: datetime, run_id: str) -> Self:
+        """Return the schedule whose run for its next slot begins at ``now``.
+
+        Slots that have passed are left out: after an outage it runs once.
+        """
+        current = self.next_slot or ""
+        following = (slot for slot in self.slots() if slot.local.isoformat() > current and slot.at > now)
+        return replace(self._with_next(next(following, None)), last_at=now, last_run_id=run_id, runs=self.runs + 1)
+
+    def move(self, zone: str, now: datetime) -> Self:
+        """Return the schedule with its times on the clocks of another zone. Slots that have run are not repeated."""
+        moved = replace(self, zone=zone)
+        if self.next_slot is None:
+            return moved
+        following = (slot for slot in moved.slots() if slot.local.isoformat() >= self.next_slot)
+        return moved._with_next(next(following, None))
+
+    def pause(self) -> Self:
+        """Return the schedule without a next slot, until it goes on."""
+        return replace(self, paused=True, next_slot=None, next_at=None)
+
+    def resume(self, now: datetime) -> Self:
+        """Return the schedule that goes on with its next slot. Raises ``InvalidRequest`` if it has none."""
+        resumed = replace(self, paused=False).plan(now)
+        if resumed.next_at is None:
+            raise InvalidRequest("The time of this schedule has passed while it was paused. Send a new `at` or `rule`.")
+        return resumed
+
+    def source(self, now: datetime) -> RunSource:
+        """Return the cause of the run for the next slot."""
+        late = int((now - self.next_at).total_seconds()) if self.next_at is not None else 0
+        return RunSource(CauseKind.SCHEDULE, self.id, late=late if late >= LATE_SECONDS else None)
+
+    def scope(self, owner: Scope) -> Scope:
+        """Return the scope of its runs: the owner's, with the permissions of its maker."""
+        return Scope(owner.tenant_id, owner.user_id, frozenset(self.permissions), name=self.user_name)
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message with which the run for its next slot begins. It makes the run once-only."""
+        return str(uuid.uuid5(uuid.UUID(self.run_thread_id), f"schedule\0{self.id}\0{self.next_slot}"))
+
+    def _with_next(self, slot: Slot | None) -> Self:
+        return replace(
+            self,
+            next_slot=slot.local.isoformat() if slot is not None else None,
+            next_at=slot.at if slot is not None else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedSchedule:
+    """A schedule with the id of its user."""
+
+    user_id: str
+    schedule: Schedule
+
+
+def user_place(user_id: str) -> str:
+    """Return the place of a user among those of their tenant who have schedules: a digest, because ids may be long."""
+    return hashlib.sha256(user_id.encode()).hexdigest()[:32]
+
+
+def local_start(text: str, zone: str, now: datetime) -> str:
+    """Return a time as a schedule's ``start``: one without an offset is on the zone's clocks already.
+
+    Raises ``InvalidRequest`` for what is no time, and for times too far from ``now``.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRequest("at must be an ISO 8601 time such as 2027-03-14T09:00 or 2027-03-14T09:00:00Z.") from None
+    local = moment.replace(microsecond=0)
+    try:
+        if moment.tzinfo is not None:
+            local = local_time(zone, moment.replace(microsecond=0)).replace(tzinfo=None)
+        here = local_time(zone, now).replace(tzinfo=None)
+        is_near = abs(local - here) <= HORIZON
+    except OverflowError:
+        is_near = False
+    if not is_near:
+        raise InvalidRequest(f"at must be within {HORIZON.days // 366} years.")
+    return local.isoformat()
+
+
+def now_on_clocks(zone: str, now: datetime) -> str:
+    """Return a time as a schedule's ``start``, to the second."""
+    return local_time(zone, now.astimezone(UTC)).replace(tzinfo=None, microsecond=0).isoformat()

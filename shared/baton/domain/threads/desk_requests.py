@@ -1,0 +1,132 @@
+"""Requests about a conversation at a desk: of its people, of Baton in their place, and of the user who asks for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from baton.domain.desks.desk import DeskDefinition
+from baton.domain.desks.desk_session import DeskSession, DeskStatus, Person, ReturnReason
+from baton.domain.errors import BatonError, DeskClosed, DeskNotTaken, DeskTaken, NotAtDesk
+from baton.domain.locale_formats import format_of
+from baton.domain.tenants.identity import ThreadRef, derive_record_id, derive_run_id
+from baton.domain.threads.message import Content, MessageAuthor
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
+from baton.domain.times import local_time, to_millis
+
+
+def ask_request(thread: ThreadRef, desk_id: str, *, key: str) -> ActionRequest:
+    """Return the request of a user who asks for the people of a desk."""
+    return _request(thread, ConversationAction.DESK_ASK, _derive(thread.id, ConversationAction.DESK_ASK, key), desk_id)
+
+
+def take_request(thread: Thread, session: DeskSession, person: Person) -> ActionRequest:
+    """Return the request to take a conversation. A person's repetitions are the same request."""
+    key = f"{thread.active_agent_id} {visit_key(thread, session)} {person.id}"
+    message_id = _derive(thread.id, ConversationAction.DESK_TAKE, key)
+    return _request(_ref(thread), ConversationAction.DESK_TAKE, message_id, thread.active_agent_id, author=person)
+
+
+def reply_request(thread: Thread, person: Person, message_id: str, content: Content) -> ActionRequest:
+    """Return the request to write to the user."""
+    return _request(_ref(thread), ConversationAction.DESK_REPLY, message_id, None, content=content, author=person)
+
+
+def note_request(thread: Thread, person: Person, message_id: str, text: str) -> ActionRequest:
+    """Return the request to leave a note."""
+    about = thread.active_agent_id
+    return _request(_ref(thread), ConversationAction.DESK_NOTE, message_id, about, content=text, author=person)
+
+
+def return_request(thread: Thread, session: DeskSession, person: Person, note: str) -> ActionRequest:
+    """Return the request of a person to hand the conversation back. Their repetitions are the same request."""
+    about = ReturnReason.PERSON.value
+    message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{visit_key(thread, session)} {person.id}")
+    return _request(_ref(thread), ConversationAction.DESK_RETURN, message_id, about, content=note, author=person)
+
+
+def expiry_request(thread: Thread, session: DeskSession, reason: ReturnReason) -> ActionRequest:
+    """Return the request with which Baton hands the conversation back because nobody does."""
+    about = f"{reason.value}/{_moment_of(session, reason)}"
+    message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{about} {visit_key(thread, session)}")
+    return _request(_ref(thread), ConversationAction.DESK_RETURN, message_id, about)
+
+
+def transfer_request(thread: Thread, session: DeskSession, person: Person, desk_id: str, note: str) -> ActionRequest:
+    """Return the request to hand the conversation to another desk. A person's repetitions are the same request."""
+    key = f"{desk_id} {visit_key(thread, session)} {person.id}"
+    message_id = _derive(thread.id, ConversationAction.DESK_TRANSFER, key)
+    return _request(_ref(thread), ConversationAction.DESK_TRANSFER, message_id, desk_id, content=note, author=person)
+
+
+def find_desk_refusal(thread: Thread, request: ActionRequest) -> BatonError | None:
+    """Return the error that refuses the request in the thread's present state, or None if it may be carried out."""
+    session, person = thread.conversation.desk, request.author
+    if session is None:
+        return NotAtDesk()
+    if person is None:
+        reason, _, moment = (request.about or "").partition("/")
+        return None if moment == str(_moment_of(session, ReturnReason(reason))) else NotAtDesk()
+    match request.action:
+        case ConversationAction.DESK_TAKE:
+            if request.about != thread.active_agent_id:
+                return NotAtDesk()
+            if session.person is not None and session.person.id != person.id:
+                return taken_by(session.person)
+            return None
+        case ConversationAction.DESK_NOTE:
+            return None if request.about == thread.active_agent_id else NotAtDesk()
+    return None if session.is_taken_by(person.id) else DeskNotTaken()
+
+
+def find_closed_desk(name: str, desk: DeskDefinition, now: datetime) -> DeskClosed | None:
+    """Return the error that refuses a transfer to the desk of this name; None if it is open, or has a queue."""
+    if desk.takes_at(now):
+        return None
+    opening, hours = desk.next_opening(now), desk.hours
+    if opening is None or hours is None:
+        return DeskClosed()
+    local, words = local_time(hours.zone, opening), format_of("en")
+    when = f"{words.weekday(local)}, {words.day(local)} at {words.clock(local)} ({hours.zone})"
+    return DeskClosed(f"{name} is closed and opens on {when}. Hand the conversation to another desk, or return it.")
+
+
+def taken_by(person: Person) -> DeskTaken:
+    """Return the error for a conversation that ``person`` has taken."""
+    return DeskTaken(f"{person.name} has taken this conversation.", person=MessageAuthor.of(person).wire())
+
+
+def _moment_of(session: DeskSession, reason: ReturnReason) -> int | None:
+    """Return the moment, in milliseconds, since which there is the reason to return; None if there is none now."""
+    if reason is ReturnReason.SILENCE:
+        since = session.unanswered_since if session.status is DeskStatus.ACTIVE else None
+        return to_millis(since) if since is not None else None
+    return to_millis(session.since) if session.status is DeskStatus.WAITING else None
+
+
+def visit_key(thread: Thread, session: DeskSession) -> str:
+    """Return the key of this visit at a desk, which no other one of the thread has, even of the same instant."""
+    handoff = thread.conversation.handoff
+    number = f"{handoff.ordinal}.{handoff.number}" if handoff is not None else ""
+    return f"{to_millis(session.arrived_at)} {number}"
+
+
+def _ref(thread: Thread) -> ThreadRef:
+    return ThreadRef(thread.id, may_create=False)
+
+
+def _derive(thread_id: str, action: ConversationAction, key: str) -> str:
+    return f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
+
+
+def _request(
+    thread: ThreadRef,
+    action: ConversationAction,
+    message_id: str,
+    about: str | None,
+    *,
+    content: Content = "",
+    author: Person | None = None,
+) -> ActionRequest:
+    run_id = derive_run_id(thread.id, message_id)
+    return ActionRequest(thread, message_id, run_id, action, about, content=content, author=author)
