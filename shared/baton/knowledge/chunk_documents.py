@@ -1,7 +1,7 @@
-"""The documents of the index that a document's chunks become, and the places of found ones in their document.
+"""The index documents of a document's chunks, and the positions of found chunks in their document.
 
-A chunk may cross a heading or the end of a page. It is cited with the place of the part that answers, not with that of
-most of its text.
+A chunk may cross a heading or the end of a page. Its citation has the position of the part that answers the question,
+which may be another than that of most of its text.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ PASSAGES = tuple(f"passage{number}" for number in range(1, MAX_PASSAGES + 1))
 TABLE_HEADER = "table_header"
 """The field with the header of the table whose rows a chunk begins with."""
 MAX_TITLE = 200
-"""Characters of a document's title in front of each text."""
+"""The length of a document's title in front of each text, in characters."""
 MAX_SEARCHED_HEADER = 300
-"""Characters of a table's header in front of each text: more would push the rows out of what a model embeds."""
+"""The length of a table's header in front of each text, in characters. A model would embed fewer rows after more."""
 
 PLACES = "places"
-"""The field of an indexed chunk with the places of its parts, if it has several."""
+"""The field of an indexed chunk with the positions of its parts, if it has several."""
 MAX_PLACES = 24
-"""Parts of a chunk whose places are kept. A chunk with more is cited as a whole."""
+"""The maximum number of parts whose positions are stored. A chunk with more is cited as a whole."""
 MAX_SECTION = 500
-"""Characters of a part's path of headings. Its end stays."""
+"""The length to which a part's path of headings is cut at its beginning, in characters."""
 
 
 def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """Return the texts of chunks that are embedded, several a chunk: with title, headings and table header in front."""
+    """Return the texts that are embedded for chunks, with title, headings and table header in front.
+
+    A chunk with passages has several.
+    """
     return [text for chunk in chunks for text in _select_embedded(_views(document.title, chunk)).values()]
 
 
@@ -70,17 +73,17 @@ def chunk_documents(
             agent_id=document.agent_id,
             required_permission=document.required_permission,
             embedder=embedder if any(view.vector is not None for view in views.values()) else None,
-            fields=_fields(document, version, chunk),
+            fields=_chunk_fields(document, version, chunk),
         )
         for chunk, views in zip(chunks, indexed, strict=True)
     ]
 
 
 def find_table_header(document: IndexDocument, text: str) -> str | None:
-    """Return the header of the table whose rows a found chunk begins with.
+    """Return the header of the table whose rows a found chunk begins with; None without one.
 
-    ``text`` is the chunk's. An index of an earlier release has the header in the searched text only: in front of the
-    chunk's, below the line with title and headings.
+    ``text`` is the chunk's. An index of an earlier release has the header only in the searched text: between the line
+    with title and headings and the chunk's text.
     """
     header = document.fields.get(TABLE_HEADER)
     if isinstance(header, str):
@@ -114,7 +117,7 @@ def _find_headings_below(title: str, headings: Sequence[str]) -> Sequence[str]:
     return headings[1:] if repeats else headings
 
 
-def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
+def _chunk_fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "text": chunk.text,
         "title": document.title,
@@ -126,7 +129,7 @@ def _fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[
         "version": version.number,
         "ordinal": chunk.ordinal,
         TABLE_HEADER: chunk.table_header,
-        PLACES: _places(document.title, chunk.parts),
+        PLACES: _to_places(document.title, chunk.parts),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -136,16 +139,16 @@ def _section(title: str, headings: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a text in its document."""
+class ChunkPosition:
+    """The section and the pages of a text in its document; pages are counted from 1, and None is unknown."""
 
     section: str | None = None
     first_page: int | None = None
     last_page: int | None = None
 
 
-def _places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] | None:
-    """Return the places of a chunk's parts for the index; None without parts, or if there are too many to be kept."""
+def _to_places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] | None:
+    """Return the positions of a chunk's parts for the index; None without parts, or for more than ``MAX_PLACES``."""
     stored = [
         {
             "start": part.start,
@@ -158,14 +161,14 @@ def _places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] | No
     return [{name: value for name, value in part.items() if value is not None} for part in few] or None
 
 
-def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> Place:
-    """Return the place of the part of a found chunk that fits a query best.
+def find_position(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> ChunkPosition:
+    """Return the position of the part of a found chunk that fits a query best.
 
-    ``passage`` is the number of the passage that was found by its meaning. Without one it is the passage with most of
-    the query's words. If the passage has several parts, the one with most of these words counts, and among equals the
+    ``passage`` is the number of the passage whose meaning was found, from 0; None chooses the passage with most of the
+    query's words. If the passage has several parts, the one with most of these words is chosen, and among equals the
     longest.
     """
-    whole = Place(fields.get("section"), fields.get("first_page"), fields.get("last_page"))
+    whole = ChunkPosition(fields.get("section"), fields.get("first_page"), fields.get("last_page"))
     parts = fields.get(PLACES)
     if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
         return whole
@@ -178,19 +181,19 @@ def find_place(text: str, fields: Mapping[str, Any], passage: int | None, query:
     else:
         start, end = _find_best_range(text, ranges, query)
     starts = [int(part.get("start", 0)) for part in parts]
-    inside: dict[tuple[int, int], Place] = {}
+    inside: dict[tuple[int, int], ChunkPosition] = {}
     for part, first, last in zip(parts, starts, [*starts[1:], len(text)], strict=True):
         if max(first, start) < min(last, end):
             page = part.get("page")
-            inside[max(first, start), min(last, end)] = Place(part.get("section"), page, page)
+            inside[max(first, start), min(last, end)] = ChunkPosition(part.get("section"), page, page)
     return inside[_find_best_range(text, list(inside), query)] if inside else whole
 
 
 def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
-    """Return the range with most of a query's words. A word counts the less, the more of the ranges have it."""
+    """Return the range with most of a query's words. A word in several ranges counts less, divided by their number."""
     query_words = frozenset(split_words(search_form(query)))
     matches = [query_words.intersection(split_words(search_form(text[start:end]))) for start, end in ranges]
-    spread = Counter(word for words in matches for word in words)
-    scores = [sum(1 / spread[word] for word in sorted(words)) for words in matches]
+    range_counts = Counter(word for words in matches for word in words)
+    scores = [sum(1 / range_counts[word] for word in sorted(words)) for words in matches]
     best = max(range(len(ranges)), key=lambda index: (scores[index], ranges[index][1] - ranges[index][0], -index))
     return ranges[best]

@@ -26,10 +26,10 @@ class Cleaning:
     """The longest life of a worker that still writes chunks of a stale version."""
 
     async def clean(self, ref: DocumentRef) -> float:
-        """Remove the chunks and files of stale versions; return the seconds after which to do so again, or 0.
+        """Remove the chunks and files of stale versions. Return the seconds after which to repeat this, or 0.
 
-        The second time is after every worker has ended that might have written more in the meantime. Only then are
-        the versions, and the record of a deleted document, forgotten.
+        The repetition begins when every worker has ended that might still have written. Only then the versions are
+        removed from the record, and the record of a deleted document is removed. Raises ``StoreUnavailable``.
         """
         for _ in range(MAX_TRIES):
             document = await self.records.get(ref)
@@ -51,7 +51,7 @@ class Cleaning:
             await self.files.remove(scope, document, document.active.number, with_original=False)
 
     async def _settle(self, ref: DocumentRef, document: Document) -> float | None:
-        """Record the removal; return None if the record was changed meanwhile."""
+        """Record the removal. Return the seconds as ``clean`` does; None if the record was changed meanwhile."""
         scope, now = pipeline_scope(ref), self.clock.now()
         if document.stale and document.cleaned_at is None:
             saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))
@@ -60,7 +60,7 @@ class Cleaning:
             return time_left.total_seconds()
         if document.deleted_at is not None:
             return 0 if await self.records.documents.remove(scope, document) else None
-        cleaned = document.drop_stale(document.stale)
+        cleaned = document.drop_stale()
         if cleaned == document or await self.records.documents.save(scope, cleaned) is not None:
             return 0
         return None

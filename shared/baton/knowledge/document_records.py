@@ -1,4 +1,4 @@
-"""Changes of a document's record, each on condition that nobody else changed it in between."""
+"""Changes of a document's record, on the condition that no other worker has changed it meanwhile."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from baton.domain.tenants.identity import Scope, stored_scope
 from baton.ports.documents.documents import DocumentStore
 
 MAX_TRIES = 8
-"""Attempts to change a record while others change it too."""
+"""The number of attempts to change a record while others change it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecords:
-    """Records for the pipeline, which acts in a document's tenant as no user in particular."""
+    """Records for the pipeline, which acts in a document's tenant with a separate user id."""
 
     documents: DocumentStore
 
@@ -24,9 +24,10 @@ class DocumentRecords:
         return await self.documents.get(pipeline_scope(ref), ref.agent_id, ref.document_id)
 
     async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
-        """Store what ``change`` makes of the record as it is now, and return it; None if it returned None.
+        """Apply ``change`` to the current record, store the result and return it.
 
-        Raises ``StoreUnavailable``, and does so too while others keep changing the record.
+        Return None if there is no record or ``change`` returns None. Raises ``StoreUnavailable`` in an outage, and
+        if others change the record all the time.
         """
         for _ in range(MAX_TRIES):
             document = await self.get(ref)
@@ -45,7 +46,7 @@ def pipeline_scope(ref: DocumentRef) -> Scope:
 
 
 def next_version_has_status(document: Document | None, version: int, *statuses: VersionStatus) -> bool:
-    """Return whether the version is the newest, has one of the statuses, and its document is not deleted."""
+    """Return whether ``version`` is the document's next one, has one of the statuses, and the document is in use."""
     return (
         document is not None
         and document.deleted_at is None
@@ -58,7 +59,10 @@ def next_version_has_status(document: Document | None, version: int, *statuses: 
 def find_worked_version(
     document: Document | None, ref: DocumentRef, *statuses: VersionStatus
 ) -> DocumentVersion | None:
-    """Return the version of ``ref`` if the pipeline still has to work on it: in one of ``statuses``, or to rebuild."""
+    """Return the version of ``ref`` if the pipeline still has to work on it; None if not.
+
+    It has one of ``statuses``, or for a rebuild it is in use.
+    """
     if document is None:
         return None
     if ref.rebuilds:

@@ -14,7 +14,7 @@ from baton_documents.media_types import MediaType, formats_of
 
 MAX_NAME_BYTES = 255
 MAX_TITLE = 300
-"""The largest number of characters. A title precedes every chunk of its document."""
+"""The maximum length of a title, in characters. It precedes every chunk of its document."""
 MAX_DOCUMENT_URL = 2048
 READABLE = (
     "PDF (.pdf), Word (.docx), PowerPoint (.pptx), Excel (.xlsx), HTML, Markdown (.md), text (.txt) and CSV files"
@@ -76,7 +76,7 @@ def check_permission(permission: str | None) -> None:
 def document_type(content_type: str, name: str) -> MediaType:
     """Return the announced type of a document. Raises ``UnsupportedDocument`` if no text is extracted from such files.
 
-    The content is checked against it when it is there.
+    The upload's content is checked against it later.
     """
     media_type = MediaType.parse(content_type)
     if (content_type.strip() and not media_type.essence) or not formats_of(media_type, name):

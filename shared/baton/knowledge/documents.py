@@ -1,7 +1,7 @@
-"""Take in, list and delete the documents of agents.
+"""Add, list and delete the documents of agents.
 
-A document's record decides what turns use, so a new version answers only when its ingestion has ended, and a deleted
-document answers nothing from the moment its record says so. The data removed afterwards is no longer in use.
+A document's record decides which version turns use. A new version is used when its ingestion has ended, and a deleted
+document is unused from the moment its record says so. Its data is removed later.
 """
 
 from __future__ import annotations
@@ -23,43 +23,45 @@ from baton.ports.tenants.audit import AuditLog
 from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_IN_LIBRARY = 2_000
-"""Documents of a library of the project."""
+"""The maximum number of documents of a library of the project."""
 MAX_TRIES = 5
-"""Attempts to change a record that others change too."""
+"""The number of attempts to change a record that others change too."""
 
 _DOCUMENTS = uuid.UUID("3d0e7c1e-6a55-5a0b-8f27-0f4d0c2f9a11")
-"""Name space of the ids of documents whose client chose none."""
+"""The name space of the ids of documents whose client has chosen none."""
 
 
 class Details(TypedDict, total=False):
-    """The details of a document in a request, besides its content. A detail that is left out stays as it is."""
+    """The details of a document in a request, besides its content. Missing details do not change."""
 
     title: str | None
-    """None: the file's name."""
+    """The title; None for the file's name."""
     url: str | None
     required_permission: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRequest:
-    """A document to take in. It has been checked (``check_request``)."""
+    """A document to add. It has been checked (``check_request``)."""
 
     name: str
     content_type: str
     size: int
-    """Bytes."""
+    """The size of the content, in bytes."""
     sha256: str | None
+    """The checksum of the content in hexadecimal digits; None if it is not known."""
     document_id: str | None
-    """None: the id is derived from the content if that is known, otherwise random."""
+    """The id; None to derive it from the checksum, or to make a random one without a checksum."""
     details: Details
     source_id: str | None = None
-    """The source whose document it is."""
+    """The source whose document it is; None for a document of a client."""
     etag: str | None = None
+    """The entity tag of the source's page."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document, and where to upload its newest version; None if its content is already there."""
+    """A document, and the upload of its newest version; None if the version's content exists already."""
 
     document: Document
     upload: Upload | None
@@ -79,11 +81,11 @@ class Documents:
     async def prepare(self, scope: Scope, agent_id: str, request: DocumentRequest) -> PreparedDocument:
         """Create a document or a new version of one, and return the address of its upload.
 
-        A request that equals the newest version is a repetition: it gets that version, and an address as long as the
-        version is waiting. Of a version whose upload has been seen, only the checksum shows that it is equal.
-        Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
+        A request that equals the newest version is a repetition. It gets that version, and an address as long as the
+        version waits for its upload. After that, only a checksum shows that a request is equal. Raises
+        ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
-        document, is_new = await self._next(scope, agent_id, request)
+        document, is_new = await self._store_version(scope, agent_id, request)
         version = document.latest
         if is_new:
             action = "document.create" if version.number == 1 else "document.replace"
@@ -97,12 +99,12 @@ class Documents:
         return PreparedDocument(document, upload)
 
     async def put(self, scope: Scope, agent_id: str, request: DocumentRequest, body: bytes) -> Document:
-        """Store the content of a source's document and so start its ingestion, unless it is the newest one already.
+        """Store the content of a source's document, which starts its ingestion, unless the newest version has it.
 
-        Raises ``DocumentBusy`` and ``LimitReached``. Repeating it after a failure completes what is missing.
+        Raises ``DocumentBusy`` and ``LimitReached``. After a failure a repetition completes the work.
         """
         request = replace(request, size=len(body), sha256=hashlib.sha256(body).hexdigest())
-        document, _ = await self._next(scope, agent_id, request)
+        document, _ = await self._store_version(scope, agent_id, request)
         if document.latest.status is VersionStatus.WAITING:
             await self.files.write(scope, document, document.latest.number, ORIGINAL, body)
         return document
@@ -121,10 +123,10 @@ class Documents:
         return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def delete(self, scope: Scope, agent_id: str, document_id: str, *, source_id: str | None = None) -> Document:
-        """Delete a document: turns do not use it from now on, and the pipeline removes what is left of it.
+        """Delete a document: turns do not use it from now on, and the pipeline removes its data.
 
-        Repeating it starts that again, until the record is gone. ``source_id`` is the source that deletes its own
-        document. Raises ``UnknownDocument``, ``DocumentOfSource`` and ``DocumentBusy``.
+        A repetition starts the pipeline again, until the record is gone. ``source_id`` is the source that deletes its
+        own document. Raises ``UnknownDocument``, ``DocumentOfSource`` and ``DocumentBusy``.
         """
         document = await self._mark_deleted(scope, agent_id, document_id, source_id)
         ref = DocumentRef(scope.tenant_id, agent_id, document_id, document.latest.number)
@@ -132,6 +134,7 @@ class Documents:
         return document
 
     async def _mark_deleted(self, scope: Scope, agent_id: str, document_id: str, source_id: str | None) -> Document:
+        """Store that a document is deleted, and return it. Raises as ``delete`` does."""
         for _ in range(MAX_TRIES):
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
@@ -148,19 +151,14 @@ class Documents:
                 return deleted
         raise DocumentBusy
 
-    async def _next(self, scope: Scope, agent_id: str, request: DocumentRequest) -> tuple[Document, bool]:
+    async def _store_version(self, scope: Scope, agent_id: str, request: DocumentRequest) -> tuple[Document, bool]:
         """Return the document with the version that ``request`` describes, and whether this call stored it."""
-        document_id = request.document_id or self._id_of(scope, agent_id, request)
+        document_id = request.document_id or self._derive_id(scope, agent_id, request)
         for _ in range(MAX_TRIES):
             stored = await self.store.get(scope, agent_id, document_id)
             if stored is None:
-                # Uploads at the same time may exceed the limit by a few.
-                of_project = isinstance(scope, ProjectScope)
-                most = MAX_IN_LIBRARY if of_project else (await self.limits.current(scope)).documents_per_agent
-                if most is not None and await self.store.count(scope, agent_id, up_to=most) >= most:
-                    owner = "A library" if of_project else "An agent"
-                    raise LimitReached(f"{owner} has at most {most:,} documents. Delete some that are not needed.")
-                new = self._new(scope, agent_id, document_id, request)
+                await self._check_limit(scope, agent_id)
+                new = self._make_document(scope, agent_id, document_id, request)
                 stored = await self.store.create(scope, new)
                 if replace(stored, revision=new.revision) == new:
                     return stored, True
@@ -168,23 +166,32 @@ class Documents:
                 raise DocumentBusy
             if stored.source_id != request.source_id:
                 raise DocumentOfSource
-            described = _apply_details(stored, request)
-            if _is_repetition(stored, described, request):
+            updated = _apply_details(stored, request)
+            if _is_repetition(stored, updated, request):
                 return stored, False
-            version = self._version(scope, request, stored.latest.number + 1)
-            saved = await self.store.save(scope, described.replace_with(version, version.created_at))
+            version = self._make_version(scope, request, stored.latest.number + 1)
+            saved = await self.store.save(scope, updated.replace_with(version, version.created_at))
             if saved is not None:
                 return saved, True
         raise DocumentBusy
 
-    def _id_of(self, scope: Scope, agent_id: str, request: DocumentRequest) -> str:
+    async def _check_limit(self, scope: Scope, agent_id: str) -> None:
+        """Raise ``LimitReached`` for a full agent or library. Uploads at the same time may exceed it by a few."""
+        is_library = isinstance(scope, ProjectScope)
+        limit = MAX_IN_LIBRARY if is_library else (await self.limits.current(scope)).documents_per_agent
+        if limit is not None and await self.store.count(scope, agent_id, up_to=limit) >= limit:
+            owner = "A library" if is_library else "An agent"
+            raise LimitReached(f"{owner} has at most {limit:,} documents. Delete some that are not needed.")
+
+    def _derive_id(self, scope: Scope, agent_id: str, request: DocumentRequest) -> str:
+        """Return the id of a document whose client has chosen none."""
         if request.sha256 is None:
             return document_id(uuid.UUID(self.clock.new_id()))
-        about = (scope.tenant_id, agent_id, request.name, request.content_type, request.sha256)
-        return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(about)))
+        parts = (scope.tenant_id, agent_id, request.name, request.content_type, request.sha256)
+        return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(parts)))
 
-    def _new(self, scope: Scope, agent_id: str, document_id: str, request: DocumentRequest) -> Document:
-        version = self._version(scope, request, 1)
+    def _make_document(self, scope: Scope, agent_id: str, document_id: str, request: DocumentRequest) -> Document:
+        version = self._make_version(scope, request, 1)
         return _apply_details(
             Document(
                 document_id,
@@ -199,7 +206,7 @@ class Documents:
             request,
         )
 
-    def _version(self, scope: Scope, request: DocumentRequest, number: int) -> DocumentVersion:
+    def _make_version(self, scope: Scope, request: DocumentRequest, number: int) -> DocumentVersion:
         return DocumentVersion(
             number,
             VersionStatus.WAITING,
@@ -207,14 +214,14 @@ class Documents:
             content_type=request.content_type,
             size=request.size,
             created_by=scope.user_id,
-            created_at=from_millis(to_millis(self.clock.now())),  # as it is stored
+            created_at=from_millis(to_millis(self.clock.now())),  # with the precision of the store
             sha256=request.sha256,
             etag=request.etag,
         )
 
 
 def document_id(unique: uuid.UUID) -> str:
-    """Return an id of a document."""
+    """Return the id of a document with this UUID."""
     return f"doc_{unique.hex}"
 
 
@@ -229,9 +236,10 @@ def _apply_details(document: Document, request: DocumentRequest) -> Document:
     )
 
 
-def _is_repetition(stored: Document, described: Document, request: DocumentRequest) -> bool:
+def _is_repetition(stored: Document, updated: Document, request: DocumentRequest) -> bool:
+    """Return whether a request equals the newest version. ``updated`` has the details of the request."""
     latest = stored.latest
-    if described != stored or latest.status is VersionStatus.FAILED:
+    if updated != stored or latest.status is VersionStatus.FAILED:
         return False
     announced = (latest.name, latest.content_type, latest.size, latest.sha256)
     if announced != (request.name, request.content_type, request.size, request.sha256):

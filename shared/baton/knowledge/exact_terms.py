@@ -1,6 +1,6 @@
 """Exact terms of a question: the codes, numbers and names that an answer must have as they are written.
 
-A chunk that alone has one of them is meant, however little its other words resemble the question.
+If only one chunk has such a term, it is the one that the question is about, even if its other words differ.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from baton.domain.documents.search_words import find_words, search_form, split_w
 from baton.domain.text import MAX_CODES, codes_of
 
 MIN_DIGITS = 3
-"""Digits of a number without letters. Shorter ones count and date things of all kinds."""
-MIN_NAME = 3
-"""Letters of a name."""
+"""The minimum digits of an exact number without letters. Shorter ones are mostly counts and dates."""
+MIN_NAME_LETTERS = 3
+"""The minimum letters of a name."""
 MIN_LONG_DIGITS = 5
-"""Digits of a number that stands for one thing: of a contract, a telephone, a part. Years and prices are shorter."""
+"""The minimum digits of a number that identifies one thing, such as a contract. Years and prices are shorter."""
 MAX_BARE_WORDS = 4
-"""Words of a query that is nothing but a code, a number or a name."""
+"""The maximum words of a query that consists of a code, a number or a name."""
 MAX_HOLDERS = 3
-"""Texts that may have all words of such a query. Words of more texts say little."""
+"""The maximum number of texts that have such a query. Words of more texts say little."""
 _BEGINNING = re.compile(r"(?:\A|[.!?:]\s)\W*\Z")
 
 
 def find_exact_terms(query: str) -> list[str]:
-    """Return the exact terms of a query each once and in the form of searches, first the codes.
+    """Return the distinct exact terms of a query in ``search_form``, codes first, at most ``MAX_CODES``.
 
     They are codes of several parts (``PN-173``), words with digits (``B1``, ``12a``), numbers, and words with a capital
     letter that does not begin a sentence.
@@ -38,45 +38,49 @@ def find_exact_terms(query: str) -> list[str]:
 
 
 def find_lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each text the exact terms of a query that it alone has."""
+    """Return for each text the exact terms of a query that no other text has."""
     terms = find_exact_terms(query)
-    alone: list[list[str]] = [[] for _ in texts]
-    rows = [_row(text) for text in texts] if terms else []
+    lone_terms: list[list[str]] = [[] for _ in texts]
+    word_lines = [_join_words(text) for text in texts] if terms else []
     for term in terms:
-        sought = _row(term)
-        holders = [index for index, row in enumerate(rows) if sought in row]
+        term_words = _join_words(term)
+        holders = [index for index, line in enumerate(word_lines) if term_words in line]
         if len(holders) == 1:
-            alone[holders[0]].append(term)
-    return [tuple(terms) for terms in alone]
+            lone_terms[holders[0]].append(term)
+    return [tuple(terms) for terms in lone_terms]
 
 
 def find_whole_matches(query: str, texts: Sequence[str]) -> frozenset[int]:
-    """Return the places of the few texts that have a short query as it is, in whatever script and case it is typed."""
+    """Return the indices of the texts that have a short query word for word, in any case.
+
+    Return none for a query of more than ``MAX_BARE_WORDS``, or if more than ``MAX_HOLDERS`` texts have it.
+    """
     words = split_words(search_form(query))
     if not 0 < len(words) <= MAX_BARE_WORDS:
         return frozenset()
-    sought = f" {' '.join(words)} "
-    holders = frozenset(index for index, text in enumerate(texts) if sought in _row(text))
+    query_words = f" {' '.join(words)} "
+    holders = frozenset(index for index, text in enumerate(texts) if query_words in _join_words(text))
     return holders if len(holders) <= MAX_HOLDERS else frozenset()
 
 
 def is_long_number(term: str) -> bool:
-    """Return whether a term, such as ``020-555-0142``, has the digits of a number that stands for one thing."""
+    """Return whether a term, such as ``020-555-0142``, has ``MIN_LONG_DIGITS``."""
     return sum(map(str.isdigit, term)) >= MIN_LONG_DIGITS
 
 
 def has_term(text: str, terms: Sequence[str]) -> bool:
-    """Return whether a text has one of the terms. The marks between its parts may be others, such as a long dash."""
-    row = _row(text)
-    return any(_row(term) in row for term in terms)
+    """Return whether a text has one of the terms, even with other marks between its parts, such as a long dash."""
+    words = _join_words(text)
+    return any(_join_words(term) in words for term in terms)
 
 
-def _row(text: str) -> str:
-    """Return a text's words with a space before and behind each."""
+def _join_words(text: str) -> str:
+    """Return a text's words in one line, with spaces before, between and after them."""
     return f" {' '.join(split_words(search_form(text)))} "
 
 
 def _is_exact(word: str, before: str) -> bool:
+    """Return whether a word is an exact term. ``before`` is the text in front of it, which may end a sentence."""
     if any(map(str.isdigit, word)):
         return any(map(str.isalpha, word)) or len(word) >= MIN_DIGITS
-    return word[0].isupper() and len(word) >= MIN_NAME and _BEGINNING.search(before) is None
+    return word[0].isupper() and len(word) >= MIN_NAME_LETTERS and _BEGINNING.search(before) is None

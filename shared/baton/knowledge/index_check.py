@@ -1,4 +1,4 @@
-"""Compare the index of knowledge with the stored documents, and have missing ones indexed again."""
+"""Compare the index of knowledge with the stored documents, and start the pipeline for missing ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from baton.ports.documents.documents import DocumentStore, Ingestions
 from baton.ports.documents.search import SearchAdministration, SearchIndex
 
 OPERATOR = "~operator"
+"""The user id of an operator's scope."""
 PAGE = 100
+"""The number of documents that are read at once."""
 COUNTS_AT_ONCE = 10
+"""The number of documents whose chunks are counted at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +25,15 @@ class KnowledgeCheck:
     """The results of the check of one tenant's documents."""
 
     documents: int
-    """Documents that turns use."""
+    """The number of documents that turns use."""
     indexed: int
-    """Documents of which every chunk is in the index."""
+    """The number of these documents with every chunk in the index."""
     chunks: int
-    """The chunks of these documents in the index."""
+    """The number of chunks of these documents in the index."""
     missing: tuple[DocumentRef, ...]
-    """Documents of which chunks are missing, with the version that turns use."""
+    """The documents with missing chunks, in the version that turns use."""
     orphaned: tuple[str, ...]
-    """Sources in the index that no stored document has. Turns never use them."""
+    """The sources in the index that no stored document has. Turns never use them."""
 
     @property
     def is_sound(self) -> bool:
@@ -50,11 +53,11 @@ class KnowledgeIndexCheck:
     ingestions: Ingestions
     search: SearchIndex
     administration: SearchAdministration | None
-    """None for an engine that cannot list the sources of a tenant. Then no orphaned ones are found."""
+    """Lists the sources of a tenant; None for an engine that cannot, so that no orphaned ones are found."""
 
     async def verify(self, tenant: str, agents: Sequence[str]) -> KnowledgeCheck:
         """Compare the documents of a tenant's ``agents``. Raises ``SearchUnavailable`` and ``StoreUnavailable``."""
-        # First, so that every source belongs to a document that was stored before.
+        # Sources are read first, so that every one belongs to a document that was stored before.
         sources = []
         if self.administration is not None:
             sources = [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
@@ -77,8 +80,8 @@ class KnowledgeIndexCheck:
     ) -> AsyncIterator[tuple[bool, Position]]:
         """Start the pipeline for documents that are not completely in the index, from the page ``start`` on.
 
-        Yield for each document that turns use whether a run was started, and its page, where a rebuild can continue. A
-        repetition leaves alone what is indexed or waits.
+        Yield for each document that turns use whether a run was started, and the position from which a rebuild can
+        continue. A repetition starts nothing for documents that are indexed or wait.
         """
         async for position, page in self._pages(tenant, agents, start):
             for document, version, count in await self._count(tenant, page):
@@ -128,6 +131,6 @@ class KnowledgeIndexCheck:
 
 
 def _sources_of(document: Document) -> set[str]:
-    """Return the sources that the index may have of a document, those of versions in progress and removal too."""
+    """Return the sources that a document may have in the index, with versions in progress and in removal."""
     versions = {version.number for version in (document.active, document.next) if version is not None}
     return {chunk_source_id(document.id, number) for number in {*versions, *document.stale}}

@@ -1,9 +1,9 @@
 """The pipeline that makes an uploaded document part of an agent's knowledge, step by step.
 
-The record decides. A step does nothing for a version that is not in progress any more: it was deleted, has failed, or a
-newer one has come. A rebuild takes the same steps with the version in use, and changes no record but for the number of
-its chunks. Every step may run twice, in any order, and die at any write. What a version has left behind is in
-its document's list of stale versions from the moment on in which it cannot become active any more.
+The record decides. A step does nothing for a version that is no longer in progress because it was deleted, has failed
+or was replaced. A rebuild takes the same steps with the version in use, and changes only the number of chunks in the
+record. Every step may run twice, in any order, and die at any write. As soon as a version cannot become active any
+more, it is in its document's list of stale versions, so that its remains are removed.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ from baton_documents.titles import given_title
 
 logger = Logger(child=True)
 
-CHECKED, EXTRACTED, CHUNKED, INDEXED = 2, 30, 35, 95
-"""Percent of the progress that are reached after these steps. The rest is the activation."""
+CHECKED_PERCENT, EXTRACTED_PERCENT, CHUNKED_PERCENT, INDEXED_PERCENT = 2, 30, 35, 95
+"""The progress after these steps, in per cent. The activation completes it."""
 MAX_TEXT = 64 * 1024 * 1024
-"""Characters of a document. All its text is in memory while it is divided, and a small file may stand for much."""
+"""The maximum length of a document, in characters. All its text is in memory while it is divided into chunks."""
 BLOCK_WEIGHT = 32
-"""Characters that a block of text counts in addition to its own, because millions of empty ones take memory too."""
+"""The number of characters by which a block counts as longer, because millions of empty blocks take memory too."""
 MAX_TITLE = 200
-"""The largest number of characters of a title that is read from a document."""
+"""The length to which a title from a document is cut, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +83,28 @@ class Part:
     pages: tuple[int, int]
     """The first and the last page."""
     index: int
-    """From 0."""
+    """The part's number, from 0."""
     count: int
     """The number of all parts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """The result of the first step. Without parts there is nothing (left) to ingest."""
+class CheckResult:
+    """The result of the first step. Without parts, no further step is needed."""
 
     form: DocumentFormat | None = None
     parts: tuple[tuple[int, int], ...] = ()
+    """The first and the last page of the parts that are extracted on their own."""
     is_waiting: bool = False
-    """True if the content is still to be uploaded, so that nothing is to be cleaned either."""
+    """True if the content is not uploaded yet, so that nothing needs cleaning either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
     """The steps of the state machine ``ingest_document`` that lead to an active version.
 
-    They raise what their ports raise, to be repeated. What is wrong with a document is not an exception: its version is
-    then failed, with the reason.
+    They raise the errors of their ports, and are repeated then. A fault of the document raises nothing: its version
+    fails with a reason.
     """
 
     records: DocumentRecords
@@ -113,27 +114,27 @@ class Ingestion:
     embedder: Embedder
     clock: Clock
 
-    async def check(self, ref: DocumentRef) -> Checked:
-        """Check that the content was announced so and can be read, and divide it into parts."""
+    async def check(self, ref: DocumentRef) -> CheckResult:
+        """Check that the content is the announced one and can be read, and divide it into parts."""
         document = await self.records.get(ref)
         version = find_worked_version(document, ref, VersionStatus.WAITING, VersionStatus.PROCESSING)
         if document is None or version is None:
-            return Checked()
+            return CheckResult()
         body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None:
             if version.status is VersionStatus.WAITING and self.clock.now() < version.created_at + UPLOAD_WAIT:
-                return Checked(is_waiting=True)
+                return CheckResult(is_waiting=True)
             await self._fail(ref, "document_not_uploaded", "The content was not uploaded in time. Create it again.")
-            return Checked()
+            return CheckResult()
         digest = hashlib.sha256(body).hexdigest()
         try:
             _check_content(version, body, digest)
             inspection = await self.extractor.inspect(body, version.name, version.content_type)
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
-            return Checked()
+            return CheckResult()
         if ref.rebuilds:
-            return Checked(inspection.form, inspection.parts)
+            return CheckResult(inspection.form, inspection.parts)
 
         def begin(document: Document) -> Document | None:
             if not next_version_has_status(document, ref.version, VersionStatus.WAITING):
@@ -144,16 +145,18 @@ class Ingestion:
                 sha256=digest,
                 size=len(body),
                 step=IngestionStep.CHECK,
-                progress=CHECKED,
+                progress=CHECKED_PERCENT,
             )
             return document.begin(version, self.clock.now())
 
         await self.records.change(ref, begin)
-        return Checked(inspection.form, inspection.parts) if await self._current(ref) is not None else Checked()
+        return (
+            CheckResult(inspection.form, inspection.parts) if await self._find_work(ref) is not None else CheckResult()
+        )
 
     async def extract(self, ref: DocumentRef, part: Part) -> None:
-        """Keep the text of one part."""
-        work = await self._current(ref)
+        """Extract the text of one part, and store it for the next step."""
+        work = await self._find_work(ref)
         if work is None:
             return
         document, version = work
@@ -169,19 +172,19 @@ class Ingestion:
             return
         packed = await off_loop(LARGE, pack_text, text)
         await self.files.write(pipeline_scope(ref), document, ref.version, part_name(part.index), packed)
-        percent = CHECKED + (EXTRACTED - CHECKED) * (part.index + 1) // part.count
-        await self._note(ref, IngestionStep.EXTRACT, percent)
+        percent = CHECKED_PERCENT + (EXTRACTED_PERCENT - CHECKED_PERCENT) * (part.index + 1) // part.count
+        await self._record_progress(ref, IngestionStep.EXTRACT, percent)
 
     async def chunk(self, ref: DocumentRef, parts: int) -> int:
-        """Divide the text of all parts into chunks; return the number of batches, 0 if there is nothing to index."""
-        work = await self._current(ref)
+        """Divide the text of all parts into chunks. Return the number of batches; 0 if there is nothing to index."""
+        work = await self._find_work(ref)
         if work is None:
             return 0
         document, _ = work
         texts: list[ExtractedText] = []
         size = 0
         for index in range(parts):
-            texts.append(await unpack_text(await self._read(ref, document, part_name(index))))
+            texts.append(await unpack_text(await self._read_step_file(ref, document, part_name(index))))
             size += sum(len(block.text) + BLOCK_WEIGHT for block in texts[-1].blocks)
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
@@ -213,7 +216,7 @@ class Ingestion:
                 page_errors=tuple(errors[:MAX_PAGE_ERRORS]),
                 page_error_count=len(errors),
                 step=IngestionStep.CHUNK,
-                progress=max(CHUNKED, document.latest.progress),
+                progress=max(CHUNKED_PERCENT, document.latest.progress),
             )
             titled = replace(document, title=_title(document, texts))
             return titled.begin(version, self.clock.now())
@@ -222,30 +225,35 @@ class Ingestion:
 
     async def index(self, ref: DocumentRef, batch: int, batches: int) -> None:
         """Embed one batch of chunks and put it into the index."""
-        work = await self._current(ref)
+        work = await self._find_work(ref)
         if work is None:
             return
         document, version = work
-        chunks = await unpack_chunks(await self._read(ref, document, batch_name(batch)))
+        chunks = await unpack_chunks(await self._read_step_file(ref, document, batch_name(batch)))
         try:
             vectors = await self._embed(ref.tenant_id, document, chunks)
-        except WrongEmbeddings as wrong:  # every repetition would fail alike
-            await self._fail(ref, wrong.code, wrong.detail)
+        except WrongEmbeddings as error:  # every repetition would fail too
+            await self._fail(ref, error.code, error.detail)
             return
-        if await self._current(ref) is None:  # embedding takes long
+        if await self._find_work(ref) is None:  # the version may have ended while it was embedded
             return
         embedder = self.embedder.name if self.embedder.dimensions else None
         documents = chunk_documents(document, version, chunks, vectors, embedder)
         try:
             await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
-        except SearchIndexFull as full:
-            await self._fail(ref, full.code, full.detail)
+        except SearchIndexFull as error:
+            await self._fail(ref, error.code, error.detail)
             return
-        await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
+        await self._record_progress(
+            ref, IngestionStep.INDEX, CHUNKED_PERCENT + (INDEXED_PERCENT - CHUNKED_PERCENT) * (batch + 1) // batches
+        )
 
     async def activate(self, ref: DocumentRef) -> None:
-        """Let turns use the version from now on, in place of the previous one. All of it must be in the index."""
-        work = await self._current(ref)
+        """Let turns use the version from now on, in place of the previous one.
+
+        Raises ``StoreUnavailable`` unless all its chunks are in the index.
+        """
+        work = await self._find_work(ref)
         if work is None:
             return
         _, version = work
@@ -265,7 +273,7 @@ class Ingestion:
         await self.records.change(ref, swap)
 
     async def fail(self, ref: DocumentRef, error: str) -> None:
-        """Fail the version because a step could not be carried out; ``error`` is the name of its last exception."""
+        """Fail the version because a step has failed. ``error`` is the class name of the step's last exception."""
         classes = {cls.__name__: cls for cls in error_classes() if cls.retryable}
         if error in classes:
             await self._fail(
@@ -277,7 +285,8 @@ class Ingestion:
         count(Metric.DOCUMENTS_FAILED)
 
     async def _fail(self, ref: DocumentRef, code: str, message: str) -> None:
-        if ref.rebuilds:  # the version stays in use as far as it is indexed
+        """Store that the version has failed with this ``code`` and ``message``, or log the failure of a rebuild."""
+        if ref.rebuilds:  # the version stays in use with the chunks that are in the index
             logger.error("document not indexed again", document_id=ref.document_id, version=ref.version, reason=code)
             count(Metric.DOCUMENTS_FAILED)
             return
@@ -294,7 +303,7 @@ class Ingestion:
         await self.records.change(ref, end)
 
     async def _redivide(self, ref: DocumentRef, chunks: int) -> bool:
-        """Prepare a new indexing: remove the chunks that are left of an earlier one, and record the new number.
+        """Prepare a new indexing: remove the version's chunks from the index, and record their new number.
 
         Return False if the version is no longer in use.
         """
@@ -306,21 +315,22 @@ class Ingestion:
 
         return await self.records.change(ref, describe) is not None
 
-    async def _current(self, ref: DocumentRef) -> tuple[Document, DocumentVersion] | None:
-        """Return the document and the version if the work on it has not ended."""
+    async def _find_work(self, ref: DocumentRef) -> tuple[Document, DocumentVersion] | None:
+        """Return the document and the version if the work on it has not ended; None if it has."""
         document = await self.records.get(ref)
         version = find_worked_version(document, ref, VersionStatus.PROCESSING)
         return (document, version) if document is not None and version is not None else None
 
-    async def _read(self, ref: DocumentRef, document: Document, name: str) -> bytes:
-        """Return a file of an earlier step."""
+    async def _read_step_file(self, ref: DocumentRef, document: Document, name: str) -> bytes:
+        """Return a file of an earlier step. Raises ``StoreUnavailable`` if it does not exist."""
         body = await self.files.read(pipeline_scope(ref), document, ref.version, name)
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
         return body
 
     async def _embed(self, tenant_id: str, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
-        if not self.embedder.dimensions:  # switched off: texts are found by their words
+        """Return the vectors of ``chunk_texts``; none if embedding is off."""
+        if not self.embedder.dimensions:
             return []
         texts = chunk_texts(document, chunks)
         vectors = await self.embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
@@ -328,7 +338,7 @@ class Ingestion:
             raise EmbedderUnavailable
         return vectors
 
-    async def _note(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
+    async def _record_progress(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
         if ref.rebuilds:
             return
         await self.records.documents.note_progress(pipeline_scope(ref), ref, step, percent, self.clock.now())
@@ -339,6 +349,7 @@ def _chunks_of(ref: DocumentRef) -> SearchFilter:
 
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
+    """Raise ``DocumentUnreadable`` for content that is empty, too large or not the announced one."""
     if not body:
         raise DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
     if len(body) > MAX_DOCUMENT_BYTES:
@@ -352,8 +363,8 @@ def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
 
 
 def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
-    """Return the title that a document gives itself, if it has only the name of its file as yet."""
-    own = next(filter(None, (given_title(text.title) for text in texts)), None)
-    if own is None or document.title != document.latest.name:
+    """Return the title in a document's content if its record has only the name of its file as a title."""
+    content_title = next(filter(None, (given_title(text.title) for text in texts)), None)
+    if content_title is None or document.title != document.latest.name:
         return document.title
-    return own[:MAX_TITLE]
+    return content_title[:MAX_TITLE]

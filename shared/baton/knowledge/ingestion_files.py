@@ -1,4 +1,4 @@
-"""Files that the steps of ingestion keep for each other: the text of parts, and batches of chunks."""
+"""Files that steps of ingestion write for later ones: the text of parts, and batches of chunks."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from baton_documents.chunks.chunk import Chunk
 from baton_documents.results import ExtractedText
 
 MIN_BATCH, MAX_BATCH = 16, 64
-"""Chunks that are embedded and indexed at once. The most are some requests of the embedder, four at the same time."""
+"""The number of chunks that are embedded and indexed at once."""
 MANY_BATCHES = 25
-"""Batches that a document is divided into, unless they would be too small. Progress is noted after each."""
+"""The number of batches of a document, unless they would be too small or too large. Progress is stored after each."""
 
 
 def part_name(index: int) -> str:
-    """Return the file with the text of a part, counted from 0."""
+    """Return the name of the file with the text of a part, counted from 0."""
     return f"parts/{index:05d}.json"
 
 
 def batch_name(index: int) -> str:
-    """Return the file with a batch of chunks, counted from 0."""
+    """Return the name of the file with a batch of chunks, counted from 0."""
     return f"chunks/{index:05d}.json"
 
 
 def divide_into_batches(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
-    """Divide chunks into batches."""
+    """Divide chunks into about ``MANY_BATCHES`` batches of ``MIN_BATCH`` to ``MAX_BATCH`` chunks."""
     size = min(MAX_BATCH, max(MIN_BATCH, len(chunks) // MANY_BATCHES))
     return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 

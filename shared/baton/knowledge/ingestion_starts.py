@@ -33,10 +33,13 @@ class IngestionStarts:
     ingestions: Ingestions
     clock: Clock
     since: datetime | None = None
-    """The beginning of the engine of the pipelines, if all that ran in it before has ended; None if it never ends."""
+    """The start of the pipelines' engine if its runs end with it, as in the local cloud; None if it never stops."""
 
-    async def uploaded(self, key: str) -> DocumentRef | None:
-        """Start the pipeline for the content that was stored under ``key``; do nothing for another object."""
+    async def start_uploaded(self, key: str) -> DocumentRef | None:
+        """Start the pipeline for the content that was stored under ``key``, and return its document.
+
+        Do nothing and return None for an object that is not the content of a document.
+        """
         ref = original_of_key(key)
         document = await self.records.get(ref) if ref is not None else None
         if ref is None or document is None:
@@ -47,12 +50,12 @@ class IngestionStarts:
     async def resume(self, *, seconds: float) -> int:
         """Start the pipeline again where it has stopped or was never started, for at most ``seconds``.
 
-        Return the number of starts. A failure of one document does not stop the others; it stays due.
+        Return the number of starts. A document that fails stays due and does not stop the others.
         """
         loop = asyncio.get_running_loop()
         deadline, started = loop.time() + seconds, 0
         now = self.clock.now()
-        # All that an engine that has ended left behind is due too.
+        # Runs that ended with an earlier engine are due too.
         async for ref in self.records.documents.due(now if self.since is None else max(now, self.since + STEP_WAIT)):
             if loop.time() >= deadline:
                 count(Metric.SWEEPS_UNFINISHED)
@@ -65,6 +68,7 @@ class IngestionStarts:
         return started
 
     async def _resume(self, ref: DocumentRef) -> bool:
+        """Start a document's pipeline unless it waits or works. Return whether it was started."""
         starts = False
 
         def move_check(document: Document) -> Document | None:
@@ -72,20 +76,20 @@ class IngestionStarts:
             now = self.clock.now()
             if document.check_at is None:
                 return None  # another sweep was faster
-            # Its work has ended with the engine, and was not started again since.
+            # Its run has ended with an earlier engine, and was not started again.
             is_dead = self.since is not None and (
                 document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
             )
             if document.check_at > now and not is_dead:
                 return None
-            # By its progress, the pipeline is taken to be running until then.
-            progressed = document.updated_at + (STEP_WAIT if document.is_processing else timedelta())
-            starts = is_dead or progressed <= now
-            return _again(document, now) if starts else replace(document, check_at=progressed)
+            # A pipeline is considered to be running until this time after its last progress.
+            check_at = document.updated_at + (STEP_WAIT if document.is_processing else timedelta())
+            starts = is_dead or check_at <= now
+            return _next_attempt(document, now) if starts else replace(document, check_at=check_at)
 
         def postpone_check(document: Document) -> Document | None:
             if document.check_at is None or document.deleted_at is not None:
-                return None  # it has ended, or was deleted, since it was found pending
+                return None  # it has ended or was deleted meanwhile
             return replace(document, check_at=self.clock.now() + STEP_WAIT)
 
         if await self._is_pending(ref):
@@ -109,18 +113,18 @@ class IngestionStarts:
         return await self.ingestions.is_pending(newest, created_at=document.created_at)
 
 
-def _again(document: Document, now: datetime) -> Document:
-    """Return the document for another attempt. After too many, its version has failed, and its remains are removed."""
-    again = replace(document, attempt=document.attempt + 1, check_at=now + STEP_WAIT)
-    if not again.is_processing or again.attempt <= MAX_ATTEMPTS:
-        return again
+def _next_attempt(document: Document, now: datetime) -> Document:
+    """Return the document for another attempt. After ``MAX_ATTEMPTS`` its version has failed."""
+    counted = replace(document, attempt=document.attempt + 1, check_at=now + STEP_WAIT)
+    if not counted.is_processing or counted.attempt <= MAX_ATTEMPTS:
+        return counted
     count(Metric.DOCUMENTS_FAILED)
     failed = replace(
-        again.latest,
+        counted.latest,
         status=VersionStatus.FAILED,
         error_code="document_not_processed",
         error="The document could not be processed. Upload it again later.",
         step=None,
         ended_at=now,
     )
-    return again.fail(failed, now)
+    return counted.fail(failed, now)

@@ -1,6 +1,6 @@
-"""Search what one agent knows, its documents and its libraries: by words and by meaning.
+"""Search the documents and libraries of one agent, by words and by meaning.
 
-Only chunks that the documents' records allow are found.
+Only chunks that the documents' records allow are returned.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.memory.found_item import FoundItem, ItemSource, below_header
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import ProjectScope, Scope
-from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_place, find_table_header
+from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_position, find_table_header
 from baton.knowledge.exact_terms import find_lone_terms, find_whole_matches, has_term, is_long_number
 from baton.knowledge.passages import drop_near_duplicates, split_passages
 from baton.ports.documents.documents import DocumentStore
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton_documents.media_types import XLSX
 
 logger = Logger(child=True)
 
@@ -48,21 +49,21 @@ WORDS, MEANING = SearchClause(CHUNK, Signal.WORDS), SearchClause(CHUNK, Signal.M
 PASSAGE_MEANINGS = tuple(SearchClause(view, Signal.MEANING) for view in PASSAGES)
 _MEANING_NAME = f"{CHUNK}.{Signal.MEANING}"
 WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
-"""The weights of words and meaning. By meaning, a chunk counts as much as the most similar of its passages."""
+"""The weights of words and meaning. By meaning, a chunk counts as its most similar passage."""
 LEAST_SPREAD = 0.25
 """Similarities of passages that differ by less are not spread over the whole scale (see ``fuse_scores``)."""
 CANDIDATES = 100
-"""Chunks that each signal finds."""
+"""The number of chunks that each signal returns."""
 MAX_FETCHED = 100
-"""Chunks that are fetched and checked at most. Those of versions that are no longer active fall out then."""
+"""The number of chunks that are fetched and checked. Those of inactive versions are dropped then."""
 MAX_FOUND = 40
-"""Chunks from which a prompt's items are chosen. The inspector shows them all."""
+"""The number of chunks from which a prompt's items are chosen. The inspector shows them all."""
 FIRST = 5
-"""Chunks that a prompt has by default. One that alone has a code or a name of the question is among them."""
+"""The number of chunks that a prompt has by default. A chunk with a code or name of the question is among them."""
 MAX_CHECKED = 100
-"""Documents whose records are read at once, those of the best chunks."""
+"""The number of documents whose records are read: those of the best chunks."""
 EMBEDDING_DEADLINE = timedelta(seconds=5)
-"""The time after which words decide alone. A request over HTTP is given up long after it."""
+"""The time after which the query is searched by words alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class _Collection:
 
     scope: Scope
     owner: str
+    """The agent's id, or the library's name."""
     library: str | None = None
+    """The library's name; None for an agent's documents."""
 
     def name_chunk(self, chunk_id: str) -> str:
         """Return a chunk's id among those of several collections, whose tenants may choose equal ids."""
@@ -91,9 +94,9 @@ class _Collection:
 class KnowledgeSearch:
     """A search in the documents of one agent at a time, and in the libraries that it lists, with one ranking.
 
-    The index proposes, and the documents' records decide: a chunk counts only if its version is the active one of a
-    document that is not deleted and whose permission the caller holds. The records are read in one request for the
-    agent and one for each library, and only if anything was found there.
+    The documents' records decide about the index's results: a chunk counts only if its version is the active one of a
+    document that is not deleted and whose permission the caller has. One request for the agent and one for each library
+    read the records, if chunks were found there.
     """
 
     index: SearchIndex
@@ -148,13 +151,13 @@ class KnowledgeSearch:
     async def _search_all(
         self, collections: Sequence[_Collection], query: SearchQuery
     ) -> tuple[SearchResult, Mapping[str, _Collection]]:
-        """Return the result as if all were one collection, and the collection of each chunk by the chunk's id there."""
+        """Search the collections as if they were one. Return the result, and the collection of each chunk by its id."""
 
         def search(collection: _Collection) -> Awaitable[SearchResult]:
-            of_owner = replace(
+            owner_query = replace(
                 query, filter=SearchFilter(agent_id=collection.owner), candidates=CANDIDATES, choose=_best_chunks
             )
-            return self.index.search(collection.scope, IndexName.KNOWLEDGE, of_owner)
+            return self.index.search(collection.scope, IndexName.KNOWLEDGE, owner_query)
 
         results = await gather_all(*map(search, collections))
         if len(collections) == 1:
@@ -164,8 +167,8 @@ class KnowledgeSearch:
         owners: dict[str, _Collection] = {}
         for collection, result in zip(collections, results, strict=True):
             for clause, ranking in result.candidates.items():
-                named = (replace(candidate, id=collection.name_chunk(candidate.id)) for candidate in ranking)
-                merged.setdefault(clause, []).extend(named)
+                renamed = (replace(candidate, id=collection.name_chunk(candidate.id)) for candidate in ranking)
+                merged.setdefault(clause, []).extend(renamed)
             for chunk_id, document in result.documents.items():
                 name = collection.name_chunk(chunk_id)
                 documents[name], owners[name] = replace(document, id=name), collection
@@ -179,18 +182,23 @@ class KnowledgeSearch:
         self, ranked: Sequence[Ranked], owners: Mapping[str, _Collection]
     ) -> Mapping[str, Document]:
         """Return the records of the best chunks' documents, by the id of the chunk."""
-        places = {chunk.document.id: (owners[chunk.document.id], _place(chunk)[0]) for chunk in ranked}
-        checked: dict[_Collection, list[str]] = {}
-        for collection, document_id in list(dict.fromkeys(places.values()))[:MAX_CHECKED]:
-            checked.setdefault(collection, []).append(document_id)
-        read = await gather_all(
-            *(self.documents.get_many(owner.scope, owner.owner, ids) for owner, ids in checked.items())
+        documents = {
+            chunk.document.id: (owners[chunk.document.id], _document_and_version(chunk)[0]) for chunk in ranked
+        }
+        ids_by_collection: dict[_Collection, list[str]] = {}
+        for collection, document_id in list(dict.fromkeys(documents.values()))[:MAX_CHECKED]:
+            ids_by_collection.setdefault(collection, []).append(document_id)
+        answers = await gather_all(
+            *(
+                self.documents.get_many(collection.scope, collection.owner, ids)
+                for collection, ids in ids_by_collection.items()
+            )
         )
-        records = dict(zip(checked, read, strict=True))
+        records = dict(zip(ids_by_collection, answers, strict=True))
         return {
-            chunk_id: records[owner][document_id]
-            for chunk_id, (owner, document_id) in places.items()
-            if owner in records and document_id in records[owner]
+            chunk_id: records[collection][document_id]
+            for chunk_id, (collection, document_id) in documents.items()
+            if collection in records and document_id in records[collection]
         }
 
     async def search(
@@ -231,21 +239,22 @@ class KnowledgeSearch:
         passages = split_passages(text)
         if terms:
             passage = next((index for index, part in enumerate(passages) if has_term(part, terms)), passage)
-        chunk_place = find_place(text, chunk.fields, passage, query[:MAX_QUERY])
+        position = find_position(text, chunk.fields, passage, query[:MAX_QUERY])
         header = find_table_header(chunk, text)
-        # An earlier release may have divided it otherwise.
+        # An earlier release may have divided the chunk into other passages.
         best = passages[passage] if passage is not None and passage < len(passages) else None
         citation = Citation(
             document_id=record.id,
             title=record.title,
             agent_id=agent_id,
-            version=_place(ranked)[1],
+            version=_document_and_version(ranked)[1],
             chunk_id=chunk.id,
-            section=chunk_place.section,
-            first_page=chunk_place.first_page,
-            last_page=chunk_place.last_page,
+            section=position.section,
+            first_page=position.first_page,
+            last_page=position.last_page,
             url=record.url,
             library=library,
+            page_unit="sheet" if record.active is not None and record.active.content_type == XLSX else "page",
         )
         return FoundItem(
             id=chunk.id,
@@ -265,6 +274,7 @@ class KnowledgeSearch:
         )
 
     async def _embed(self, scope: Scope, query: str) -> tuple[Vector | None, str | None]:
+        """Return the query's vector, or None and the reason why it has none; without a reason if embedding is off."""
         if not self.embedder.dimensions:
             return None, None
         try:
@@ -308,15 +318,15 @@ def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, in
 
 def _is_usable(scope: Scope, ranked: Ranked, record: Document | None) -> bool:
     """Return whether the record of a chunk's document allows the caller to use the chunk."""
-    if record is None or record.in_use is None or record.in_use.number != _place(ranked)[1]:
+    if record is None or record.in_use is None or record.in_use.number != _document_and_version(ranked)[1]:
         return False
     return record.required_permission is None or scope.has(record.required_permission)
 
 
 def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
-    """Return ranked chunks with the best ``FIRST`` of those that have ``terms`` among the first ``FIRST``.
+    """Return ranked chunks with the best ones that have ``terms`` among the first ``FIRST``.
 
-    Scores are changed as little as this order needs, because they are compared with those of other searches.
+    Their scores change as little as this order needs, because they are compared with those of other searches.
     """
     promoted = {item.id for item in [item for item in items if item.terms][:FIRST]}
     if promoted <= {item.id for item in items[:FIRST]}:
@@ -335,9 +345,9 @@ def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
 
 
 def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
-    """Return ranked chunks with those first that have the whole query, or alone a long number of it.
+    """Return ranked chunks with those first that have the whole query, or as the only one a long number of it.
 
-    An embedding may know nothing of the script in which they stand.
+    Embedding models rank such chunks badly in scripts that they do not know.
     """
     best = items[0].score if items else 0.0
     matches = {item.id for item in items if item.terms == (query,) or any(map(is_long_number, item.terms))}
@@ -345,8 +355,8 @@ def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
     return sorted(rated, key=lambda item: (-item.score, item.id not in matches))
 
 
-def _place(ranked: Ranked) -> tuple[str, int]:
-    """Return the document and the version of a chunk; a version that does not exist if its id is not one of a chunk."""
+def _document_and_version(ranked: Ranked) -> tuple[str, int]:
+    """Return the document's id and the version of a chunk; the version -1 if its id is not one of a chunk."""
     try:
         return document_of_chunk(ranked.document.source_id)
     except ValueError:

@@ -1,9 +1,8 @@
 """Passages of texts, and texts that nearly repeat another one.
 
-Passages are the few sentences of a chunk that embedding models compare with a question best.
-
-A model reads a text of limited length (256 tokens for the local one) into a single vector, in which one sentence of a
-long chunk counts little or nothing. So each passage has its own vector, and a chunk with passages has none.
+A passage is a few sentences of a chunk, the length that embedding models compare best with a question. A model reads a
+text of limited length (256 tokens for the local one) into a single vector, in which one sentence of a long chunk counts
+little. So each passage has its own vector, and a chunk with passages has none.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from baton.domain.documents.search_words import split_words
 
 MAX_PASSAGES = 6
 PASSAGE = 250
-"""Characters of a passage, more or less: it ends at the end of a sentence or line."""
-SHORTEST = PASSAGE // 3
-"""A rest that is shorter belongs to the passage before it."""
+"""The approximate length of a passage, in characters. It ends at the end of a sentence or line."""
+MIN_PASSAGE = PASSAGE // 3
+"""The minimum length of the last passage, in characters. A shorter one is added to its predecessor."""
 _PIECE = re.compile(r".*?(?:[.!?]\s+|[。！？]|\n+|\Z)", re.DOTALL)  # noqa: RUF001 - the punctuation of other scripts
 
 
 def split_passages(text: str) -> list[str]:
     """Return the passages of a chunk's text, at most ``MAX_PASSAGES``; none if it is not longer than one."""
     size = max(PASSAGE, -(-len(text) // MAX_PASSAGES))
-    if len(text) <= size + SHORTEST:
+    if len(text) <= size + MIN_PASSAGE:
         return []
     passages: list[str] = []
     current = ""
@@ -35,34 +34,35 @@ def split_passages(text: str) -> list[str]:
             passages.append(current)
             current = ""
         current += piece
-    if passages and len(current) < SHORTEST:
+    if passages and len(current) < MIN_PASSAGE:
         passages[-1] += current
     else:
         passages.append(current)
     return passages
 
 
-WORDS_IN_A_ROW = 5
-SHARED = 0.8
-"""The share of a text's rows of words from which on it is a duplicate of another one."""
+SHINGLE_WORDS = 5
+"""The number of successive words in a shingle, by which texts are compared (Broder, 1997)."""
+DUPLICATE_SHARE = 0.8
+"""The share of common shingles from which a text is a duplicate of another one."""
 
 T = TypeVar("T")
 
 
 def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
     """Return the items without those whose text is nearly that of an earlier one."""
-    passages: list[T] = []
+    distinct: list[T] = []
     seen: list[frozenset[tuple[str, ...]]] = []
     for item in items:
-        rows = _rows(text(item))
-        if not any(len(rows & other) >= SHARED * max(len(rows), len(other)) for other in seen):
-            passages.append(item)
-            seen.append(rows)
-    return passages
+        shingles = _shingles(text(item))
+        if not any(len(shingles & other) >= DUPLICATE_SHARE * max(len(shingles), len(other)) for other in seen):
+            distinct.append(item)
+            seen.append(shingles)
+    return distinct
 
 
-def _rows(text: str) -> frozenset[tuple[str, ...]]:
-    # A text without words is its own row: only an equal one is a duplicate.
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    # A text without words is its own shingle, of which only an equal text is a duplicate.
     words = split_words(text.casefold()) or [text]
-    starts = range(max(1, len(words) - WORDS_IN_A_ROW + 1))
-    return frozenset(tuple(words[start : start + WORDS_IN_A_ROW]) for start in starts)
+    starts = range(max(1, len(words) - SHINGLE_WORDS + 1))
+    return frozenset(tuple(words[start : start + SHINGLE_WORDS]) for start in starts)

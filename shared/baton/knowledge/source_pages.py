@@ -1,4 +1,4 @@
-"""Pages of sources: find out which there are at present, and bring the document of each up to date."""
+"""Pages of sources: list the current ones, and update their documents."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ from baton_documents.media_types import HTML, MediaType, is_page, type_of
 from baton_documents.results import Sitemap
 
 MAX_SITEMAPS = 50
-"""Sitemaps that are read of one index. An index in an index is not followed: the protocol knows none."""
+"""The number of an index's sitemaps that are read. An index in an index is ignored (sitemaps.org has none)."""
 MAX_MESSAGE = 300
+"""The length to which a page's error is cut, in characters."""
 PAGE_SECONDS = 120
 """The time limit of a page with its redirects and the pauses between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page that a source has."""
+    """A page of a source."""
 
     url: str
     """Its address, or ``s3://bucket/key``."""
@@ -53,36 +54,37 @@ class ListedPage:
 
 @dataclass(frozen=True, slots=True)
 class PageListing:
-    """The pages of a source, in its order, each once."""
+    """The distinct pages of a source, in its order."""
 
     pages: tuple[ListedPage, ...]
     is_complete: bool
-    """True if there are no others. Only then a page that is not listed is gone."""
+    """True if the source has no other pages. Only then a missing page is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageListings:
-    """Listings of the pages of sources."""
+    """The listing of sources' pages."""
 
     web: WebPages
     objects: SourceObjects
     rules: Callable[[], SourceRules]
-    """Returns the places that may be read now."""
+    """Returns the rules for addresses and buckets that may be read now."""
     extractor: TextExtractor
 
-    async def of(self, scope: Scope, source: Source) -> PageListing:
+    async def read(self, scope: Scope, source: Source) -> PageListing:
         """Return the pages of a source. Raises ``PageUnavailable`` if they cannot be listed, or if there are none."""
         match source.kind:
             case SourceKind.URLS:
                 return PageListing(tuple(map(ListedPage, source.urls)), is_complete=True)
             case SourceKind.SITEMAP:
-                return await self._of_sitemap(source.url or "")
+                return await self._list_sitemap(source.url or "")
             case SourceKind.S3:
-                return await self._of_prefix(scope, source.prefix or "")
+                return await self._list_objects(scope, source.prefix or "")
 
-    async def _of_prefix(self, scope: Scope, prefix: str) -> PageListing:
+    async def _list_objects(self, scope: Scope, prefix: str) -> PageListing:
         try:
-            bucket, key_prefix = self.rules().place(scope.tenant_id, prefix)  # the deployment may allow less by now
+            # Checked again, because the deployment may allow less than when the source was created.
+            bucket, key_prefix = self.rules().parse_prefix(scope.tenant_id, prefix)
         except (InvalidRequest, SourceRefused) as error:
             raise PageUnavailable(error.detail) from None
         stored_objects = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
@@ -94,26 +96,26 @@ class PageListings:
         pages = tuple(ListedPage(f"s3://{bucket}/{stored_object.key}", stored_object.etag) for stored_object in listed)
         return PageListing(pages, is_complete=len(stored_objects) <= MAX_SOURCE_PAGES)
 
-    async def _of_sitemap(self, url: str) -> PageListing:
-        first = await self._sitemap(url)
+    async def _list_sitemap(self, url: str) -> PageListing:
+        first = await self._read_sitemap(url)
         is_complete = first.is_complete and len(first.sitemaps) <= MAX_SITEMAPS
         urls = list(first.urls)
-        for child in _of_site(url, first.sitemaps)[:MAX_SITEMAPS]:
+        for child in _select_own_host(url, first.sitemaps)[:MAX_SITEMAPS]:
             if len(urls) > MAX_SOURCE_PAGES:
                 break
-            inner = await self._sitemap(child)
+            inner = await self._read_sitemap(child)
             is_complete = is_complete and inner.is_complete
             urls += inner.urls
-        pages = _of_site(url, urls)
+        pages = _select_own_host(url, urls)
         if not pages:
             raise PageUnavailable("The sitemap lists no pages of its own host.")
         listed = tuple(map(ListedPage, pages[:MAX_SOURCE_PAGES]))
         return PageListing(listed, is_complete=is_complete and len(pages) <= MAX_SOURCE_PAGES)
 
-    async def _sitemap(self, url: str) -> Sitemap:
+    async def _read_sitemap(self, url: str) -> Sitemap:
         content = await self.web.fetch(url, limit=MAX_SITEMAP_BYTES)
         if content is None:
-            raise PageUnavailable(f"{url} answers that it is unchanged, although nobody asked.")
+            raise PageUnavailable(f"{url} answers that it is unchanged, although the request has no condition.")
         try:
             charset = MediaType.parse(content.content_type).charset
             return await self.extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
@@ -121,14 +123,14 @@ class PageListings:
             raise PageUnavailable(f"{url} cannot be read as a sitemap. {error.detail}") from None
 
 
-def _of_site(sitemap: str, urls: list[str]) -> list[str]:
-    """Return the addresses of the sitemap's own host, each once: it speaks for no other."""
+def _select_own_host(sitemap: str, urls: list[str]) -> list[str]:
+    """Return the distinct addresses of the sitemap's own host, because a sitemap may list no others (sitemaps.org)."""
     host = urlsplit(sitemap).hostname
-    own = []
+    own_urls = []
     for url in dict.fromkeys(urldefrag(url).url for url in urls):
-        with suppress(ValueError):  # no address at all
-            own += [url] if urlsplit(url).hostname == host else []
-    return own
+        with suppress(ValueError):  # for an invalid address
+            own_urls += [url] if urlsplit(url).hostname == host else []
+    return own_urls
 
 
 class PageOutcome(StrEnum):
@@ -142,7 +144,7 @@ class PageOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The outcome of a page's refresh, and the reason why it could not be read."""
+    """The outcome of a page's refresh, and the reason why the page could not be read, if so."""
 
     outcome: PageOutcome
     error: str | None = None
@@ -163,10 +165,10 @@ class PageRefreshes:
     async def refresh(
         self, scope: Scope, source: Source, listed: ListedPage, source_page: SourcePage | None, *, number: int
     ) -> PageResult:
-        """Read a page for the refresh ``number``, unless it is as it was, and note that.
+        """Read a page for the refresh ``number`` unless it is unchanged, and store that it was read.
 
-        A page that cannot be read keeps its document; of one that its server says is gone, it is deleted. Raises
-        ``StoreUnavailable``.
+        A page that cannot be read keeps its document. If its server says that the page is gone, the document is
+        deleted. Raises ``StoreUnavailable``.
         """
         page = source_page or SourcePage(
             listed.url, derive_document_id(scope.tenant_id, source, listed.url), number - 1
@@ -176,7 +178,7 @@ class PageRefreshes:
             if content is None:
                 await self.store.save_page(scope, source, replace(page, seen=number, error=None))
                 return PageResult(PageOutcome.UNCHANGED)
-            return await self._take(scope, source, page, content, number)
+            return await self._store_content(scope, source, page, content, number)
         except PageUnavailable as failure:
             message = str(failure)[:MAX_MESSAGE]
             if failure.is_gone and source_page is not None:
@@ -194,7 +196,7 @@ class PageRefreshes:
         await self.store.remove_page(scope, source, page)
 
     async def _has_content(self, scope: Scope, source: Source, page: SourcePage) -> bool:
-        """Return whether the document has the page's content. One whose ingestion failed needs it once more."""
+        """Return whether the document has the page's content. It does not after a failed ingestion."""
         if page.sha256 is None:
             return False
         try:
@@ -231,7 +233,7 @@ class PageRefreshes:
             last_modified=page.last_modified if is_known else None,
         )
 
-    async def _take(
+    async def _store_content(
         self, scope: Scope, source: Source, page: SourcePage, content: PageContent, number: int
     ) -> PageResult:
         """Make the content the document's newest version. Raises ``PageUnavailable``."""
@@ -242,7 +244,7 @@ class PageRefreshes:
         if not content.body:
             raise PageUnavailable("It is empty.")
         if page.sha256 is None:
-            # The page before its document: the worker that deletes the source finds the document by it.
+            # The page is stored before its document, which the worker that deletes the source finds by the page.
             await self.store.save_page(scope, source, page)
         request = DocumentRequest(
             name=read_file_name(page.url),
@@ -263,47 +265,47 @@ class PageRefreshes:
         except BatonError as error:
             raise PageUnavailable(error.detail) from error
         sha256 = document.latest.sha256
-        read = replace(
+        updated = replace(
             page, seen=number, etag=content.etag, last_modified=content.last_modified, sha256=sha256, error=None
         )
-        await self.store.save_page(scope, source, read)
+        await self.store.save_page(scope, source, updated)
         return PageResult(PageOutcome.UNCHANGED if sha256 == page.sha256 else PageOutcome.CHANGED)
 
 
 _BEGINNING = 64 * 1024
-"""Bytes in which a title is looked for."""
+"""The number of bytes at the beginning of a page in which a title is searched."""
 _TITLE = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1|\Z)"
     r"|<title\b[^>]{0,1000}+>((?:[^<]|<(?!/title)){0,2000})",
     re.IGNORECASE | re.DOTALL,
 )
-"""The title, and elements in which the same tag is none."""
+"""A title, or an element in which the same tag is not one."""
 _HEADING = re.compile(r"^# ++([^\n]{1,1000})$", re.MULTILINE)
 
 
 def find_title(url: str, media_type: MediaType, body: bytes) -> str:
-    """Return the title of an HTML or Markdown page; otherwise, or without one, the end of its address.
+    """Return the title of an HTML or Markdown page; for other pages, or without one, the file name in the address.
 
-    It is decoded as the text of the page is.
+    The title is decoded as the text of the page is, and has at most ``MAX_TITLE`` characters.
     """
     title = None
     match MEDIA_TYPES.get(media_type.essence):
         case DocumentFormat.HTML:
-            title = _html_title(_beginning(media_type, body))
-        case DocumentFormat.MARKDOWN if heading := _HEADING.search(_beginning(media_type, body)):
+            title = _html_title(_decode_beginning(media_type, body))
+        case DocumentFormat.MARKDOWN if heading := _HEADING.search(_decode_beginning(media_type, body)):
             title = heading[1]
         case None if is_page(body):
-            title = _html_title(_beginning(MediaType(HTML, media_type.charset), body))
-    printable = "".join(c if c.isprintable() else " " for c in title or "")
+            title = _html_title(_decode_beginning(MediaType(HTML, media_type.charset), body))
+    printable = "".join(character if character.isprintable() else " " for character in title or "")
     return " ".join(printable.split())[:MAX_TITLE] or read_file_name(url)[:MAX_TITLE]
 
 
-def _beginning(media_type: MediaType, body: bytes) -> str:
+def _decode_beginning(media_type: MediaType, body: bytes) -> str:
     return find_encoding(body, media_type).decode(body[:_BEGINNING])
 
 
 def read_path(url: str) -> str:
-    """Return the path of an address; of an object, its key."""
+    """Return the decoded path of an address; for an object, a slash and its key."""
     if url.startswith("s3://"):
         return "/" + url.removeprefix("s3://").partition("/")[2]
     return unquote(urlsplit(url).path, errors="replace")
@@ -312,7 +314,7 @@ def read_path(url: str) -> str:
 def read_file_name(url: str) -> str:
     """Return the name of a page's file: the last segment of its path, or its host."""
     name = PurePosixPath(read_path(url)).name or urlsplit(url).netloc
-    name = "".join(c for c in name if c.isprintable()) or "page"
+    name = "".join(character for character in name if character.isprintable()) or "page"
     while len(name.encode()) > MAX_NAME_BYTES:
         name = name[:-1]
     return name

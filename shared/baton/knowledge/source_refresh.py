@@ -1,7 +1,7 @@
 """Read due sources and keep their documents up to date.
 
-A refresh is divided into slices of limited time. Its pages note which refresh has dealt with them, so another worker
-continues wherever one has stopped or died. A page that has not changed costs one conditional request, one read and one
+A refresh is divided into slices of limited time. Its pages record the last refresh that has handled them, so another
+worker can continue wherever one has stopped or died. An unchanged page costs one conditional request, one read and one
 write.
 """
 
@@ -31,9 +31,9 @@ SLICE_SECONDS = 60.0
 LISTING_SECONDS = 120
 """The time limit for all sitemaps of an index."""
 CONCURRENT = 4
-"""Sources that are read at the same time: each keeps at most one page (50 MB) in memory."""
-NOTED_EVERY = 20
-"""Pages after which the counts are stored."""
+"""The number of sources that are read at the same time. Each has at most one page (50 MB) in memory."""
+PAGES_PER_SAVE = 20
+"""The number of pages after which the counts are stored."""
 
 
 @dataclass(slots=True)
@@ -44,11 +44,11 @@ class RefreshReport:
     pages_changed: int = 0
     failed: int = 0
     is_complete: bool = True
-    """True if every due source was looked at. The others stay due."""
+    """True if every due source was handled. The others stay due."""
 
 
-class _Lost(Exception):
-    """Another request has changed the source, for example deleted it: stop."""
+class _ClaimLost(Exception):
+    """Another request has changed or deleted the source, so this worker must stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,19 @@ class SourceRefreshes:
     clock: Clock
 
     async def refresh_due(self, *, seconds: float, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
-        """Read due sources for about ``seconds``; what has begun by then ends with its slice."""
+        """Read due sources for about ``seconds``. Slices that have begun by then are completed."""
         deadline = asyncio.get_running_loop().time() + seconds
         report = RefreshReport()
         report.is_complete = await each_until(
             deadline,
             self.store.due(self.clock.now()),
-            lambda due: self._deal_with(due, slice_seconds, report),
+            lambda due: self._refresh_or_remove(due, slice_seconds, report),
             at_once=CONCURRENT,
         )
         return report
 
-    async def _deal_with(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
-        """Refresh or remove a source. A fault must not stop the others: it is tried again after the lease."""
+    async def _refresh_or_remove(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
+        """Refresh or remove a source. A failure does not stop the others; the source is tried again after the lease."""
         end = asyncio.get_running_loop().time() + slice_seconds
         report.sources += 1
         try:
@@ -82,7 +82,7 @@ class SourceRefreshes:
                 await self._remove(due.scope, claimed, end)
             else:
                 await self._refresh(due.scope, claimed, end, report)
-        except _Lost:
+        except _ClaimLost:
             logger.info("the source was changed by another request", source_id=due.source.id)
         except Exception as failure:  # noqa: BLE001 - the source is tried again after the lease
             report_failure(failure, "refresh of a source failed", source_id=due.source.id)
@@ -90,7 +90,7 @@ class SourceRefreshes:
             report.failed += 1
 
     async def _claim(self, scope: Scope, source: Source) -> Source:
-        """Keep other workers away for the time of the lease, and begin a refresh or continue with it."""
+        """Reserve the source for the time of the lease, and begin or continue its refresh. Raises ``_ClaimLost``."""
         now = self.clock.now()
         if source.deleted_at is not None:
             return await self._save(scope, replace(source, check_at=now + LEASE, worker=self.clock.new_id()))
@@ -108,12 +108,13 @@ class SourceRefreshes:
         )
 
     async def _refresh(self, scope: Scope, source: Source, end: float, report: RefreshReport) -> None:
+        """Refresh the pages of a source until ``end``, a time of the event loop."""
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                listing = await self.listings.of(scope, source)
+                listing = await self.listings.read(scope, source)
         except (PageUnavailable, TimeoutError) as failure:
-            late = f"Its pages could not be listed within {LISTING_SECONDS} seconds."
-            error = late if isinstance(failure, TimeoutError) else str(failure)
+            too_slow = f"Its pages could not be listed within {LISTING_SECONDS} seconds."
+            error = too_slow if isinstance(failure, TimeoutError) else str(failure)
             await self._end(scope, source, documents=source.documents, error=error)
             return
         known_pages = {page.url: page for page in await self.store.pages(scope, source)}
@@ -128,12 +129,12 @@ class SourceRefreshes:
             result = await self.pages.refresh(scope, source, listed, page, number=source.refreshes)
             report.pages_changed += result.outcome is PageOutcome.CHANGED
             source, counted = _count_result(source, listed.url, result), counted + 1
-            if counted % NOTED_EVERY == 0:
+            if counted % PAGES_PER_SAVE == 0:
                 source = await self._save(scope, source)
         listed_urls = {page.url for page in listing.pages}
-        # A source may have more pages than it could list.
-        gone = [page for url, page in known_pages.items() if url not in listed_urls] if listing.is_complete else []
-        for page in gone:
+        # An incomplete listing does not show that a page is gone.
+        missing = [page for url, page in known_pages.items() if url not in listed_urls] if listing.is_complete else []
+        for page in missing:
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
@@ -143,20 +144,20 @@ class SourceRefreshes:
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in pages), error=None)
 
     async def _remove(self, scope: Scope, source: Source, end: float) -> None:
-        """Delete the documents of a deleted source; and again when no worker can be alive that creates more."""
+        """Delete the documents of a deleted source, and again after the lease, when no worker can create more."""
         for page in await self.store.pages(scope, source):
             if self._is_over(end):
                 await self._pause(scope, source)
                 return
             await self.pages.drop(scope, source, page)
-        last_look = (source.deleted_at or self.clock.now()) + LEASE
-        if self.clock.now() < last_look:
-            await self._save(scope, replace(source, check_at=last_look))
+        last_check_at = (source.deleted_at or self.clock.now()) + LEASE
+        if self.clock.now() < last_check_at:
+            await self._save(scope, replace(source, check_at=last_check_at))
         else:
             await self.store.remove(scope, source.agent_id, source.id)
 
     async def _pause(self, scope: Scope, source: Source) -> None:
-        """End a slice. The source is due at once, behind those that are due already."""
+        """End a slice. The source is due again at once, after those that are due already."""
         await self._save(scope, replace(source, check_at=self.clock.now()))
 
     async def _end(self, scope: Scope, source: Source, *, documents: int, error: str | None) -> None:
@@ -179,9 +180,10 @@ class SourceRefreshes:
         )
 
     async def _save(self, scope: Scope, source: Source) -> Source:
+        """Store the source and return it. Raises ``_ClaimLost``."""
         saved = await self.store.save(scope, source)
         if saved is None:
-            raise _Lost
+            raise _ClaimLost
         return saved
 
     def _is_over(self, end: float) -> bool:
@@ -189,6 +191,7 @@ class SourceRefreshes:
 
 
 def _count_result(source: Source, url: str, result: PageResult) -> Source:
+    """Return the source with the result of a page in the counts and errors of its refresh."""
     refresh = source.refresh
     if refresh is None:
         return source

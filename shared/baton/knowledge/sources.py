@@ -24,15 +24,16 @@ from baton.ports.documents.sources import SourceStore
 from baton.ports.tenants.audit import AuditLog
 
 MAX_SOURCES = 100
-"""Sources of an agent in a tenant."""
+"""The maximum number of an agent's sources in a tenant."""
 MAX_TRIES = 5
+"""The number of attempts to change a source that others change too."""
 
 _SOURCE_ID = re.compile(r"src_[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A source as a caller describes it."""
+    """A source in a caller's request. It has not been checked."""
 
     kind: str
     urls: Sequence[str] | None
@@ -50,12 +51,12 @@ class Sources:
 
     store: SourceStore
     rules: Callable[[], SourceRules]
-    """Returns the places that may be read now."""
+    """Returns the rules for addresses and buckets that may be read now."""
     audit: AuditLog
     clock: Clock
 
     async def create(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
-        """Store a source that is read within minutes. A repeated request gets the source that is there.
+        """Store a source, which is read within minutes. A repeated request gets the existing source.
 
         Raises ``InvalidRequest``, ``SourceRefused`` for one that the deployment forbids, and ``SourceConflict``.
         """
@@ -88,7 +89,10 @@ class Sources:
         return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def refresh(self, scope: Scope, agent_id: str, source_id: str) -> Source:
-        """Have a source read within minutes; one that is being read stays as it is. Raises ``UnknownSource``."""
+        """Let a source be read within minutes. One that is being read does not change.
+
+        Raises ``UnknownSource``, and ``StoreUnavailable`` if others change it all the time.
+        """
         for _ in range(MAX_TRIES):
             source = await self.get(scope, agent_id, source_id)
             if source.refresh is not None:
@@ -101,7 +105,10 @@ class Sources:
         raise StoreUnavailable
 
     async def delete(self, scope: Scope, agent_id: str, source_id: str) -> Source:
-        """Delete a source; its documents follow within minutes. Raises ``UnknownSource``. It may be repeated."""
+        """Delete a source. Its documents are deleted within minutes. It may be repeated.
+
+        Raises ``UnknownSource``, and ``StoreUnavailable`` if others change it all the time.
+        """
         for _ in range(MAX_TRIES):
             source = await self.store.get(scope, agent_id, source_id)
             if source is None:
@@ -117,7 +124,7 @@ class Sources:
         raise StoreUnavailable
 
     def _check_source(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
-        """Return the source that is asked for. Raises ``InvalidRequest`` and ``SourceRefused``."""
+        """Return the source of a valid request. Raises ``InvalidRequest`` and ``SourceRefused``."""
         if request.kind not in tuple(SourceKind):
             raise InvalidRequest(f"kind must be one of {', '.join(SourceKind)}.")
         kind = SourceKind(request.kind)
@@ -137,7 +144,7 @@ class Sources:
         for url in (*urls, *((request.url,) if request.url is not None else ())):
             self.rules().check_url(url)
         if request.prefix is not None:
-            self.rules().place(scope.tenant_id, request.prefix)
+            self.rules().parse_prefix(scope.tenant_id, request.prefix)
         now = self.clock.now()
         source = Source(
             id="",
@@ -159,7 +166,7 @@ class Sources:
 
 
 def _definition(source: Source) -> tuple[object, ...]:
-    """Return the request with which a source was created."""
+    """Return the fields of a source that its request has set."""
     return (
         source.kind.value,
         source.title,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import UNKNOWN
+from baton.domain.times import DEFAULT_ZONE
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt import context
 from baton.memory.prompt.history_window import WindowedHistory
@@ -54,7 +54,7 @@ class AgentMemory:
         *,
         notes: context.Notes = context.NO_NOTES,
         reserved: int = 0,
-        zone: str = UNKNOWN,
+        zone: str = DEFAULT_ZONE,
         numbers: PassageNumbers | None = None,
     ) -> context.AssembledContext:
         """Return the agent's prompt for the message of ``search``, with the recalled items, kept and left out.

@@ -24,12 +24,12 @@ async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequ
     Raises ``ThreadBusy`` when they have passed, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
     """
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
+    deadline = loop.time() + seconds
     while True:
         try:
             return await store.acquire(scope, request)
         except LeaseBusy:
-            if loop.time() >= until:
+            if loop.time() >= deadline:
                 raise ThreadBusy from None
         await asyncio.sleep(POLL_SECONDS)
 
@@ -58,9 +58,9 @@ async def holding(
 
 
 async def give_back(store: ThreadStore, lease: Lease) -> None:
-    """End the lease without a change. A run that an earlier attempt has begun remains for a takeover."""
-    begun_before = lease.thread.run is not None and lease.thread.run.attempt > 1
-    await (store.abandon(lease) if begun_before else store.release(lease))
+    """End the lease without a change. A run that an earlier attempt began remains in progress, for a takeover."""
+    is_takeover = lease.thread.run is not None and lease.thread.run.attempt > 1
+    await (store.abandon(lease) if is_takeover else store.release(lease))
 
 
 class LeaseWatch:

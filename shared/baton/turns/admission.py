@@ -9,10 +9,15 @@ from baton.agents.run_facts import TurnCall
 from baton.agents.tools.tool_set import find_taken_name
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import AfterClosing
 from baton.domain.errors import ToolNameTaken, UnknownAgent
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.desk_requests import find_closed_desk, find_desk_refusal
 from baton.domain.threads.message import text_of
+from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.domain.threads.turn_requests import (
+    OF_PEOPLE,
     ActionRequest,
     ClientOffer,
     ConversationAction,
@@ -29,22 +34,28 @@ from baton.threads.leases import give_back
 from baton.threads.outbox.outbox import discard
 from baton.threads.requests.thread_access import distinguish_unavailable
 from baton.turns.branch_points import BranchPoints
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.repeats import Orphan, find_finished, find_orphan
 from baton.turns.run import RunExecution
 from baton.turns.turn_services import TurnServices
 
-BRANCH_REFUSALS = (errors.BranchUnavailable, errors.BranchCrossesHandoff, errors.TooManyBranches)
+BRANCH_REFUSALS = (errors.BranchUnavailable, errors.BranchCrossesHandoff, errors.NotRegenerable, errors.TooManyBranches)
 REFUSALS = (
     *BRANCH_REFUSALS,
     errors.MessageIdConflict,
+    errors.MessageWithdrawn,
     errors.AgentMismatch,
     UnknownAgent,
     errors.InterruptUnavailable,
     errors.NotInHandoff,
     errors.HandoffInProgress,
+    errors.NotAtDesk,
+    errors.DeskTaken,
+    errors.DeskNotTaken,
+    errors.DeskClosed,
     errors.WorkflowUnavailable,
     errors.ApprovalsWaiting,
+    errors.WaitsForPeople,
     errors.ThreadLed,
     ToolNameTaken,
     errors.LimitReached,
@@ -61,6 +72,14 @@ class Admission:
         self._store = services.store
         self._agents = services.agents.registry
         self._points = BranchPoints(services.store, services.conversations)
+
+    async def narrow(self, call: TurnCall) -> TurnCall:
+        """Return the call of a run that begins by itself without the permissions that its user has lost."""
+        request = call.request
+        if not isinstance(request, MessageRequest) or request.begun_by is None or call.gives_up:
+            return call
+        owners = self._services.owner_permissions
+        return replace(call, scope=await owners.narrow(call.scope, request.thread.id, request.begun_by))
 
     async def lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
         """Return the lease that the call needs, and the error that refuses it if the thread does not exist.
@@ -86,16 +105,22 @@ class Admission:
     async def permit(self, call: TurnCall) -> RunPermit | None:
         """Return the permit that the limits give the call; None if they do not concern it.
 
-        Nothing has been written yet. Raises ``RateLimited``, but not for a message that was accepted before.
+        Nothing has been written yet. Raises ``RateLimited``, and ``LimitReached`` for a run that begins by itself, but
+        not for a message that was accepted before.
         """
         request = call.request
-        if call.gives_up or isinstance(request, ActionRequest):
+        is_message = isinstance(request, MessageRequest) or _asks_for_people(request)
+        if call.gives_up or (isinstance(request, ActionRequest) and not is_message):
             return None
         scope, thread_id, message_id = call.scope, request.thread.id, request.message_id
-        is_message = isinstance(request, MessageRequest)
+        begins_itself = isinstance(request, MessageRequest) and request.begun_by is not None
         try:
-            return await self._services.run_limits.check(scope, thread_id, message_id, is_message=is_message)
-        except errors.RateLimited:
+            if isinstance(request, MessageRequest) and request.begun_by is not None:
+                await self._services.self_starts.check(scope, request.begun_by)
+            return await self._services.run_limits.check(
+                scope, thread_id, message_id, is_message=is_message, begins_itself=begins_itself
+            )
+        except (errors.RateLimited, errors.LimitReached):
             if await self._store.get_turn(scope, thread_id, message_id) is not None:
                 return None
             raise
@@ -239,14 +264,24 @@ class Admission:
             return await self._find_refusal_of_action(lease, request)
         if isinstance(request, DecisionRequest):
             return errors.InterruptUnavailable() if lease.thread.pending is None else None
+        if request.begun_by is not None and self._waits_for_people(lease.thread):
+            return errors.WaitsForPeople()
         agents = await self._agents.of(lease.scope)
         agents.check_main(lease.scope, lease.thread)
+        if _is_result_for_closed(lease.thread, request, agents.main(lease.thread)):
+            return errors.WaitsForPeople("The conversation is closed. The result enters when its user opens it again.")
         most = (await self._services.limits.of(lease.scope)).thread_tokens
         if most is not None and lease.thread.usage.total_tokens >= most:
             return errors.LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )
         return await self._find_tool_clash(lease, request)
+
+    def _waits_for_people(self, thread: Thread) -> bool:
+        """Return whether a desk is active, or somebody may still decide on an interrupt."""
+        now = self._services.agents.clock.now()
+        is_open = any(now < interrupt.expires_at for interrupt in thread.open_interrupts)
+        return is_open or thread.conversation.desk is not None
 
     async def _find_tool_clash(self, lease: Lease, request: MessageRequest | DecisionRequest) -> ToolNameTaken | None:
         """Return the error if the client's tools clash with those of the active agent; None if they do not."""
@@ -280,7 +315,13 @@ class Admission:
     async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> errors.BatonError | None:
         if request.action is ConversationAction.EXIT:
             return None if lease.thread.is_handed_over else errors.NotInHandoff()
+        if request.action in OF_PEOPLE:
+            return find_desk_refusal(lease.thread, request) or await self._find_closed_desk(lease, request)
+        if request.action is ConversationAction.DESK_ASK:
+            return errors.HandoffInProgress() if lease.thread.is_handed_over else None
         if request.action is ConversationAction.MERGE:
+            if lease.thread.conversation.desk is not None:
+                return errors.HandoffInProgress("The conversation is with people of a desk. Merge when it is back.")
             return errors.ApprovalsWaiting() if lease.thread.open_interrupts else None
         if await self._services.conversations.is_in_session(lease.thread, lease.scope):
             return errors.HandoffInProgress()
@@ -289,3 +330,24 @@ class Admission:
         except errors.WorkflowUnavailable as unavailable:
             return unavailable
         return None
+
+    async def _find_closed_desk(self, lease: Lease, request: ActionRequest) -> errors.DeskClosed | None:
+        """Return the error that refuses a transfer to a desk that is closed now; None for any other request."""
+        if request.action is not ConversationAction.DESK_TRANSFER:
+            return None
+        target = (await self._agents.of(lease.scope)).describe(request.about or "")
+        if target is None or target.desk is None:
+            return None
+        return find_closed_desk(target.name, target.desk, self._services.agents.clock.now())
+
+
+def _asks_for_people(request: TurnRequest) -> bool:
+    """Return whether a user asks for a desk, which may cost a summary by a model as a message does."""
+    return isinstance(request, ActionRequest) and request.action is ConversationAction.DESK_ASK
+
+
+def _is_result_for_closed(thread: Thread, request: MessageRequest, agent: AgentDefinition) -> bool:
+    """Return whether the message is a task's result that waits until the closed thread is opened again."""
+    is_result = request.begun_by is not None and request.begun_by.kind is CauseKind.TASK
+    is_closed = thread.status is ThreadStatus.CLOSED
+    return is_result and is_closed and agent.background.after_closing is AfterClosing.WAITS

@@ -9,9 +9,11 @@ from datetime import timedelta
 from functools import partial
 
 from baton.agents.attempt_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, AgentServices, Attempt, EmitEvent
+from baton.agents.incoming import Incoming, NoIncoming
 from baton.agents.run_facts import RunFacts
 from baton.agents.step_journal import StepJournal
 from baton.agents.transcript import Transcript
+from baton.authoring.run_time import use_time
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.domain.runs.conversation_data import ConversationData
@@ -129,9 +131,11 @@ def begin_attempt(
     ensure_lease: Callable[[], Awaitable[None]],
     emit: EmitEvent,
     today: Today,
+    incoming: Incoming | None = None,
     ends_at_once_as: OutcomeType | None = None,
 ) -> Attempt:
     """Return a new attempt at the run; see the fields of ``Attempt``. The agent may allow less time than the caller."""
+    use_time(services.clock.now, today.known_zone)
     now = asyncio.get_running_loop().time()
     deadline = min(facts.call.deadline, now + facts.agent.timeouts.turn_seconds)
     question, began_with, inspection = facts.question, facts.began_with, Inspection()
@@ -161,5 +165,6 @@ def begin_attempt(
         steps=StepJournal(began_with.id, facts.first_of_exchange, began_with.timestamp, snapshot.steps),
         inspection=inspection,
         data=inspection.begin_data(ConversationData(snapshot.conversation.data)),
+        incoming=incoming or NoIncoming(),
         ends_at_once_as=ends_at_once_as,
     )

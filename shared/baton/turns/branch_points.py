@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
+from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable, NotRegenerable
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import ROOT, BranchRequest, BranchStart, check_room
 from baton.domain.threads.history_window import on_path
-from baton.domain.threads.message import Content, Role, StoredMessage
+from baton.domain.threads.message import Content, OutcomeType, StoredMessage
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.ports.threads.messages import Page
@@ -22,6 +22,9 @@ PAGE = 20
 """Messages that are read at once."""
 MAX_PAGES = 10
 """Pages that are read to find the agent that was active at a message, or a message that began no turn."""
+MAX_CHECKED = 100
+"""Messages that are read at once to find those of people."""
+MAX_CHECKED_PAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,12 @@ class BranchPoints:
     ) -> BranchOpening:
         """Return the start of the run that ``request`` asks for.
 
-        Raises ``BranchUnavailable``, ``TooManyBranches`` and ``BranchCrossesHandoff``.
+        Raises ``BranchUnavailable``, ``NotRegenerable``, ``TooManyBranches`` and ``BranchCrossesHandoff``.
         """
+        if thread.conversation.desk is not None:
+            raise NotRegenerable
         message = await self._message(scope, thread, request.from_id)
+        await self._check_people(scope, thread, message)
         check_room(thread.segments, thread.next_ordinal)
         point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
         requested_id = request.from_id if request.from_id != message.shown_id else None
@@ -72,8 +78,11 @@ class BranchPoints:
         """Return the thread for a next message that continues from ``ordinal``.
 
         A specialist that became active later is left: the main agent answers, and the workflow can be continued. Raises
-        ``BranchCrossesHandoff`` if a specialist was active there whose work has continued or cannot be resumed.
+        ``BranchCrossesHandoff`` if a specialist was active there whose work has continued or cannot be resumed, and for
+        a conversation at a desk.
         """
+        if thread.conversation.desk is not None:
+            raise BranchCrossesHandoff
         there = thread.continued_from(ordinal)
         there = replace(there, windows=on_path(thread.windows, there.path))
         after_id, state = await self._find_last_shown(scope, there)
@@ -114,19 +123,40 @@ class BranchPoints:
         return None
 
     async def _message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
-        """Return a user's message of the thread. Raises ``BranchUnavailable``."""
+        """Return a user's message of the thread. Raises ``BranchUnavailable``; ``NotRegenerable`` for a person's."""
         turn = await self.store.get_turn(scope, thread.id, message_id)
         if turn is not None and turn.first_ordinal < thread.next_ordinal:
             first = turn.first_ordinal
             stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
-            if stored and stored[0].id == message_id and stored[0].role is Role.USER:
+            if stored and stored[0].id == message_id and _is_asked(stored[0]):
                 return stored[0]
+            if stored and stored[0].author is not None:
+                raise NotRegenerable
         # Imported messages and those of a fork's parent began no turn here.
         async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in page.messages:
-                if message.id == message_id and message.role is Role.USER:
+                if message.id == message_id and _is_asked(message):
                     return message
         raise BranchUnavailable
+
+    async def _check_people(self, scope: Scope, thread: Thread, message: StoredMessage) -> None:
+        """Raise ``NotRegenerable`` if a branch in place of ``message`` repeats or replaces words of people or to them.
+
+        Those are messages of the present path after what both branches have in common, and the message's own run.
+        """
+        common = thread.continued_from(message.ordinal).path.below(message.ordinal)
+        if message.ordinal not in thread.path:
+            top = thread.next_ordinal
+            run = await self.store.run_messages(scope, thread.id, first_ordinal=message.ordinal, below=top)
+            if any(_is_of_people(other) for other in run):
+                raise NotRegenerable
+        distance = max(1, thread.next_ordinal - max(common.last, 0))
+        async for page in pages(self.store, scope, thread, limit=min(distance, MAX_CHECKED), most=MAX_CHECKED_PAGES):
+            for other in reversed(page.messages):
+                if other.ordinal in common:
+                    return
+                if _is_of_people(other):
+                    raise NotRegenerable
 
     async def _find_last_shown(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
         """Return the last shown message of the path and the state after it; None for a state that is unknown."""
@@ -158,6 +188,17 @@ class BranchPoints:
             if page.next_before is None:
                 return None
         return thread.conversation.data if thread.path.last != ROOT else None
+
+
+def _is_asked(message: StoredMessage) -> bool:
+    """Return whether the user has begun a run with the message. What begins by itself is not answered again."""
+    return message.is_question and message.is_own
+
+
+def _is_of_people(message: StoredMessage) -> bool:
+    """Return whether a person of a desk has written the message, or its run has delivered one to them."""
+    is_delivered = message.end is not None and message.end.outcome is OutcomeType.DELIVERED
+    return message.author is not None or is_delivered
 
 
 async def pages(store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, most: int) -> AsyncIterator[Page]:

@@ -1,10 +1,11 @@
-"""Ending a session at a user's request."""
+"""Ending a session at the request of a user, or of the person of a desk."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import thread_closed, unsequenced
@@ -23,7 +24,7 @@ from baton.turns.turns import Turns
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """The closing of threads at a user's request. Repeated requests close a thread only once."""
+    """The closing of threads at a request. Repeated requests close a thread only once."""
 
     services: TurnServices
     turns: Turns
@@ -38,14 +39,16 @@ class Closer:
         *,
         patience: float,
         episode: int | None = None,
+        closed_by: Person | None = None,
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
         A closed thread stays unchanged and gives the same answer. So does a thread whose session number ``episode``
-        has ended already: a late request must not end a later session. Raises ``ThreadUnavailable`` (audited), and
-        ``ThreadBusy`` when the run takes longer than ``patience`` seconds.
+        has ended already: a late request must not end a later session. ``closed_by``: the person of a desk who closes
+        it. Raises ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience``
+        seconds.
         """
         try:
             lease = await self._lease(scope, thread_id, patience, record)
@@ -58,7 +61,7 @@ class Closer:
             return await self._repeat_end(lease, episode, subscriber)
         if lease.thread.status is ThreadStatus.CLOSED:
             return await self._repeat_end(lease, lease.thread.episode - 1, subscriber)
-        return await self.endings.end(lease, reason, subscriber)
+        return await self.endings.end(lease, reason, subscriber, closed_by=closed_by)
 
     async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         delivery, loop = record.delivery if record is not None else None, asyncio.get_running_loop()
@@ -77,7 +80,7 @@ class Closer:
         await sessions.finish_again(lease.scope, thread.id, number)
         closed = Closed(thread.id, last_episode(thread))
         if subscriber is not None:
-            why = await sessions.last_reason(lease.scope, thread)
-            event = unsequenced(thread_closed(why, closed.episode_id), threadId=thread.id)
+            reason, person = await sessions.last_end(lease.scope, thread)
+            event = unsequenced(thread_closed(reason, closed.episode_id, person), threadId=thread.id)
             await send_to(self.services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
         return closed

@@ -13,7 +13,8 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.consulting.orphaned_tasks import settle_tasks, stop_remote_tasks
 from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
-from baton.domain.errors import BatonError, error_from_code
+from baton.domain.agents.agent_settings import AfterClosing
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, error_from_code
 from baton.domain.handoffs.handoff import HandoffOutcome
 from baton.domain.memory.episode import EpisodeRef, ended_session
 from baton.domain.metrics import Metric, count
@@ -26,33 +27,21 @@ from baton.domain.threads.queued import QueuedSummary, QueuedTitle
 from baton.domain.threads.run_events import state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread, ThreadStatus, Watchers
+from baton.domain.threads.turn_requests import ActionRequest
 from baton.domain.tracing import current_trace_id
 from baton.ports.threads.leases import Commit
 from baton.ports.threads.messages import TurnRecord
 from baton.threads.outbox.event_log import restore
 from baton.threads.outbox.outbox import Outbox
 from baton.threads.requests.queue_mapping import queued_summary, queued_title
+from baton.threads.sessions.unread_answers import is_unasked, reading_of
+from baton.threads.webhooks.thread_events import find_desk_change, possible_events
 from baton.turns.dialogue.dialogue_result import DialogueResult, count_failure, end_events
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
 
 logger = Logger(child=True)
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """A committed run: the thread after the commit, and the run's messages."""
-
-    thread: Thread
-    messages: tuple[StoredMessage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """A committed run, and whether the caller has received its events."""
-
-    finished: FinishedRun
-    was_sent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +56,8 @@ class RunCommit:
     """Milliseconds from the question to the first word of the answer; None if there is none."""
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
+    turn: TurnRecord | None = None
+    """The record of the run's message, if the commit stores it: that of an optimistic lease."""
 
     async def commit(self, attempt: Attempt, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.
@@ -74,7 +65,14 @@ class RunCommit:
         The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
         """
         store, lease, run = self.services.store, self.holder.lease, self._run
+        if lease.is_optimistic and result.outcome is not OutcomeType.DELIVERED:
+            raise LeaseLost  # what the run does besides needs a lease that others see
+        if lease.is_optimistic:
+            attempt.writes.begin()
+        waiting_events = self.outbox.number_waiting() if lease.is_optimistic else ()
         question = result.screened.apply(self.facts.question, self.services.agents.counter)
+        if isinstance(self.facts.request, ActionRequest) and self.facts.request.content:
+            question = replace(question, content="")  # an action that failed: its note or reply is shown to nobody
         stored_messages = result.messages or (question,)
         messages = stored_messages if stored_messages[0].ordinal == question.ordinal else (question, *stored_messages)
         pending = self._pending(result)
@@ -89,13 +87,14 @@ class RunCommit:
         is_left = conversation is not result.conversation
         changes = state_changes(result.conversation.shown, conversation.shown) if is_left else ()
         ends = end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
-        final = [self.outbox.log.number(event) for event in (*changes, *ends)]
+        final = [*waiting_events, *(self.outbox.log.number(event) for event in (*changes, *ends))]
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (message for message in messages if message is not self.facts.question)
         is_queued, *_ = await gather_all(
-            self._notify_of_end(self._thread, episode_ref),
+            self._notify_of_end(self._thread, end, episode_ref),
             attempt.writes.done(),
+            self._open_turn(),
             *(store.put_message(lease, message) for message in others),
         )
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
@@ -110,7 +109,7 @@ class RunCommit:
         due = result.summary_due
         summary_at = due.below if due is not None and due.thread_id == self._thread.id else None
         # A guardrail's replacement is a second version of the question under the same fence.
-        is_replaced = result.screened.text is not None
+        is_replaced = question is not self.facts.question
         finished = await self._move_pointer(
             messages,
             end,
@@ -121,12 +120,13 @@ class RunCommit:
             summary_at=summary_at,
         )
         if not is_queued:
-            await self._notify_of_end(finished.thread, episode_ref)
+            await self._notify_of_end(finished.thread, end, episode_ref)
         count_failure(result.error)
         _count_turn(end)
         self.outbox.send_numbered(final)
         self._send_title(finished.thread)
         try:
+            await self._announce_unasked(finished)
             await self._follow_up(attempt, finished, end, episode_ref, result.summary_due)
         finally:
             await self.outbox.delivery.drain()  # last, because it may wait for slow connections
@@ -152,8 +152,10 @@ class RunCommit:
             first_ordinal=self.facts.first_of_exchange,
             offered_by=self.facts.offered_by,
         )
+        is_queued = await self._notify_of_end(self._thread, end, episode_ref)
         finished = await self._move_pointer(tuple(messages), end, episode_ref, pending)
-        await self._notify_of_end(finished.thread, episode_ref)
+        if not is_queued:
+            await self._notify_of_end(finished.thread, end, episode_ref)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
         _count_turn(end)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
@@ -165,12 +167,18 @@ class RunCommit:
         )
         self._send_title(finished.thread)
         try:
+            await self._announce_unasked(finished)
             if episode_ref is not None:
-                await self.services.sessions.finish(lease.scope, lease.thread_id, episode_ref, episode_ref.reason.value)
+                await self.services.sessions.finish(lease.scope, lease.thread_id, episode_ref, episode_ref.reason)
             await self._ask_for_title(finished.thread, end)
         finally:
             await self.outbox.delivery.drain()
         return finished
+
+    async def _open_turn(self) -> None:
+        """Store the record of the run's message. Raises ``LeaseLost`` if there is one already."""
+        if self.turn is not None and await self.services.store.open_turn(self.holder.lease, self.turn) is not None:
+            raise LeaseLost
 
     async def _follow_up(
         self,
@@ -186,13 +194,29 @@ class RunCommit:
             await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
         await stop_remote_tasks(self.services.agents, facts.scope, facts.agents, attempt.remote_tasks, attempt.journal)
         if session is not None:
-            await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason.value)
+            await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason)
         if summary_due is not None:
             summary = queued_summary(lease.scope, self._thread.id, summary_due)
             await self._ask_for(summary, "summary not queued", Metric.SUMMARIES_FAILED)
         await self._ask_for_title(finished.thread, end)
+        background = self.services.agents.background
+        if self._thread.parent_thread_id is not None and background is not None:
+            await background().note_fork_ended(lease.scope, finished.thread)
+        if self._thread.status is ThreadStatus.CLOSED and finished.thread.status is ThreadStatus.ACTIVE:
+            await self._begin_waiting_results()
         await self.services.learning.after_run(lease.scope, finished.thread, (*facts.unfinished, *finished.messages))
-        await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, attempt.inspection, finished.messages)
+        is_of_people = self._thread.conversation.desk is not None and not attempt.inspection.calls
+        if not is_of_people:  # of their words there is nothing to inspect, and a record costs as much as they do
+            await self.services.inspector.keep(
+                lease.scope, lease.thread_id, run_id, attempt.inspection, finished.messages
+            )
+
+    async def _begin_waiting_results(self) -> None:
+        """Begin the runs of results that have waited until the conversation was opened again."""
+        lease = self.holder.lease
+        if self.facts.agents.main(self._thread).background.after_closing is AfterClosing.WAITS:
+            with contextlib.suppress(StoreUnavailable):  # otherwise they begin at their time
+                await self.services.later_runs.begin_results(lease.scope, lease.thread_id)
 
     @property
     def _thread(self) -> Thread:
@@ -252,16 +276,22 @@ class RunCommit:
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 
-    async def _notify_of_end(self, thread: Thread, session: EpisodeRef | None) -> bool:
-        """Queue a notification of the run's end, if clients want one. Return whether it is queued.
+    async def _notify_of_end(self, thread: Thread, end: RunEnd, session: EpisodeRef | None) -> bool:
+        """Queue a notification of the run's end, if somebody wants one. Return whether it is queued.
 
-        Before the commit it is queued for the clients known by then, so that the death of this worker does not lose it.
+        Before the commit it is queued for those known by then, so that the death of this worker does not lose it.
         """
+        ends_session = session is not None
         is_of_task = self.facts.question.a2a_task is not None or self.facts.answered is not None
-        if not thread.notifies or not (is_of_task or session is not None):
+        is_at_desk = self._thread.conversation.desk is not None  # a task waits for what is said there
+        is_for_clients = thread.notifies and (is_of_task or ends_session or is_at_desk)
+        desk = find_desk_change(self._thread.conversation, self.facts.request, end)
+        events = possible_events(end, ends_session=ends_session, desk=desk.event if desk is not None else None)
+        notifications = self.services.change_notifications
+        if not is_for_clients and not notifications.reach_webhooks(self.holder.lease.scope.tenant_id, events):
             return False
-        return await self.services.task_notifications.note_run_ended(
-            self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=session is not None
+        return await notifications.note_run_ended(
+            self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=ends_session, desk=desk
         )
 
     async def _ask_for(self, work: QueuedSummary | QueuedTitle, message: str, failures: Metric) -> None:
@@ -272,6 +302,10 @@ class RunCommit:
             count(failures)
             logger.warning(message, thread_id=work.thread_id, reason=failure.code)
 
+    async def _announce_unasked(self, finished: FinishedRun) -> None:
+        if is_unasked(finished.messages, reading_of(self.facts.request, finished.messages, self._thread.user_id)):
+            await self.services.unread_answers.announce(self.holder.lease.scope, finished.thread)
+
     def _send_title(self, thread: Thread) -> None:
         """Send a title that was made during the run. ``MadeTitles`` sends none while a run is in progress."""
         if thread.title is not None and self._thread.title is None:
@@ -279,7 +313,7 @@ class RunCommit:
 
     async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
-        is_answered = end.outcome is not OutcomeType.ERROR and not end.is_question_refused
+        is_answered = end.outcome not in (OutcomeType.ERROR, OutcomeType.DELIVERED) and not end.is_question_refused
         if self.services.makes_titles and thread.title is None and is_answered:
             work = queued_title(self.holder.lease.scope, thread.id, self._run.run_id)
             await self._ask_for(work, "title not queued", Metric.TITLES_FAILED)
@@ -296,16 +330,21 @@ class RunCommit:
         summary_at: int | None = None,
     ) -> FinishedRun:
         """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
-        conversation = None
+        conversation = check_at = None
         if end.change is not None:
             # Check the lease first. The change has its own fences, and a worker that took over may not have raised
             # them yet.
             await self.holder.ensure(self.outbox.log.last_seq)
             conversation = await self.services.conversations.keep(self.holder.lease, end.change)
+            check_at = await self.services.conversations.desk_check_at(
+                self.holder.lease.scope, self._thread.conversation, conversation
+            )
         watchers = self.outbox.delivery.watchers
         # Requests to cancel later runs are read together with the watchers only, so the next run has to look.
         if self.outbox.delivery.cancelled_runs - {self._run.run_id}:
             watchers = None
+        reading = reading_of(self.facts.request, messages, self._thread.user_id)
+        awaits_user = self._thread.awaits_user if reading.awaits_user is None else reading.awaits_user
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
@@ -322,9 +361,13 @@ class RunCommit:
             summary_at=summary_at,
             messages_fence=messages[-1].fence or None,
             watchers=Watchers(self._thread.live_changes, watchers) if watchers is not None else None,
+            check_at=check_at,
+            reading=reading,
         )
         committed = await self.services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()
+        if conversation is not None:
+            await self.services.conversations.leave_desk(self.holder.lease.scope, self._thread, conversation)
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         if committed.live_changes != self._thread.live_changes or watchers is None:
             with contextlib.suppress(BatonError):
@@ -350,6 +393,8 @@ class RunCommit:
             messages_fence=commit.messages_fence or self.holder.lease.fence,
             live_changes=committed.live_changes,
             watchers=commit.watchers,
+            unread=committed.unread,
+            awaits_user=awaits_user and session is None,
         )
         return FinishedRun(thread, messages)
 

@@ -79,6 +79,11 @@ class RecordedTools:
             raise ToolFailed(call_record.error_message or "It failed.")
         return ToolResult(call_record.output or "")
 
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        return ToolResult(NOT_EXECUTED)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedConsultations:
@@ -176,6 +181,7 @@ def read_only(
         agent_client=UnaskedAgents(),
         records=cast("RunRecords", records),
         audit=cast("AuditLog", Unwritten()),
+        background=None,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Self
 from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Attempt
+from baton.domain.errors import StoreUnavailable
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
@@ -134,7 +135,7 @@ class LeaseKeeper:
         self._has_cancelled = False
         self._error: BaseException | None = None
         self._last_seq = self._log.last_seq
-        self._heard_at = self._loop_time()
+        self._heard_at = self._refreshed_at = self._loop_time()
 
     async def __aenter__(self) -> Self:
         self._owner = asyncio.current_task()
@@ -189,10 +190,19 @@ class LeaseKeeper:
             self._is_paused = False
             self._outbox.open()
 
+    async def look(self) -> None:
+        """Read what others ask of the run now. The next regular look follows as long after it as after any other."""
+        with contextlib.suppress(StoreUnavailable):  # the next regular look reports it
+            await self._refresh(self._loop_time())
+
+    async def _refresh(self, now: float) -> None:
+        self._refreshed_at = now
+        await self._delivery.refresh(self._log.logged_seq)
+        await self._holder.give_sign_of_life(self._delivery.questioned, looked_at=now, used_seq=self._log.last_seq)
+        self._log.is_read = self._delivery.is_log_read
+
     async def _work(self) -> None:
         """Log new text, renew the lease and read what other workers ask for, each when it is due, until the end."""
-        now = self._loop_time()
-        refreshed = now
         try:
             while not self._is_stopping:
                 self._wake.clear()
@@ -202,17 +212,12 @@ class LeaseKeeper:
                 if now >= self._log.piece_due:
                     await self._log.write_piece(self._holder.lease)
                     await self._renew_when_due()  # on a slow table the next request may be slow as well
-                if now >= refreshed + self._refresh_seconds:
-                    await self._delivery.refresh(self._log.logged_seq)
-                    await self._holder.give_sign_of_life(
-                        self._delivery.questioned, looked_at=now, used_seq=self._log.last_seq
-                    )
-                    self._log.is_read = self._delivery.is_log_read
-                    refreshed = now
+                if now >= self._refreshed_at + self._refresh_seconds:
+                    await self._refresh(now)
                 if self._attempt.run.run_id in self._delivery.cancelled_runs:
                     self._attempt.stop.set()
                 self._beat(now)
-                due = min(refreshed + self._refresh_seconds, self._log.piece_due, now + MAX_PAUSE_SECONDS)
+                due = min(self._refreshed_at + self._refresh_seconds, self._log.piece_due, now + MAX_PAUSE_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(max(due, now + MIN_PAUSE_SECONDS)):
                         await self._wake.wait()

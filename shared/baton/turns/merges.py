@@ -11,7 +11,7 @@ from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.outbox import discard
 from baton.threads.requests.parsing import merge_request
 from baton.threads.requests.thread_access import refusals_audited
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.turns import Turns
 
 

@@ -10,7 +10,7 @@ from baton.domain.errors import NotFound, RerunUnavailable
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.domain.threads.thread_state import Describe
@@ -62,6 +62,9 @@ class PastTurns:
                 "This turn began with no message: it went on after an approval or a tool of the user's application, or "
                 "carried out an action."
             )
+        run = await self.store.run_messages(scope, thread.id, first_ordinal=question.ordinal, below=thread.next_ordinal)
+        if any(message.end is not None and message.end.outcome is OutcomeType.DELIVERED for message in run):
+            raise RerunUnavailable("This message went to the people of a desk. No agent answers it.")
         then = await BranchPoints(self.store, self.conversations).thread_before(scope, thread, question.ordinal)
         record = await self.store.get_turn(scope, thread.id, question.id)
         return PastTurn(then, question, record)

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from baton.agents.run_facts import TurnCall
-from baton.domain.errors import MessageIdConflict
+from baton.domain.errors import MessageIdConflict, MessageWithdrawn
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.events import Event
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, DecisionRequest, MessageRequest, TurnRequest
-from baton.ports.threads.leases import Lease
+from baton.ports.threads.leases import FENCE_STEP, Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.replay import Replays
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.turn_services import TurnServices
 
 
@@ -30,10 +30,13 @@ async def find_finished(
 ) -> FinishedRun | None:
     """Return the finished run of the call's message id; None if its run has not been committed.
 
-    ``record`` is the record of the id. Raises ``MessageIdConflict`` if the id was used for other content.
+    A message that has entered another run has that one. ``record`` is the record of the id. Raises
+    ``MessageIdConflict`` if the id was used for other content, and ``MessageWithdrawn``.
     """
     if record.digest != call.request.digest:
         raise MessageIdConflict
+    if record.is_withdrawn:
+        raise MessageWithdrawn
     if thread is None:
         thread = await store.get_thread(call.scope, call.request.thread.id)
     if record.first_ordinal >= thread.next_ordinal:
@@ -41,9 +44,9 @@ async def find_finished(
     messages = await store.run_messages(
         call.scope, thread.id, first_ordinal=record.first_ordinal, below=thread.next_ordinal
     )
-    if not messages or messages[0].id != record.message_id:
-        return None
-    return FinishedRun(thread, tuple(messages))
+    # A worker that had lost its lease may have noted a message that the run did not get: it has its own turn.
+    is_there = any(message.id == record.message_id for message in messages[: None if record.entered else 1])
+    return FinishedRun(thread, tuple(messages)) if is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ async def find_adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -
     None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
     every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
-    if record.first_ordinal != lease.thread.next_ordinal or record.fence != lease.fence - 1:
+    if record.first_ordinal != lease.thread.next_ordinal or record.fence != lease.fence - FENCE_STEP:
         return None  # another worker held the lease in between and may have sent clients other events
     messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None)
     last = messages[-1] if messages else None
@@ -160,9 +163,10 @@ def _rebuild_request(thread: Thread, run: Run, opening: StoredMessage, record: T
             branch=branch_request,
             client=record.client,
             time_zone=opening.time_zone,
+            begun_by=opening.begun_by,
             original_digest=record.digest if opening.is_rewritten else None,
         )
-    action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
+    action = ActionRequest.from_opening(ref, run.run_id, opening)
     if action is not None:
         return action
     pending = thread.pending

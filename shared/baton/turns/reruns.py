@@ -184,7 +184,9 @@ class _DryAttempt:
         self._services = replace(services, agents=read_only(own, memory, recorded, self._records))
         client = turn.record.client if turn.record is not None else None
         ref = ThreadRef(thread.id, may_create=False)
-        request = MessageRequest(ref, question.id, question.run_id, question.content, client=client)
+        request = MessageRequest(
+            ref, question.id, question.run_id, question.content, client=client, begun_by=question.begun_by
+        )
         # Procedures that were changed a moment ago count.
         taught_at = own.clock.now() - CLOCK_SKEW
         thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))

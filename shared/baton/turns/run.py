@@ -14,11 +14,11 @@ from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import RunStamp
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage, text_asked, text_said
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage, answer_text, question_text
 from baton.domain.threads.turn_requests import DecisionRequest
 from baton.domain.times import Today, to_millis
 from baton.domain.tracing import Attribute, exchange, inside
-from baton.ports.threads.leases import Lease
+from baton.ports.threads.leases import FENCE_STEP, Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.tracing import TracedRun
 from baton.tenants.registry.registered_agents import RegisteredAgents
@@ -28,11 +28,13 @@ from baton.threads.outbox.outbox import Outbox
 from baton.turns import run_question
 from baton.turns.attempts import ThreadSnapshot, begin_attempt, read_thread
 from baton.turns.branch_points import BranchOpening
-from baton.turns.committing import RunCommit, RunOutcome
+from baton.turns.committing import RunCommit
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
+from baton.turns.finished_runs import RunOutcome
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.repeats import find_finished
+from baton.turns.run_messages import RunMessages
 from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_services import TurnServices
 
@@ -116,6 +118,8 @@ class RunExecution:
                 tasks.append(reading := asyncio.ensure_future(self._read(facts, locating)))
                 tasks.append(writing := asyncio.ensure_future(self._write(facts, record, watchers, locating)))
                 facts, snapshot = await reading
+                if self._holder.lease.is_optimistic and not snapshot.conversation.is_delivered(facts.question.text):
+                    raise LeaseLost
                 result = None
                 if not self._facts.call.gives_up and run_question.may_answer_early(facts, snapshot.history):
                     attempt = self._begin_attempt(facts, snapshot)
@@ -129,6 +133,7 @@ class RunExecution:
                     await store.reopen_turn(lease, run_question.turn_record(facts, lease))
                 if result is None:
                     attempt = self._begin_attempt(facts, snapshot)
+                    await self._incoming.load()
                     result = await self._answer(attempt)
                 assert result is not None  # noqa: S101 - without a question to wait for, it always begins
                 span.set({Attribute.OUTCOME: result.outcome.value})
@@ -136,7 +141,7 @@ class RunExecution:
                     span.fail(result.error.code)
                 finished = await self._committing(facts).commit(attempt, result)
                 if span.shows_content:
-                    span.set(exchange(text_asked(finished.messages), text_said(finished.messages)))
+                    span.set(exchange(question_text(finished.messages), answer_text(finished.messages)))
                 return RunOutcome(finished, was_sent=True)
             finally:
                 self._outbox.delivery.stop()
@@ -169,7 +174,7 @@ class RunExecution:
     async def _find_watchers(self) -> None:
         """Read the connections that watch the thread and the requests to cancel its runs."""
         # A new thread has neither connections nor cancellation requests yet.
-        if self._holder.lease.fence == 1:
+        if self._holder.lease.fence == FENCE_STEP:
             return
         # A worker that died may not have counted that it attached its caller.
         watchers = self._facts.thread.known_watchers if self._facts.run.attempt == 1 else None
@@ -180,7 +185,7 @@ class RunExecution:
         self._outbox.log.is_read = self._outbox.delivery.is_log_read
 
     async def _locate(self, facts: RunFacts) -> RunFacts:
-        """Find the user's time zone. The question gets it here if the request and the session have none."""
+        """Find the user's time zone. The question gets it here if the request has none and a session begins."""
         await self._zone.find()
         if self._zone.must_be_found and facts.question.role is Role.USER:
             return replace(facts, question=replace(facts.question, time_zone=self._zone.name))
@@ -197,6 +202,9 @@ class RunExecution:
         if self._zone.must_be_found:
             facts = await asyncio.shield(locating)
         attaching = run_question.attach_caller(self._outbox.delivery, self._facts.call.subscriber, watchers)
+        if self._holder.lease.is_optimistic:
+            await attaching
+            return None  # the commit stores it, with its end
         return await run_question.store_question(self._services, facts, self._holder.lease, record, attaching)
 
     async def _read(self, facts: RunFacts, locating: asyncio.Future[RunFacts]) -> tuple[RunFacts, ThreadSnapshot]:
@@ -262,7 +270,7 @@ class RunExecution:
             is_new = writing is None or await asyncio.shield(writing) is None
             if is_new and writing is not None and self._ends_at_once_as is OutcomeType.CANCELLED:
                 attempt.stop.set()  # the request to cancel was read while the model was asked already
-            if is_new:
+            if is_new and not self._holder.lease.is_optimistic:  # its commit begins them, if the message is delivered
                 self._writes.begin()
                 self._keeper.open()
         finally:
@@ -280,6 +288,13 @@ class RunExecution:
             if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
                 self._first_token_ms = self._milliseconds_since(facts.question)
 
+        self._incoming = RunMessages(
+            self._services,
+            facts,
+            lease=lambda: self._holder.lease,
+            waiting=lambda: self._outbox.delivery.waiting,
+            look=lambda: self._keeper.look(),
+        )
         return begin_attempt(
             facts,
             self._services.agents,
@@ -288,6 +303,7 @@ class RunExecution:
             ensure_lease=lambda: self._holder.ensure(self._outbox.log.last_seq),
             emit=emit,
             today=Today.at(facts.question.timestamp, self._zone.name),
+            incoming=self._incoming,
             ends_at_once_as=self._ends_at_once_as,
         )
 
@@ -313,4 +329,5 @@ class RunExecution:
             outbox=self._outbox,
             first_token_ms=self._first_token_ms,
             time_zone=self._zone.name,
+            turn=run_question.turn_record(facts, self._holder.lease) if self._holder.lease.is_optimistic else None,
         )

@@ -19,7 +19,7 @@ from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.memory.prompt.history_reading import ReadHistory, messages_between
-from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT, message_tokens
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT, message_tokens, quote_cause
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.run_records import RunRecords
@@ -55,10 +55,17 @@ def opening_message(
         attempt=run.attempt,
     )
     if isinstance(request, ActionRequest):
-        return replace(opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source)
+        return replace(
+            opening, role=Role.ASSISTANT, agent_id=thread.active_agent_id, source=request.source, author=request.author
+        )
     if answered is None:
-        task = request.a2a_task if isinstance(request, MessageRequest) else None
-        return replace(opening, a2a_task=task, time_zone=time_zone)
+        if not isinstance(request, MessageRequest):
+            return replace(opening, time_zone=time_zone)
+        opening = replace(opening, a2a_task=request.a2a_task, time_zone=time_zone, begun_by=request.begun_by)
+        if request.begun_by is None:
+            return opening
+        tokens = message_tokens(quote_cause(request.begun_by, opening.text), services.agents.counter)
+        return replace(opening, tokens=tokens)
     first = answered.interrupts[0].model_call
     return replace(
         opening,
@@ -219,7 +226,7 @@ async def _announce_begin(services: TurnServices, facts: RunFacts, lease: Lease)
     """Queue a notification of the run's begin, if the run belongs to an A2A task."""
     root = facts.question.a2a_task
     if root is not None or facts.answered is not None:
-        await services.task_notifications.note_run_began(lease, facts.run.run_id, root)
+        await services.change_notifications.note_run_began(lease, facts.run.run_id, root)
 
 
 async def _nothing() -> None:

@@ -20,8 +20,13 @@ from baton.tenants.rates import PlaceLimits, RunLimits
 from baton.tenants.tenant_copies import CurrentLimits
 from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import Forks
-from baton.threads.outbox.task_notifications import TaskNotifications
+from baton.threads.outbox.change_notifications import ChangeNotifications
+from baton.threads.requests.waiting_messages import WaitingMessages
+from baton.threads.schedules.later_runs import LaterRuns
+from baton.threads.schedules.owner_permissions import OwnerPermissions
+from baton.threads.schedules.self_starts import SelfStarts
 from baton.threads.sessions.sessions import Sessions
+from baton.threads.sessions.unread_answers import UnreadAnswers
 from baton.turns.dialogue.agent_histories import DialogueServices
 
 
@@ -35,11 +40,12 @@ class TurnServices:
     live: LiveRegistry
     connections: Connections
     sessions: Sessions
+    unread_answers: UnreadAnswers
     conversations: ConversationStates
     forks: Forks
     approved_procedures: ApprovedProcedures
     inspector: Inspector
-    task_notifications: TaskNotifications
+    change_notifications: ChangeNotifications
     learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]
@@ -49,7 +55,11 @@ class TurnServices:
     """True if threads get titles."""
     limits: CurrentLimits
     run_limits: RunLimits
+    self_starts: SelfStarts
+    later_runs: LaterRuns
+    owner_permissions: OwnerPermissions
     place_limits: PlaceLimits
+    waiting: WaitingMessages
     time_zones: TimeZones
     tracer: Tracer
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from baton.agents.run_facts import TurnCall
 from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, UnknownAgent
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import Subscriber
-from baton.domain.threads.thread import LeaseMark, RunStatus
-from baton.domain.threads.turn_requests import TurnRequest
+from baton.domain.threads.thread import LeaseMark, Run, RunStatus
+from baton.domain.threads.turn_requests import MessageRequest, TurnRequest
 from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.outbox import Emit, discard, once_each
 from baton.threads.outbox.replay import Replays
+from baton.threads.requests.queue_mapping import queued_message
 from baton.turns.admission import REFUSALS, Admission
-from baton.turns.committing import FinishedRun
+from baton.turns.deliveries import Deliveries
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.repeats import Repeats, find_finished, find_orphan
 from baton.turns.turn_services import TurnServices
 
@@ -32,11 +36,13 @@ class Acquisition:
     services: TurnServices
     repeats: Repeats
 
-    async def acquire(self, call: TurnCall, request: LeaseRequest, wait_until: float) -> Lease | FinishedRun:
+    async def acquire(
+        self, call: TurnCall, request: LeaseRequest, wait_until: float, waiting: WaitingCall
+    ) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
         Raises ``ThreadBusy`` when the event loop's time is ``wait_until``, ``NoSuchThread``, ``ThreadUnavailable``,
-        ``MessageIdConflict``, and ``RateLimited`` if too many requests wait.
+        ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and ``RateLimited`` if too many requests wait.
         """
         store, is_waiting = self.services.store, False
         async with AsyncExitStack() as held:
@@ -53,7 +59,9 @@ class Acquisition:
                 if not is_waiting:
                     is_waiting = True
                     await held.enter_async_context(self._place(call))
-                if turn is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
+                if busy.run is not None and turn is None:
+                    await waiting.begin(call)
+                if turn is not None and busy.run is not None and _is_answered_by(busy.run, turn):
                     dead = await self.repeats.follow(call, turn.run_id)
                 if busy.run is not None:
                     request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
@@ -85,6 +93,43 @@ class Acquisition:
         raise ThreadBusy
 
 
+def _is_answered_by(run: Run, turn: TurnRecord) -> bool:
+    """Return whether the run answers the message of ``turn``, or the message has entered it."""
+    return run.message_id == turn.message_id or turn.is_entered_in(run.run_id)
+
+
+@dataclass(slots=True)
+class WaitingCall:
+    """The place of a caller among the messages that wait. Those of the queue have theirs already."""
+
+    services: TurnServices
+    seconds: float
+    """The seconds for which the caller waits."""
+    is_queued: bool
+    _placed: TurnCall | None = None
+
+    async def check(self, scope: Scope, request: TurnRequest) -> None:
+        """Raise the refusal of a message that is to steer or interrupt a run if none is in progress."""
+        if not self.is_queued and isinstance(request, MessageRequest):
+            await self.services.waiting.check(scope, request)
+
+    async def begin(self, call: TurnCall) -> None:
+        """Wait among the messages of the thread, once; see ``WaitingMessages.wait``."""
+        request = call.request
+        if self.is_queued or self._placed is not None or not isinstance(request, MessageRequest):
+            return
+        self._placed = call
+        until = self.services.agents.clock.now() + timedelta(seconds=self.seconds)
+        queued = queued_message(call.scope, request, request_id=request.message_id)
+        await self.services.waiting.wait(call.scope, queued, until=until)
+
+    async def end(self) -> None:
+        """End the wait of a message that has a run. A run that may yet be taken over needs the message."""
+        if self._placed is not None:
+            call, self._placed = self._placed, None
+            await self.services.live.remove_waiting(call.scope, call.request.thread.id, call.request.message_id)
+
+
 ORPHAN_SECONDS = 300.0
 """Seconds for the run of a dead worker that was found with a lease taken for another purpose."""
 GIVE_UP_SECONDS = 40.0
@@ -95,10 +140,12 @@ class Turns:
     """Turns, each from the wait for its thread to its commit. A message that was answered before is replayed."""
 
     def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
+        self._services = services
         self._store = services.store
         self._admission = Admission(services)
         self._repeats = Repeats(services, replays, follower)
         self._acquisition = Acquisition(services, self._repeats)
+        self._deliveries = Deliveries(services.store)
 
     async def run(
         self,
@@ -110,15 +157,17 @@ class Turns:
         patience: float | None = None,
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
+        is_queued: bool = False,
         gives_up: bool = False,
     ) -> FinishedRun | None:
         """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
 
-        ``scope`` is that of the thread's user. ``seconds`` is the time that the caller has for the whole turn.
+        ``scope`` is that of the thread's user; a run that begins by itself has no permissions that the user has lost
+        since. ``seconds`` is the time that the caller has for the whole turn.
         ``patience`` is the part of it that may be spent waiting for other turns of the thread (by default all of
         them). A repeated message is answered from the store: to ``emit``, or only to ``subscriber`` if the message came
-        over a WebSocket. ``record`` is the queue record of the message. With ``gives_up`` the run ends as
-        ``interrupted``, without an answer.
+        over a WebSocket. ``record`` is the queue record of the message; ``is_queued`` if it came by the queue. With
+        ``gives_up`` the run ends as ``interrupted``, without an answer.
 
         Returns None for answers to interrupts while other answers are missing; they are stored until the others come.
         Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
@@ -129,16 +178,21 @@ class Turns:
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, once_each(emit), deadline, subscriber, gives_up, record)
+        waiting = WaitingCall(self._services, seconds, is_queued or gives_up)
+        await waiting.check(scope, request)
+        call = await self._admission.narrow(call)
         lease_request, unknown_agent = await self._admission.lease_request(call)
         permit = await self._admission.permit(call)
         async with AsyncExitStack() as held:
             call = replace(call, early=await self._admission.begin_recall(call, lease_request))
             if call.early is not None:
                 held.push_async_callback(call.early.stop)
+            delivery = await self._deliveries.find_lease(call)
             while True:
                 try:
-                    lease = await self._acquisition.acquire(call, lease_request, wait_until)
+                    lease = delivery or await self._acquisition.acquire(call, lease_request, wait_until, waiting)
                     if isinstance(lease, FinishedRun):
+                        await waiting.end()
                         return await self._repeats.replay(call, lease)
                     async with holding(self._store, lease, refusals=REFUSALS):
                         run = await self._admission.admit(call, lease, permit)
@@ -149,12 +203,27 @@ class Turns:
                         outcome = await run.execute()
                     if run.message_id != call.request.message_id:
                         continue  # that was an orphaned run
+                    await waiting.end()
+                    self._deliveries.note(call, outcome.finished.thread)
                     return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
                 except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
                     raise await self._admission.audit_denial(call, error, unknown_agent) from None
                 except LeaseLost:
-                    if call.subscriber is not None:
+                    if delivery is not None:
+                        delivery = None
+                    elif call.subscriber is not None:
                         raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
+
+    async def has_entered(self, scope: Scope, request: MessageRequest) -> bool:
+        """Return whether the message has entered a run that has ended since. Nothing is written.
+
+        Raises ``MessageWithdrawn``, ``MessageIdConflict`` and ``ThreadUnavailable``.
+        """
+        turn = await self._store.get_turn(scope, request.thread.id, request.message_id)
+        if turn is None or not (turn.is_withdrawn or turn.entered):
+            return False
+        now = asyncio.get_running_loop().time()
+        return await find_finished(self._store, TurnCall(scope, request, discard, now), turn) is not None
 
     async def give_up(self, scope: Scope, request: TurnRequest, *, subscriber: Subscriber | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it has been answered already."""

@@ -13,6 +13,7 @@ from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episod
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.light_model import LightModel, whole_sentences
+from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.tenants.privacy import PiiDetector
 from baton.tenants.privacy.redaction import Redactor
@@ -111,9 +112,10 @@ class Digester:
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[Fact]]:
         data = {"messages": chunk.entries}
-        summary = await self.light_model.text("episode_summary", SUMMARIZE, data, max_tokens=SUMMARY_TOKENS)
+        note = explain_speakers(chunk.messages)
+        summary = await self.light_model.text("episode_summary", SUMMARIZE + note, data, max_tokens=SUMMARY_TOKENS)
         answer = await self.light_model.json(
-            "episode_facts", LIST_FACTS, data, schema=FACTS_SCHEMA, max_tokens=FACTS_TOKENS
+            "episode_facts", LIST_FACTS + note, data, schema=FACTS_SCHEMA, max_tokens=FACTS_TOKENS
         )
         return summary, _valid_facts(answer, chunk.messages)
 
@@ -156,7 +158,7 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
                     "n": len(chunk.messages) + 1,
                     "date": message.day.isoformat(),
                     "weekday": f"{message.day:%A}",
-                    "role": message.role.value,
+                    **speaker_entry(message),
                     "text": text,
                 }
             )

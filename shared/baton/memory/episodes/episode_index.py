@@ -64,12 +64,12 @@ async def embed_documents(
     if not embedder.dimensions:
         return list(documents)
     # A first message is alone in two views.
-    texts = list(dict.fromkeys(view.embedded for document in documents for view in document.views.values()))
+    texts = list(dict.fromkeys(view.text_to_embed for document in documents for view in document.views.values()))
     embedded = await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
     vectors = dict(zip(texts, embedded, strict=True))
     with_vectors: list[IndexDocument] = []
     for document in documents:
-        views = {name: replace(view, vector=vectors[view.embedded]) for name, view in document.views.items()}
+        views = {name: replace(view, vector=vectors[view.text_to_embed]) for name, view in document.views.items()}
         with_vectors.append(replace(document, views=views, embedder=embedder.name))
     return with_vectors
 
@@ -82,7 +82,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda episode_message: abs(episode_message.ordinal - message.ordinal))
         texts = [
-            episode_message.text[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
+            _said(episode_message)[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
             for episode_message in near
         ]
         # In words too, because questions name months and weekdays.
@@ -93,7 +93,8 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
     fields = {
         "message_id": message.id,
         "ordinal": message.ordinal,
-        "role": message.role.value,
+        "role": message.shown_role,
+        **({"author": {"id": message.author.id, "name": message.author.name}} if message.author is not None else {}),
         "timestamp": message.timestamp.isoformat(),
         **_day(message.time_zone, message.day),
     }
@@ -107,6 +108,11 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         agent_id=message.agent_id,
         fields=fields,
     )
+
+
+def _said(message: EpisodeMessage) -> str:
+    """Return the text of a message, after the name of the person who wrote it in an agent's place."""
+    return message.text if message.author is None else f"{message.author.name}: {message.text}"
 
 
 def _fact(episode: Episode, fact: Fact) -> IndexDocument:

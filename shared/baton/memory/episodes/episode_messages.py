@@ -41,7 +41,7 @@ class EpisodeMessages:
 
         Only messages of the user have a time zone. It counts for the answers too, until it changes.
         """
-        branch, zone = ref.selected(thread), thread.time_zone
+        branch, zone = ref.select_branch(thread), thread.time_zone
         windows = (
             message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal)
             if held is None
@@ -77,7 +77,7 @@ class EpisodeMessages:
         top = ref.end_ordinal if before is None else min(before, ref.end_ordinal)
         if top <= ref.first_ordinal:
             return (), None
-        branch = ref.selected(thread)
+        branch = ref.select_branch(thread)
         page = await self.store.read_messages(scope, branch, limit=min(limit, top - ref.first_ordinal), before=top)
         messages = [
             message for message in page.messages if message.ordinal >= ref.first_ordinal and is_part_of_episode(message)
@@ -117,7 +117,7 @@ def is_part_of_episode(message: StoredMessage) -> bool:
 
 
 def is_remembered(message: EpisodeMessage) -> bool:
-    """Return whether a message is summarised and indexed: a person or an agent said it, and no tool returned it."""
+    """Return whether a message is summarised and indexed: somebody said it, and no tool returned it."""
     return message.role is not Role.TOOL and not message.is_filtered
 
 
@@ -129,6 +129,8 @@ def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMes
         content=message.plain_text,
         timestamp=message.timestamp,
         agent_id=message.agent_id,
+        author=message.author,
+        begun_by=message.begun_by,
         redacted_content=redacted,
         time_zone=message.time_zone,
     )

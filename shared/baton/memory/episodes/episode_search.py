@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.documents.search import (
     MAX_QUERY,
     Candidates,
@@ -201,6 +203,8 @@ class MatchedMessage:
     score: float
     """Comparable between episodes."""
     role: str
+    author: Person | None = None
+    """The person of a desk who wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +324,14 @@ def _message(ranked: Ranked) -> MatchedMessage:
         timestamp=datetime.fromisoformat(fields["timestamp"]),
         score=ranked.score,
         role=fields["role"],
+        author=author_of(fields),
     )
+
+
+def author_of(fields: Mapping[str, Any]) -> Person | None:
+    """Return the person who wrote the message of a document; None for those of users and agents."""
+    author = fields.get("author")
+    return Person(author["id"], author["name"]) if author is not None else None
 
 
 def _fact(ranked: Ranked) -> MatchedFact:

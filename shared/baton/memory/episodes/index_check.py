@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -87,19 +87,17 @@ class IndexCheck:
         A repetition continues where an earlier one has stopped. Raises ``SearchUnavailable`` and
         ``EmbedderUnavailable``.
         """
-        indexed: set[EpisodeKey] | None = None
+        indexed: dict[str, set[str]] = defaultdict(set)
         if self.administration is not None:
-            sources = self.administration.sources(IndexName.EPISODES, tenant)
-            indexed = {EpisodeKey(source.user_id, source.source_id) async for source in sources}
+            async for source in self.administration.sources(IndexName.EPISODES, tenant):
+                indexed[source.user_id].add(source.source_id)
         async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR)):
-            scope, is_missing = stored_scope(tenant, episode.user_id), _is_due(episode)
-            if is_missing and indexed is not None:
-                is_missing = EpisodeKey(episode.user_id, episode.ref.id) not in indexed
-            elif is_missing:
-                source = SearchFilter(source_id=episode.ref.id)
-                is_missing = not await self.search.count(scope, IndexName.EPISODES, source)
+            user, is_missing = episode.user_id, _is_due(episode)
+            if is_missing and self.administration is None and user not in indexed:
+                indexed[user] = {source.source_id for source in await self._list(tenant, user)}
+            is_missing = is_missing and episode.ref.id not in indexed[user]
             if is_missing:
-                await self.index_episode(scope, episode)
+                await self.index_episode(stored_scope(tenant, user), episode)
             yield is_missing
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:

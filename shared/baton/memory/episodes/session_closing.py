@@ -152,7 +152,7 @@ class SessionClosing:
         agents: dict[str, None] = {}
         usage, message_count, started_at = Usage(), 0, ref.ended_at
         zone: str | None = None
-        branch = ref.selected(thread)
+        branch = ref.select_branch(thread)
         async for window in message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal):
             for message in window:
                 room -= len(message.text) + MESSAGE_CHARACTERS

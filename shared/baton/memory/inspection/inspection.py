@@ -68,7 +68,7 @@ class Judgement:
     point: str
     name: str
     verdict: str
-    """``allow``, ``replace`` or ``refuse``."""
+    """``allow``, ``replace``, ``refuse`` or ``hand_over``."""
     milliseconds: int
     failure: str | None = None
     """The kind of the failure; None if it has judged."""
@@ -253,7 +253,7 @@ def history_item(message: StoredMessage, reason: str | None, *, is_masked: bool 
     item: dict[str, Any] = {
         "id": message.id,
         "kind": message.role.value,
-        "title": message.agent_name or message.role.value,
+        "title": message.author.name if message.author is not None else message.agent_name or message.shown_role,
         "text": message.text,
         "date": iso(message.timestamp),
         "score": None,

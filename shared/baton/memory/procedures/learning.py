@@ -147,7 +147,7 @@ class SessionLearning:
         """Catch up like ``catch_up``, with a session that is read already; ``held`` are all its messages, if known."""
         first = max(episode_ref.first_ordinal, episode_ref.end_ordinal - MAX_MESSAGES)
         messages = (
-            await messages_between(self.store, scope, episode_ref.selected(thread), first, episode_ref.end_ordinal)
+            await messages_between(self.store, scope, episode_ref.select_branch(thread), first, episode_ref.end_ordinal)
             if held is None
             else [message for message in held if message.ordinal >= first]
         )

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import EmbedderUnavailable, ThreadUnavailable
-from baton.domain.handoffs.triggers import matching
+from baton.domain.handoffs.triggers import first_match
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.memory.procedure import (
     REVIEWED,
@@ -272,7 +272,7 @@ def _text(draft: ProcedureDraft) -> str:
 
 def _trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
     """Return the share of the draft's triggers that the other one's triggers match."""
-    return sum(matching(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
+    return sum(first_match(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
 
 
 def _words(draft: ProcedureDraft) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.memory.capture import MAX_MESSAGES
 from baton.domain.memory.procedure import ProcedureSource
@@ -34,9 +35,12 @@ class SourceMessage:
     """One message of the task, with the calls that it makes."""
 
     id: str
-    role: Role
+    role: str
+    """``event`` for what has begun a run without a message of the user."""
     run_id: str
     agent_id: str | None
+    author: Person | None
+    """The person of a desk who wrote it."""
     text: str
     tool_calls: tuple[ToolCall, ...]
     tool_call_id: str | None
@@ -118,9 +122,10 @@ def _read(message: StoredMessage) -> SourceMessage:
     calls = [call for call in message.tool_calls if is_shown(call.name)]
     return SourceMessage(
         id=message.id,
-        role=message.role,
+        role=message.shown_role,
         run_id=message.run_id,
         agent_id=message.agent_id,
+        author=message.author,
         text=message.text[:MAX_READ],
         tool_calls=tuple(replace(call, arguments=call.arguments[:MAX_READ]) for call in calls),
         tool_call_id=message.tool_call_id,

@@ -20,6 +20,7 @@ from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.specifics import Specifics
 from baton.memory.prompt.history_reading import messages_between
+from baton.memory.prompt.message_prompts import PERSON
 from baton.ports.tenants.privacy import PiiDetector
 from baton.ports.threads.threads import ThreadStore
 
@@ -28,7 +29,8 @@ MAX_TEXT = 1_500
 MAX_SOURCES = 50
 """Messages that a procedure names as its source, the last ones."""
 MAX_RECORD = 24_000
-"""Characters of all messages together: about 6,000 tokens. The first ones are left out of a longer record."""
+"""Characters of all messages together: about 6,000 tokens. Of a longer record, the entries after the first are left
+out, the oldest first."""
 MAX_RESULT: Final = 50_000
 """Characters of a result whose words are known."""
 _WORD: Final = re.compile(r"[^\W\d_][\w'\u2019&-]*")
@@ -110,14 +112,15 @@ async def _entries(
             yield {"by": "tool", "tool": message.tool_name, "arguments": placeholders, "outcome": outcome}
     elif message.is_said:
         text = await specifics.generalise(message.plain_text[:MAX_TEXT])
-        yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
+        by = PERSON if message.author is not None else message.shown_role
+        yield {"by": by, "text": text}
     for workflow in completed_workflows((message,)):
         collected = [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(workflow.data.items())[:30]]
         yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": collected}
 
 
 def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the last entries that fit, and always the first one: the user's request."""
+    """Return the first entry, usually the user's request, and the last ones that fit into ``MAX_RECORD`` with it."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
     last_entries: list[Mapping[str, Any]] = []
     for entry in reversed(entries[1:]):

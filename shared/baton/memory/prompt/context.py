@@ -203,7 +203,8 @@ class Assembly:
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
         head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
-        current = to_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True)
+        steered = {message.id for message in history.current if message.is_steered}
+        current = to_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True, unjudged=steered)
         tail = [*self._notes.tail, *current]
         if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE:
             tail[:0] = recalled.prompts

@@ -17,6 +17,7 @@ from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.memory.light_model import short_answer
 from baton.memory.prompt.history_reading import select_spoken, stored_summary
+from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.threads.threads import ThreadStore
 
@@ -100,7 +101,7 @@ class HistorySummaries:
             metadata={"task": "history_summary"},
             caller=ModelCaller.of(scope, due.thread_id),
         )
-        prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
+        prompts = [Prompt(Role.SYSTEM, SUMMARISE + explain_speakers(messages)), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
                 summary = await short_answer(self.model, settings, prompts, max_characters=MAX_SUMMARY_CHARS)
@@ -115,4 +116,5 @@ class HistorySummaries:
 
 def _to_json(message: StoredMessage) -> dict[str, str]:
     name = {"agent": message.agent_name} if message.role is not Role.USER and message.agent_name else {}
-    return {"role": message.role.value, **name, "text": message.text_elsewhere[:MAX_MESSAGE_CHARS]}
+    name = {} if message.author is not None else name
+    return {**speaker_entry(message), **name, "text": message.text_elsewhere[:MAX_MESSAGE_CHARS]}

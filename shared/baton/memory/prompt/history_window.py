@@ -115,7 +115,7 @@ def split_exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) ->
     """
     groups: list[list[StoredMessage]] = []
     for message in history:
-        if message.role is Role.USER or not (groups or is_cut):
+        if message.is_question or not (groups or is_cut):
             groups.append([])
         if groups:
             groups[-1].append(message)

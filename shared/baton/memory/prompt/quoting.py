@@ -9,7 +9,7 @@ from baton.domain.documents.search_words import find_words, search_form
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.memory.procedure import Procedure
 from baton.domain.memory.skill_markdown import numbered_steps
-from baton.domain.times import UNKNOWN
+from baton.domain.times import DEFAULT_ZONE
 from baton_documents.chunks.division import MAX_CHUNK
 from baton_documents.chunks.table_headers import MAX_HEADER
 
@@ -33,6 +33,7 @@ EPISODES_HEAD = (
 _UNNUMBERED = "[0] "
 """The beginning of a chunk's line before it has a number. Its tokens are counted with it."""
 
+_HEADING = re.compile(r"^\s*#{1,6}\s+")
 # Characters that end a line for some readers, or change the direction of the text after them. JSON allows them.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -54,9 +55,13 @@ def episode_line(item: FoundItem, text: str, *, zone: str) -> str:
     Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
     has all its dates in it: ``zone`` is the prompt's time zone.
     """
-    day = f"{item.day}" if item.day is not None else f"{item.at.date()}{'' if zone == UNKNOWN else f' ({UNKNOWN})'}"
+    day = (
+        f"{item.day}"
+        if item.day is not None
+        else f"{item.at.date()}{'' if zone == DEFAULT_ZONE else f' ({DEFAULT_ZONE})'}"
+    )
     validity = f" (no longer valid since {item.superseded_at.date()})" if item.superseded_at is not None else ""
-    return f"- {day}: {_source(item.title)}{validity}: {quote(text)}"
+    return f"- {day}: {as_source(item.title)}{validity}: {quote(text)}"
 
 
 def knowledge_line(item: FoundItem, text: str) -> str:
@@ -117,18 +122,24 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     return f"{before}{text[start : start + room]}{after}"
 
 
+def brief_excerpt(text: str, words: frozenset[str]) -> str:
+    """Return the part of a passage that people read of it: its lines, with headings without their marks."""
+    lines = (" ".join(_HEADING.sub("", line).split()) for line in text.splitlines())
+    return excerpt("\n".join(filter(None, lines)), words, MAX_EXCERPT_CHARS)
+
+
 def _location(item: FoundItem) -> str:
     """Return the location of a chunk in its document. The document's own words in it are quoted, too."""
     citation = item.source.citation
     if citation is None:
         return ""
     section = f", section {quote(citation.section[:MAX_SECTION_CHARS])}" if citation.section else ""
-    name = "pages" if citation.pages and "-" in citation.pages else "page"
+    name = f"{citation.page_unit}s" if citation.pages and "-" in citation.pages else citation.page_unit
     pages = f", {name} {citation.pages}" if citation.pages else ""
     link = f", link {quote(citation.url)}" if citation.url else ""
     return f"{section}{pages}{link}"
 
 
-def _source(title: str) -> str:
+def as_source(title: str) -> str:
     """Return a source in one short line without quotation marks, so that it cannot be taken for the quoted text."""
     return re.sub(r'[\s"]+', " ", _UNSAFE.sub(" ", title)).strip()[:80] or "unknown"

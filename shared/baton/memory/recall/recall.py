@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -15,12 +16,12 @@ from baton.domain.documents.search import MAX_QUERY, IndexDocument, Ranked, Sign
 from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Role
+from baton.domain.threads.message import EVENT, Role
 from baton.domain.tracing import Attribute, Operation, Span, traced
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.early_recall import EarlyRecall, MessageEmbedding, RetrievalStep, cancel_all
 from baton.memory.episodes.episode_index import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
-from baton.memory.episodes.episode_search import EpisodeWeights, rank_episodes
+from baton.memory.episodes.episode_search import EpisodeWeights, author_of, rank_episodes
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
 from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, ProcedureMatch, ReadProcedures, Retrieval
@@ -65,8 +66,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
     compared = _select_compared(ranked) if document.embedder == embedder else []
-    is_users = fields.get("role") == Role.USER
-    speaker = f"the {'user' if is_users else 'assistant'} said" if document.kind == MESSAGE else None
+    speaker = _describe_speaker(fields) if document.kind == MESSAGE else None
     day, superseded_at = fields.get("day") or fields.get("on"), fields.get("superseded_at")
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
     return FoundItem(
@@ -85,6 +85,16 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         role=fields.get("role"),
         day=date.fromisoformat(day) if day else None,
     )
+
+
+def _describe_speaker(fields: Mapping[str, Any]) -> str:
+    """Return who said a message."""
+    author = author_of(fields)
+    if author is not None:
+        return f"{author.name}, a person, said"
+    if fields.get("role") == EVENT:
+        return "a schedule, an event or a task began a turn, and not the user"
+    return f"the {'user' if fields.get('role') == Role.USER else 'assistant'} said"
 
 
 def _select_compared(ranked: Ranked) -> list[str]:

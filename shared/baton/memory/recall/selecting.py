@@ -13,7 +13,7 @@ from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.memory.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.threads.message import Role, StoredMessage
-from baton.domain.times import UNKNOWN
+from baton.domain.times import DEFAULT_ZONE
 from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt import quoting
 from baton.memory.prompt.message_prompts import CONTEXT_FRAME_TOKENS, prompt_tokens
@@ -76,7 +76,7 @@ def select(
     memory: MemorySettings,
     counter: TokenCounter,
     *,
-    zone: str = UNKNOWN,
+    zone: str = DEFAULT_ZONE,
     sent: SentHistory = SentHistory(),
     follows_procedures: bool = True,
     least_share: float = LEAST_SHARE,
@@ -256,11 +256,7 @@ def _fit(
         if used + head + tokens > cap:
             fitting[kind][position] = _leave_out(found_item, f"over the cap of {cap} tokens")
             continue
-        brief = (
-            " ".join(quoting.excerpt(quoted, words, quoting.MAX_EXCERPT_CHARS).split())
-            if kind is BlockKind.KNOWLEDGE
-            else ""
-        )
+        brief = quoting.brief_excerpt(quoted, words) if kind is BlockKind.KNOWLEDGE else ""
         fitting[kind][position] = replace(found_item, line=line, tokens=tokens, excerpt=brief)
         used += head + tokens
         opened.add(kind)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -12,7 +14,8 @@ from aws_lambda_powertools import Logger
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import declared_handoff
-from baton.domain.errors import WorkflowUnavailable
+from baton.domain.desks.desk_session import DeskSession, DeskStatus, check_desk
+from baton.domain.errors import StoreUnavailable, WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.handoffs.workflow_moves import abandon, expire, resume
@@ -27,6 +30,7 @@ from baton.domain.threads.thread_state import conversation_state
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
+from baton.ports.threads.desks import DeskPlace, DeskPlaces
 from baton.ports.threads.handoffs import HandoffStore, WorkflowElsewhere, WorkflowStore
 from baton.ports.threads.leases import Lease
 from baton.tenants.registry.agent_registry import AgentRegistry
@@ -35,6 +39,13 @@ from baton.threads.handoffs.skill_making import SkillMaking
 
 logger = Logger(child=True)
 
+RETURN_AFTER = timedelta(minutes=10)
+"""The time after a workflow's last change from which its user is asked whether to continue it."""
+MAX_WAITING_SHOWN = 50
+"""The number from which waiting conversations are not counted further."""
+MAX_COUNTED = 200
+"""Conversations of a desk that are read to count the waiting ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationStates:
@@ -42,6 +53,7 @@ class ConversationStates:
 
     handoffs: HandoffStore
     workflows: WorkflowStore
+    desks: DeskPlaces
     skills: SkillMaking
     agents: AgentRegistry
     audit: AuditLog
@@ -56,7 +68,8 @@ class ConversationStates:
             return conversation
         workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
         unfinished = [item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))]
-        offer = next((item.workflow for item in unfinished if not item.is_offered), None)
+        candidates = (item.workflow for item in unfinished if not item.is_offered)
+        offer = next((workflow for workflow in candidates if self._is_returned_to(workflow, thread)), None)
         if offer is not None and thread.next_ordinal and offer.thread_id != thread.id:
             offer = None  # a conversation about something else goes on
         others = [item.workflow for item in unfinished if item.workflow is not offer]
@@ -64,7 +77,7 @@ class ConversationStates:
         return replace(conversation, offer=offer, resumable=tuple(resumable))
 
     async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
-        """Return the handoff during which an uncommitted run with this ``change`` took place."""
+        """Return the handoff in which a run with this ``change`` takes place, before its commit; None for none."""
         for request in change.handoffs if change is not None else ():
             if request.outcome is None or request.child_thread_id is not None:
                 return request
@@ -94,10 +107,10 @@ class ConversationStates:
         ``StoreUnavailable``.
         """
         scope, thread_id, now = lease.scope, lease.thread_id, self.clock.now()
-        kept_places = {request.place for request in change.handoffs} if change is not None else set()
+        places_of_change = {request.place for request in change.handoffs} if change is not None else set()
         handoff_place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
         handoff_request = (
-            await self.handoffs.get(scope, thread_id, handoff_place) if handoff_place not in kept_places else None
+            await self.handoffs.get(scope, thread_id, handoff_place) if handoff_place not in places_of_change else None
         )
         if handoff_request is None or handoff_request.outcome is not None:
             return
@@ -131,14 +144,47 @@ class ConversationStates:
                     )
             else:
                 await self._produce(lease, workflow)
-        requests = [self._as_committed(request, conversation) for request in change.handoffs]
+        requests = [self._end_if_moved(request, conversation) for request in change.handoffs]
         await gather_all(
             *(self.handoffs.put(lease, request) for request in requests),
             *(self._record_end(lease.scope, request) for request in requests),
         )
         if change.offered_id is not None:
             await self.workflows.mark_offered(lease.scope, change.offered_id)
+        desk_place = DeskPlace.of(lease.thread_id, conversation)
+        if desk_place is not None and desk_place != DeskPlace.of(lease.thread_id, lease.thread.conversation):
+            await self.desks.add(lease.scope, desk_place)
         return conversation
+
+    async def leave_desk(self, scope: Scope, before: Thread, after: ConversationState) -> None:
+        """Remove the thread from the list of the desk that it has left with a commit, if it has left one.
+
+        Readers of the list remove what this misses.
+        """
+        former_place = DeskPlace.of(before.id, before.conversation)
+        if former_place is not None and former_place != DeskPlace.of(before.id, after):
+            with contextlib.suppress(StoreUnavailable):
+                await self.desks.remove(scope, former_place)
+
+    async def count_waiting(self, scope: Scope, desk_id: str) -> int | None:
+        """Return the number of conversations that wait at a desk, ``MAX_WAITING_SHOWN`` at most.
+
+        None if the desk has too many conversations to count them. Raises ``StoreUnavailable``.
+        """
+        threads = await self.desks.threads(scope, desk_id, limit=MAX_COUNTED)
+        sessions = (thread.conversation.desk for thread in threads)
+        waiting = sum(session is not None and session.status is DeskStatus.WAITING for session in sessions)
+        if waiting < MAX_WAITING_SHOWN and len(threads) == MAX_COUNTED:
+            return None
+        return min(waiting, MAX_WAITING_SHOWN)
+
+    async def desk_check_at(self, scope: Scope, before: ConversationState, after: ConversationState) -> datetime | None:
+        """Return when the sweeper checks a thread whose state at a desk has changed; None if it has not changed."""
+        if after.desk is None or (before.desk is not None and _status_of(before.desk) == _status_of(after.desk)):
+            return None
+        agent = (await self.agents.of(scope)).describe(after.agent_id)
+        now = self.clock.now()
+        return check_desk(agent.desk if agent is not None else None, after.desk, now).at or now
 
     def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> RunningConversation:
         """Return to the main agent if a specialist is active, and save its workflow if that can be continued."""
@@ -168,6 +214,7 @@ class ConversationStates:
             "activeAgent": before.agent_id != after.agent_id,
             "workflow": before.workflow != after.workflow,
             "resumable": before.resumable != after.resumable,
+            "desk": before.desk != after.desk,
         }
         return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
 
@@ -179,7 +226,7 @@ class ConversationStates:
         if agent is None and thread.is_handed_over:
             agent, trouble = placeholder_for(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
         conversation = RunningConversation(
-            thread, main, agent or main, agents.describe, resumable=state.resumable, trouble=trouble
+            thread, main, agent or main, agents.describe, resumable=state.resumable, trouble=trouble, desk=state.desk
         )
         if state.handoff is None:
             return conversation
@@ -192,11 +239,28 @@ class ConversationStates:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
         return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
 
+    def _is_returned_to(self, workflow: Workflow, thread: Thread) -> bool:
+        """Return whether the user, who begins a session in ``thread``, returns to a workflow that they left earlier.
+
+        They do not if it changed less than ``RETURN_AFTER`` ago, or is active in another conversation.
+        """
+        is_open_elsewhere = workflow.status is WorkflowStatus.ACTIVE and workflow.thread_id != thread.id
+        return not is_open_elsewhere and self.clock.now() - workflow.updated_at >= RETURN_AFTER
+
     def _check_specialist(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
-        """Return the conversation with the reason, if there is one, for which the specialist cannot continue."""
-        declared = declared_handoff(conversation.main, conversation.agent.id)
-        permissions = declared.required_permissions if declared is not None else ()
+        """Return the conversation with the reason, if there is one, for which the specialist cannot continue.
+
+        At a desk the thread's state decides, not the record of the handoff: an attempt that returned from the desk may
+        have died before its commit, and the agent would answer the words with which the user has left.
+        """
+        handoff = conversation.handoff
+        if conversation.desk is not None and handoff is not None and handoff.outcome is not None:
+            conversation = conversation.with_handoff_details(outcome=None, ended_at=None)
+        declared_by_main = declared_handoff(conversation.main, conversation.agent.id)
+        permissions = declared_by_main.required_permissions if declared_by_main is not None else ()
         trouble = conversation.trouble
+        if (conversation.desk is None) != (conversation.agent.desk is None):
+            trouble = SpecialistProblem.UNAVAILABLE  # it was a desk, or has become one since
         if trouble is None and not all(map(scope.has, (*conversation.agent.required_permissions, *permissions))):
             trouble = SpecialistProblem.FORBIDDEN
         workflow, definition = conversation.workflow, conversation.agent.workflow
@@ -205,13 +269,13 @@ class ConversationStates:
             trouble = SpecialistProblem.LOST
         if trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
             return replace(conversation, trouble=trouble)
-        lost = replace(conversation, trouble=SpecialistProblem.LOST)
+        without_specialist = replace(conversation, trouble=SpecialistProblem.LOST)
         if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
-            return lost
+            return without_specialist
         try:
             resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self.clock.now())
         except WorkflowUnavailable:
-            return lost
+            return without_specialist
         if resumed.changed is None:
             return conversation
         return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
@@ -227,8 +291,8 @@ class ConversationStates:
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
 
-    def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
-        """Return the request, ended if its workflow has moved to another thread meanwhile."""
+    def _end_if_moved(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
+        """Return the request, as closed if its workflow has moved to another thread meanwhile."""
         if request.outcome is None and conversation.handoff != request.place:
             return request.end(HandoffOutcome.CLOSED, self.clock.now())
         return request
@@ -242,6 +306,10 @@ class ConversationStates:
         await self.audit.record(
             scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
         )
+
+
+def _status_of(session: DeskSession) -> tuple[datetime, datetime, DeskStatus]:
+    return session.arrived_at, session.since, session.status
 
 
 def _may_continue(scope: Scope, agent: AgentDefinition | None) -> bool:

@@ -41,7 +41,7 @@ AT_ONCE = 16
 PAGE = 100
 """Messages that are read at once."""
 MAX_READS = 3
-"""Pages that are searched for an answer of a fork; a long message can fill one alone."""
+"""Pages that are searched for an answer of a fork. A long message may fill a page alone."""
 PATIENCE_SECONDS = 15.0
 """Seconds to wait for a fork whose lease is held.
 
@@ -65,7 +65,7 @@ class ForkedExchange:
 
 @dataclass(frozen=True, slots=True)
 class Forks:
-    """Forks of threads: they are created, and written into.
+    """The creation of threads' forks, and the writing of exchanges into them.
 
     A fork is listed under its parent only and has no episodes.
     """
@@ -82,15 +82,17 @@ class Forks:
         """Branch one of the caller's conversations. The fork's main agent is ``agent_id``.
 
         Its messages do not reach the parent by themselves: see ``turns.merges``. Raises ``ThreadUnavailable``
-        (audited), ``UnknownAgent`` (also for a remote agent) and ``StoreUnavailable``.
+        (audited), ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
             parent = await own_thread(self.store, scope, parent_thread_id)
         agent = await self.agents.get(scope, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
+        if agent.desk is not None:
+            raise UnknownAgent("A fork cannot begin with a desk.", is_visible=True)
         child_id = self.clock.new_id()
-        copied = await self._last(scope, parent, include_history_messages)
+        copied = await self._read_last(scope, parent, include_history_messages)
         await self.begin(scope, child_id, parent.id, agent, copied)
         detail = {"agentId": agent.id, "forkThreadId": child_id}
         await self.audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
@@ -106,8 +108,11 @@ class Forks:
         *,
         keeps_calls: bool = False,
     ) -> None:
-        """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
-        lease_request = self._lease_request(child_id, parent_id, agent)
+        """Make a fork of the caller's that begins with copies of ``copied``. Raises ``ThreadBusy``.
+
+        ``keeps_calls``: the copies have the tool calls of their messages.
+        """
+        lease_request = self._make_lease_request(child_id, parent_id, agent)
         lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             if copied:
@@ -129,7 +134,7 @@ class Forks:
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
         child_id, question = exchange.child_thread_id, exchange.question
-        lease_request = self._lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease_request = self._make_lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
         lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             turn = await self.store.get_turn(scope, child_id, question.id)
@@ -142,15 +147,16 @@ class Forks:
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
         """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
 
-        Afterwards the fork contains the parent's messages of the specialist. Do nothing if they are written already,
-        or if none of the messages comes from a fork.
+        Afterwards the fork contains the specialist's messages of the parent. Nothing happens if it has them already, or
+        if none of the messages comes from a fork.
         """
-        said_there = [message for message in messages if message.source == SPECIALIST]
+        answers = [message for message in messages if message.source == SPECIALIST or message.is_steered]
         agent = (await self.agents.of(scope)).describe(handoff.target_agent_id)
-        if said_there and agent is not None and handoff.child_thread_id is not None:
-            last = said_there[-1]
+        has_answer = any(message.source == SPECIALIST for message in answers)
+        if has_answer and agent is not None and handoff.child_thread_id is not None:
+            last = answers[-1]
             run = Run(last.run_id, messages[0].id, last.attempt)
-            await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
+            await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], answers))
 
     async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
         """Return a fork of the caller's and its last answer.
@@ -163,7 +169,7 @@ class Forks:
             raise NotAFork
         if is_led_by_parent(fork):
             raise ThreadLed  # its answers are in the parent already
-        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+        async with contextlib.aclosing(self._list_answers(scope, fork)) as answers:
             async for answer in answers:
                 return fork, answer
         raise NothingToMerge
@@ -171,16 +177,17 @@ class Forks:
     async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
         """Return a recent answer of an agent in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
         fork = await self.store.get_thread(scope, fork_thread_id)
-        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+        async with contextlib.aclosing(self._list_answers(scope, fork)) as answers:
             async for answer in answers:
                 if answer.id == message_id:
                     return answer
         raise NothingToMerge
 
-    async def _answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
-        """Yield answers of agents in a fork, the last first, as far as ``MAX_READS`` go back.
+    async def _list_answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
+        """Yield answers of agents in a fork, the last first, from its last ``MAX_READS`` pages.
 
-        Copied messages are left out: only the last message of a run has an ``end``, and copies have none.
+        Messages of people are no answers of agents. Copied messages are left out: only the last message of a run has
+        an ``end``, and copies have none.
         """
         before: int | None = None
         runs: set[str] = set()
@@ -189,7 +196,8 @@ class Forks:
             for message in reversed(page.messages):
                 if message.end is not None:
                     runs.add(message.run_id)
-                if message.run_id in runs and message.is_said and message.role is Role.ASSISTANT:
+                is_answer = message.is_said and message.role is Role.ASSISTANT and message.author is None
+                if message.run_id in runs and is_answer:
                     yield message
             before = page.next_before
             if before is None:
@@ -198,29 +206,29 @@ class Forks:
     async def _read_granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
         """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
         parent = await self.store.get_thread(scope, handoff.thread_id)
-        listed = set(handoff.recent_messages)
-        messages = await self._last(scope, parent, len(listed), before=handoff.ordinal)
-        messages = [message for message in messages if message.id in listed]
+        granted_ids = set(handoff.recent_messages)
+        messages = await self._read_last(scope, parent, len(granted_ids), before=handoff.ordinal)
+        messages = [message for message in messages if message.id in granted_ids]
         if not handoff.show_tool_calls or not messages:
             return messages
         messages = await messages_between(self.store, scope, parent, messages[0].ordinal, handoff.ordinal)
-        return [message for message in messages if message.id in listed or not message.is_said]
+        return [message for message in messages if message.id in granted_ids or not message.is_said]
 
-    async def _last(
+    async def _read_last(
         self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
     ) -> list[StoredMessage]:
         """Return the last ``count`` messages of the parent, or those ``before`` an ordinal."""
         messages: list[StoredMessage] = []
         before = parent.next_ordinal if before is None else before
-        most = min(count, MAX_COPIED)
-        while before is not None and before > 0 and len(messages) < most:
+        max_count = min(count, MAX_COPIED)
+        while before is not None and before > 0 and len(messages) < max_count:
             page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
             messages = [*select_spoken(page.messages), *messages]
             before = page.next_before
-        return messages[-most:] if most else []
+        return messages[-max_count:] if max_count else []
 
     @staticmethod
-    def _lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+    def _make_lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
         return LeaseRequest(
             child_id,
             may_create=True,
@@ -239,15 +247,15 @@ class Forks:
         turn = TurnRecord(question.id, run.run_id, content_digest(question.content), next_ordinal, lease.fence)
         await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
         shows = exchange.handoff.show_tool_calls
-        written = [
+        new_messages = [
             self._copy(message, first + index, keeps_calls=shows) for index, message in enumerate((*copied, question))
         ]
-        written += [
+        new_messages += [
             replace(message, ordinal=next_ordinal + number, fence=0, end=None)
             for number, message in enumerate(exchange.messages, start=1)
         ]
         end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
-        await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
+        await self._commit(lease, [*new_messages[:-1], replace(new_messages[-1], end=end)])
 
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         await gather_each(messages, partial(self.store.put_message, lease), at_once=AT_ONCE)

@@ -49,8 +49,8 @@ class Sandboxes:
             scope, source.id, first_ordinal=question.ordinal, below=source.next_ordinal
         )
         end = turn[-1].ordinal + 1 if is_answered and turn else question.ordinal
-        copied = await self._before(scope, source, end)
-        agent = await self._agent(scope, source, turn)
+        copied = await self._read_before(scope, source, end)
+        agent = await self._choose_agent(scope, source, turn)
         child_id = self.clock.new_id()
         messages = await self.readers.redact_for(scope, source.user_id, copied)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
@@ -61,7 +61,7 @@ class Sandboxes:
         await self.forks.begin(scope, child_id, source.id, agent, messages, keeps_calls=True)
         return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
 
-    async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
+    async def _read_before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
         """Return the newest messages of the branch below an ordinal; whole turns if possible."""
         if end == 0:
             return []
@@ -81,10 +81,10 @@ class Sandboxes:
         refused = filtered_runs(stored_messages)
         return [message for message in stored_messages if message.run_id not in refused]
 
-    async def _agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
-        spoke = next((message.agent_id for message in reversed(turn) if message.agent_id is not None), None)
-        if spoke is not None and spoke != source.agent_id:
-            agent = (await self.agents.of(scope)).describe(spoke)
-            if agent is not None and agent.remote is None:
-                return await self.agents.get(scope, spoke)
+    async def _choose_agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
+        speaker_id = next((message.agent_id for message in reversed(turn) if message.agent_id is not None), None)
+        if speaker_id is not None and speaker_id != source.agent_id:
+            agent = (await self.agents.of(scope)).describe(speaker_id)
+            if agent is not None and agent.remote is None and agent.desk is None:
+                return await self.agents.get(scope, speaker_id)
         return await self.agents.get(scope, source.agent_id)

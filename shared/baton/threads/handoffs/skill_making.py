@@ -29,19 +29,19 @@ from baton.ports.tenants.audit import AuditLog, Once
 
 PRIVATE_NOTE = "Only the user can use it until it is shared."
 """A sentence for the model, which passes it on to the user."""
-_NEEDED = frozenset({"name", "description", "triggers", "steps"})
+_REQUIRED_FIELDS = frozenset({"name", "description", "triggers", "steps"})
 
 
-def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str | None]) -> str:
+def review_skill(workflow: Workflow, scope: Scope, find_handoff_target: Callable[[str], str | None]) -> str:
     """Return a review of the skill for the model: its SKILL.md, and the sample messages that start it.
 
-    The review is empty while parts of the skill are missing. ``goes_to`` returns the agent that a message would be
-    handed over to before any skill could answer it. Raises ``IllegalTransition`` for an invalid skill, and for
-    completing one that was not tried or that the user may not create.
+    The review is empty while parts of the skill are missing. ``find_handoff_target`` returns the agent to which a
+    message would be handed over before any skill could answer it; None if there is none. Raises ``IllegalTransition``
+    for an invalid skill, and for completing one that no sample message starts or that the user may not create.
     """
     fields = collected_fields(workflow.data)
     is_complete = workflow.status is WorkflowStatus.COMPLETED
-    if not fields.keys() >= _NEEDED and not is_complete:
+    if not fields.keys() >= _REQUIRED_FIELDS and not is_complete:
         return ""
     try:
         draft = draft_from(fields)
@@ -49,12 +49,12 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
     except InvalidProcedure as invalid:
         raise IllegalTransition(f"The skill is not valid yet: {invalid}.") from None
     for trigger in draft.triggers:
-        taker = goes_to(trigger)
-        if taker is not None:
-            raise IllegalTransition(f"The trigger {trigger!r} hands users over to {taker}: choose another one.")
+        target = find_handoff_target(trigger)
+        if target is not None:
+            raise IllegalTransition(f"The trigger {trigger!r} hands users over to {target}: choose another one.")
     trials = [
-        replace(trial, trigger=None) if goes_to(trial.sample) is not None else trial
-        for trial in try_draft(draft, _samples(workflow))
+        replace(trial, trigger=None) if find_handoff_target(trial.sample) is not None else trial
+        for trial in try_draft(draft, _list_samples(workflow))
     ]
     if is_complete and not scope.has(Permission.SKILL_CREATE):
         raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
@@ -98,7 +98,7 @@ class SkillMaking:
                 f"The name {name!r} is taken by an approved procedure, which no skill replaces. Choose another name"
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
-            return await self._rivals(scope, agent_id, workflow)
+            return await self._describe_rivals(scope, agent_id, workflow)
         own = await self.skills.in_use(scope, agent_id)
         if len(own) >= MAX_PRIVATE and all(procedure.slug != slug_of(str(name)) for procedure in own):
             raise IllegalTransition(
@@ -127,8 +127,8 @@ class SkillMaking:
         )
         return skill
 
-    async def _rivals(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
-        samples = _samples(workflow)
+    async def _describe_rivals(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+        samples = _list_samples(workflow)
         if not samples:
             return ""
         procedures = await self.approved.of(scope, agent_id)
@@ -152,6 +152,6 @@ def _list_answered_before(procedures: ProcedureSet, samples: Sequence[str]) -> s
     return "\n".join(lines)
 
 
-def _samples(workflow: Workflow) -> list[str]:
+def _list_samples(workflow: Workflow) -> list[str]:
     values: list[Any] = [value for fields in workflow.data.values() for value in fields.get("samples", ())]
     return [value for value in values if isinstance(value, str)]

@@ -11,7 +11,7 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.errors import BatonError
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
-from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.queued import Subscriber, WaitingMessage
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
 from baton.ports.threads.connections import ConnectionBusy, Connections, LiveRegistry
@@ -24,7 +24,7 @@ DRAIN_SECONDS = WORKER_SECONDS
 
 
 class Delivery:
-    """The delivery of one thread's events to its connections, in order, to each at its own pace."""
+    """The delivery of one thread's events to its connections, in order. A slow connection does not delay the others."""
 
     def __init__(
         self,
@@ -48,13 +48,15 @@ class Delivery:
         self._gone: set[str] = set()
         self._recent: list[Event] = []
         """Events that were not logged by the last refresh. A new connection may not find them in the log."""
-        self._stopped = False
+        self._is_stopped = False
         self._attached: dict[str, datetime] | None = None
         """The connections of the last refresh, with the end of their tokens; None before the first one."""
         self.cancelled_runs: frozenset[str] = frozenset()
         """Ids of runs with a request to stop, as of the last refresh."""
         self.questioned: frozenset[LeaseMark] = frozenset()
         """Leases whose holders were asked for a sign of life, as of the last refresh."""
+        self.waiting: tuple[WaitingMessage, ...] = ()
+        """Messages that wait for runs of the thread, as of the last refresh."""
         self.is_log_read = False
         """Whether somebody reads the log while it is written, as of the last refresh."""
 
@@ -66,7 +68,7 @@ class Delivery:
         return {name: end for name, end in self._attached.items() if name not in self._gone}
 
     def begin(self, watchers: Mapping[str, datetime]) -> None:
-        """Deliver to these connections, which the caller knows to be attached to the thread."""
+        """Deliver to ``watchers``, connections that are attached to the thread, with the ends of their tokens."""
         self._attached = dict(watchers)
         for connection_id, token_expires_at in watchers.items():
             self._add(connection_id, token_expires_at)
@@ -79,15 +81,15 @@ class Delivery:
         """
         earlier = set(self._senders)  # another may join during the read
         live = await self._live.live(self._scope, self._thread_id)
-        if self._stopped:
+        if self._is_stopped:
             return
         self._attached = dict(live.connections)
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
-                self._give(connection_id, encode(self._recent))
+                self._add_events(connection_id, encode(self._recent))
         self.cancelled_runs, self.questioned = live.cancelled_runs, live.asked
-        self.is_log_read = live.is_log_read
+        self.waiting, self.is_log_read = live.waiting, live.is_log_read
         for connection_id in earlier & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
@@ -109,7 +111,7 @@ class Delivery:
         if self._senders:
             ready = encode(events)
             for connection_id in list(self._senders):
-                self._give(connection_id, ready)
+                self._add_events(connection_id, ready)
 
     async def drain(self) -> None:
         """Wait until every connection has all events, for at most three seconds. Slower clients resume from the log."""
@@ -123,12 +125,12 @@ class Delivery:
 
     def stop(self) -> None:
         """Send nothing more."""
-        self._stopped = True
+        self._is_stopped = True
         for sender in self._senders.values():
             sender.stop()
         self._senders.clear()
 
-    def _give(self, connection_id: str, events: Sequence[EncodedEvent]) -> None:
+    def _add_events(self, connection_id: str, events: Sequence[EncodedEvent]) -> None:
         if not self._senders[connection_id].add(events):
             self._senders.pop(connection_id).stop()  # the next refresh adds it again, and its client sees the gap
 

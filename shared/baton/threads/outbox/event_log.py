@@ -16,10 +16,11 @@ from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, StreamLog
 
 FIRST_PIECE_SECONDS = 1.0
+"""Seconds from the first text to the first piece while somebody reads the log."""
 PIECE_SECONDS = 2.0
-"""Seconds of the first and of each later piece while somebody reads the log and waits for each."""
+"""Seconds from the first text of a later piece to the writing of it, while somebody reads the log."""
 MAX_SECONDS = 5.0
-"""Seconds of a piece that nobody waits for. Each piece costs a write unit."""
+"""Seconds from the first event of a piece to the writing of it, if nobody reads the log. A piece costs a write unit."""
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that users read as they arrive, and that are logged soon."""
 _IS_TEXT = "result_is_text"
@@ -83,10 +84,10 @@ class EventLog:
         return numbered
 
     async def write_piece(self, lease: Lease) -> None:
-        """Write the events that are not logged yet, as one piece if they fit an item. Raises ``LeaseLost``."""
+        """Write the events that are not logged yet, as one piece if they fit into an item. Raises ``LeaseLost``."""
         pending = tuple(self._unlogged)  # more events may be numbered during the write
         self._unlogged_since = self._text_since = None
-        for events in _in_items(pending):
+        for events in _group_for_items(pending):
             first_seq = events[0].seq
             if first_seq is None:
                 return
@@ -108,7 +109,7 @@ class EventLog:
         messages.
         """
         has_thinking = any(event.type.startswith("REASONING_") for event in self._unlogged)
-        return has_thinking or len(_in_items(self._unlogged)) > 1
+        return has_thinking or len(_group_for_items(self._unlogged)) > 1
 
     def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
         """Return the first sequence number and the events of the tail.
@@ -133,8 +134,8 @@ class EventLog:
         return self._unlogged[0].seq, tuple(events)
 
 
-def _in_items(events: Sequence[Event]) -> list[list[Event]]:
-    """Return the events in groups that each fit an item. One event always fits, because tool results are capped."""
+def _group_for_items(events: Sequence[Event]) -> list[list[Event]]:
+    """Return the events in groups that fit into one item. One event always fits, because tool results are limited."""
     groups: list[list[Event]] = []
     room = 0
     for event in events:

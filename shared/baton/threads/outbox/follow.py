@@ -17,10 +17,10 @@ from baton.threads.leases import LeaseWatch
 from baton.threads.outbox.replay import Replay, Replays
 
 NOTE_SECONDS = 30.0
-"""Seconds after which a reader notes again that it reads the log: half of the time for which the note counts."""
+"""Seconds after which a reader marks the log as read again: half of the time for which the mark is valid."""
 
 WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
-"""Called with the lease of a run's worker that has died; returns whether to continue."""
+"""Called with the lease of a run's dead worker; returns whether to continue to follow."""
 
 
 class Follower:
@@ -62,7 +62,7 @@ class Follower:
                 return
             if loop.time() >= noted_at + NOTE_SECONDS:
                 noted_at = loop.time()
-                with contextlib.suppress(StoreUnavailable):  # it only lets the text be written to the log sooner
+                with contextlib.suppress(StoreUnavailable):  # without the mark, text is only written to the log later
                     await self._live.note_reader(scope, thread_id)
             if when_dead is not None:
                 dead = await watch.look(thread, has_answered=bool(replay.events))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ag_ui.core import BaseEvent
 
@@ -57,6 +57,11 @@ class Outbox:
         waiting, self._waiting = self._waiting or (), None
         for event in waiting:
             self.send(event)
+
+    def number_waiting(self) -> Sequence[Event]:
+        """Return the waiting events with their numbers, for ``send_numbered``. Later events are sent at once."""
+        waiting, self._waiting = self._waiting or (), None
+        return [self.log.number(event) for event in waiting]
 
     def discard_waiting(self) -> None:
         """Drop the waiting events without sending them."""

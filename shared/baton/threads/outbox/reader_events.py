@@ -15,10 +15,10 @@ _TEXTS = {"TEXT_MESSAGE": "messageId", "REASONING_MESSAGE": "messageId", "TOOL_C
 _ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
 
 
-def beginning(thread: Thread, after: int) -> int:
+def find_beginning(thread: Thread, after: int) -> int:
     """Return the sequence number after which to read, for a reader who has the events up to ``after``.
 
-    It is the beginning of the run in progress: personal data may lie across the border between two pieces of a text.
+    Of the run in progress, all events are read: personal data may be split between two pieces of a text.
     """
     return thread.last_seq if thread.last_seq < after <= thread.reserved_seq else after
 

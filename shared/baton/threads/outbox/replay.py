@@ -18,14 +18,14 @@ from baton.domain.threads.events import (
     run_started,
     unsequenced,
 )
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage, result_of
+from baton.domain.threads.message import OutcomeType, StoredMessage, result_of
 from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
 from baton.ports.threads.stream_log import LogPiece, StreamLog
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.outbox.event_log import restore
 
-LOG_KEPT = timedelta(hours=24)
+LOG_RETENTION = timedelta(hours=24)
 """The time for which the log keeps events."""
 SNAPSHOT_MESSAGES = 50
 """The newest messages, in the snapshot for a client that missed too much."""
@@ -47,10 +47,13 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
+    """Consecutive events of one attempt at a run: a piece of the log, or the tail of a message."""
+
     stamp: RunStamp
     first_seq: int
     bodies: Sequence[dict[str, Any]]
     text: str = ""
+    """The text of the run's last message, from which a tail takes its texts."""
 
     @property
     def last_seq(self) -> int:
@@ -87,16 +90,16 @@ class Replays:
         is_cut = not read.is_whole or begin is not None
         if begin is not None:
             segments = [segment for segment in segments if segment.first_seq >= begin]
-        segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
+        segments = _without_dead(sorted(segments, key=lambda segment: segment.first_seq))
         segments = [segment for segment in segments if segment.last_seq > after]
-        last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
+        last_seq = max([thread.last_seq, *(segment.last_seq for segment in segments)])
         # Events are posted before they are logged, so a client may be ahead of the log.
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
         is_whole = not is_cut and _reach(segments, after, last_seq)
         events = tuple(
-            restore(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
+            restore(body, segment.stamp, seq, question=_find_question(segment, messages), text=segment.text)
             for segment in segments[0 if is_whole else _find_last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
@@ -111,13 +114,17 @@ class Replays:
         """Return the events of a finished run: the original events while the log has them, otherwise the short form."""
         question, last = messages[0], messages[-1]
         end = last.end
-        if end is not None and self._clock.now() - last.timestamp < LOG_KEPT:
+        if end is not None and self._clock.now() - last.timestamp < LOG_RETENTION:
             read = await self._log.read(scope, thread.id, after=end.first_seq - 1, through=end.last_seq)
             segments = [
-                *(s for s in _from_pieces(thread.id, read.pieces) if s.stamp.run_id == question.run_id),
+                *(
+                    segment
+                    for segment in _from_pieces(thread.id, read.pieces)
+                    if segment.stamp.run_id == question.run_id
+                ),
                 *_from_tails(thread.id, messages),
             ]
-            segments = [s for s in segments if s.first_seq >= end.first_seq]
+            segments = [segment for segment in segments if segment.first_seq >= end.first_seq]
             if _is_gapless(segments, end.first_seq):
                 return [
                     restore(body, segment.stamp, seq, question=question, text=segment.text)
@@ -136,7 +143,11 @@ class Replays:
         if thread.run is not None:
             messages += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
             # Only the question. Drop a stored end, because ``thread`` was read before that end was committed.
-            messages = [replace(m, end=None) for m in messages if m.run_id == thread.run.run_id and m.role is Role.USER]
+            messages = [
+                replace(message, end=None)
+                for message in messages
+                if message.run_id == thread.run.run_id and message.is_question
+            ]
         before: int | None = None
         pages = 0
         while thread.next_ordinal > 0 and after < thread.last_seq:
@@ -149,7 +160,7 @@ class Replays:
             ends = [message.end for message in page.messages if message.end is not None]
             if page.next_before is None or any(end.last_seq <= after for end in ends):
                 break
-            if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_KEPT:
+            if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_RETENTION:
                 break
             before = page.next_before
         return messages, None
@@ -167,7 +178,6 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     if end is not None and end.outcome is OutcomeType.ERROR:
         error = error_from_code(end.error_code or "", end.error_detail)
         return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
-    cancelled = end is not None and end.outcome is OutcomeType.CANCELLED
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     interrupts = end.interrupts if end is not None else ()
     finished = run_finished(
@@ -175,7 +185,7 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
         run_id,
         usage=usage,
         model=model,
-        cancelled=cancelled,
+        outcome_type=end.outcome if end is not None else OutcomeType.SUCCESS,
         interrupts=interrupts,
         is_cut=any(message.is_cut for message in messages),
         result=result_of(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
@@ -194,7 +204,7 @@ def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[
 
 def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
     """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
-    ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
+    ends = [(message.run_id, message.attempt, message.end) for message in messages if message.end is not None]
     committed = {run_id for run_id, _, _ in ends}
 
     def is_valid(piece: LogPiece) -> bool:
@@ -213,18 +223,18 @@ def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable
 
 def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
     """Return the segments without those in the gap of a later segment: a dead worker's events, never committed."""
-    jumps = [(s.previous_seq, s.first_seq) for s in segments if s.previous_seq is not None]
-    return [s for s in segments if not any(before < s.first_seq < after for before, after in jumps)]
+    jumps = [(segment.previous_seq, segment.first_seq) for segment in segments if segment.previous_seq is not None]
+    return [segment for segment in segments if not any(before < segment.first_seq < after for before, after in jumps)]
 
 
-def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
+def _find_question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
     """Return the message that the segment's run answers; None if it is not among ``messages``.
 
     The run id alone does not identify the message, because the client chooses the run id.
     """
     question = None
     for message in messages:
-        if message.role is Role.USER:
+        if message.is_question:
             question = message
         if message.end is not None and message.end.first_seq <= segment.first_seq <= message.end.last_seq:
             return question
@@ -233,14 +243,18 @@ def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMes
 
 
 def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:
-    return [_Segment(RunStamp(thread_id, p.run_id, p.attempt), p.first_seq, p.events) for p in pieces]
+    return [
+        _Segment(RunStamp(thread_id, piece.run_id, piece.attempt), piece.first_seq, piece.events) for piece in pieces
+    ]
 
 
 def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segment]:
     return [
-        _Segment(RunStamp(thread_id, m.run_id, m.attempt), m.end.tail_seq, m.end.tail, m.text)
-        for m in messages
-        if m.end is not None and m.end.tail
+        _Segment(
+            RunStamp(thread_id, message.run_id, message.attempt), message.end.tail_seq, message.end.tail, message.text
+        )
+        for message in messages
+        if message.end is not None and message.end.tail
     ]
 
 

@@ -22,7 +22,7 @@ from baton.ports.agents.chat_model import (
 )
 
 ROUNDS = 30
-"""Rounds of the event loop in which the first words go on their way to the client, before others are read.
+"""Rounds of the event loop in which the first words are sent to the client, before more chunks are read.
 
 A fast model's chunks lie in the socket's buffer by then, and each round would read more of them first."""
 STRIDE_SECONDS = 0.25
@@ -46,12 +46,13 @@ async def read_batches(
     stop: asyncio.Event,
     opened: asyncio.Event | None = None,
 ) -> None:
-    """Give ``take`` the chunks with adjacent text joined: the first text at once, then the text of each interval.
+    """Pass the chunks to ``take`` with adjacent text joined: the first text at once, then the text of each interval.
 
-    Visible thinking is joined and taken too. Text that is taken back before its interval ends is left out. The chunks
-    end at ``limit``. Only the first chunk is read before ``opened`` is set, and none is taken if ``stop`` is set then.
+    Visible thinking is joined and passed on too. Text that is taken back before its interval ends is left out. The
+    chunks end at ``limit``. Before ``opened`` is set, only the first chunk is read; if ``stop`` is set by then, nothing
+    is passed on.
 
-    If the model fails, its earlier text is taken before its error is raised. Raises ``TurnTimeout`` when the event
+    If the model fails, its earlier text is passed on before its error is raised. Raises ``TurnTimeout`` when the event
     loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after the text so far.
     """
     loop = asyncio.get_running_loop()
@@ -67,12 +68,12 @@ async def read_batches(
         async with asyncio.timeout_at(deadline) as until:
             stopper = asyncio.ensure_future(end_when_stopped())
             try:
-                # One loop reads and cuts. A generator for each step would cost more than the step, for each token.
+                # One loop does all steps: generators would cost more for each token than the steps themselves.
                 async with contextlib.aclosing(chunks):
                     async for chunk in chunks:
                         if opened is not None:
                             await opened.wait()
-                            await asyncio.sleep(0)  # the run's first events go on their way before its first words
+                            await asyncio.sleep(0)  # the run's first events are sent before its first words
                             opened = None
                             if stop.is_set():
                                 break  # nothing of the answer may be shown
@@ -99,7 +100,7 @@ async def read_batches(
 
 
 async def yield_batches(read: Callable[[Take], Awaitable[None]]) -> AsyncGenerator[ModelChunk, None]:
-    """Yield the chunks that ``read`` gives, for a consumer that waits between them."""
+    """Yield the chunks that ``read`` passes on, for a consumer that waits between them."""
     waiting: asyncio.Queue[ModelChunk | None] = asyncio.Queue()
     reader = asyncio.ensure_future(read(waiting.put_nowait))
     reader.add_done_callback(lambda _: waiting.put_nowait(None))
@@ -115,7 +116,7 @@ _Kind = type[AnsweredBy] | type[TextDelta] | type[ReasoningDelta] | type[TextTak
 
 
 class _Batches:
-    """The model's chunks that have not been given on yet. A timer gives on the text of an interval."""
+    """The model's chunks that have not been passed on yet. A timer passes on the text of an interval."""
 
     def __init__(self, take: Take) -> None:
         self._loop = asyncio.get_running_loop()
@@ -123,13 +124,13 @@ class _Batches:
         self._pieces: list[tuple[_Kind, list[str]]] = []
         """Texts and thinking in order; neighbours of one kind are joined."""
         self._after_text: list[ModelChunk] = []
-        """Tool calls and the end, which are given on after all text."""
+        """Tool calls and the end, which are passed on after all text."""
         self._size = 0
         """Characters of the texts in an interval."""
-        self._has_given_text = False
-        self._began = self._loop.time()
-        self._due = self._began
-        """Event loop time at which the text that arrives may be given on."""
+        self._has_sent_text = False
+        self._began_at = self._loop.time()
+        self._due_at = self._began_at
+        """Event loop time from which text may be passed on."""
         self._timer: asyncio.TimerHandle | None = None
         self._failure: Exception | None = None
 
@@ -137,23 +138,23 @@ class _Batches:
         """Add a chunk. Return True if its text must not wait for the end of an interval."""
         if isinstance(part, TextTakenBack):
             self._pieces = [piece for piece in self._pieces if piece[0] is not TextDelta]
-            if self._has_given_text:
+            if self._has_sent_text:
                 self._pieces.append((TextTakenBack, []))
         elif isinstance(part, AnsweredBy):
             self._join(AnsweredBy, part.model)
         elif isinstance(part, TextDelta | ReasoningDelta):
             self._join(type(part), part.text)
             self._size += len(part.text)
-            if self._loop.time() >= self._due or self._size > MAX_DELTA_CHARS:
+            if self._loop.time() >= self._due_at or self._size > MAX_DELTA_CHARS:
                 return True
             if self._timer is None:
-                self._timer = self._loop.call_at(self._due, self._flush_when_due)
+                self._timer = self._loop.call_at(self._due_at, self._flush_when_due)
         else:
             self._after_text.append(part)
         return False
 
     async def send_now(self) -> None:
-        """Give on all text at once, and let it go on its way to the client before more is read."""
+        """Pass on all text at once, and let it be sent to the client before more is read."""
         for piece in self._cut():
             self._take(piece)
             await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
@@ -161,17 +162,17 @@ class _Batches:
             await asyncio.sleep(0)
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Give on all text."""
+        """Pass on all text."""
         for piece in self._cut(is_last=is_last):
             self._take(piece)
 
     def drop(self) -> None:
-        """Give on no more text."""
+        """Drop the text that was not passed on."""
         self._pieces = []
         self.flush()
 
     def end(self) -> None:
-        """Give on the chunks after the text. Raises the failure of the timer."""
+        """Pass on the chunks after the text. Raises the failure of the timer."""
         if self._failure is not None:
             raise self._failure
         for chunk in self._after_text:
@@ -194,8 +195,8 @@ class _Batches:
             self._timer.cancel()
             self._timer = None
         now = self._loop.time()
-        self._due = now + (LONG_STRIDE_SECONDS if now - self._began >= LONG_AFTER_SECONDS else STRIDE_SECONDS)
-        self._has_given_text |= any(kind is TextDelta for kind, _ in ready)
+        self._due_at = now + (LONG_STRIDE_SECONDS if now - self._began_at >= LONG_AFTER_SECONDS else STRIDE_SECONDS)
+        self._has_sent_text |= any(kind is TextDelta for kind, _ in ready)
         for kind, text in ready:
             if kind is TextTakenBack:
                 yield TextTakenBack()
@@ -222,7 +223,7 @@ class AnswerLimit:
 
     def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
         self.is_spent = False
-        """True if the answer was cut."""
+        """True if the limit is used up, and the answer was cut."""
         self._room = room
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:

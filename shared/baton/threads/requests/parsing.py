@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.agents.tool import BUILTIN_TOOLS, TOOL_NAME
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.schemas.json_schema import check_client_schema
@@ -64,16 +65,15 @@ def message_request(
     content_field: str = "content",
     client: ClientOffer | None = None,
     time_zone: object = None,
+    while_busy: object = None,
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
-    The ``content`` of a request to answer a message again is not read: it is that message's.
-
-    Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
-    a retry reaches the same thread.
+    ``content_field`` is the name of the content in errors. A request to answer an earlier message again has that
+    message's content, and its own is not read. Without a thread id, one is derived from tenant, user and message id,
+    so that a retry reaches the same thread.
     """
-    if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
-        raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    message_id = parse_message_id(message_id)
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
         raise InvalidRequest("agentId must be the id of an agent.")
     run_id = parse_run_id(run_id)
@@ -94,11 +94,21 @@ def message_request(
         branch=branch_request,
         client=client,
         time_zone=parse_time_zone(time_zone),
+        while_busy=parse_while_busy(while_busy),
     )
 
 
+def parse_while_busy(value: object) -> WhileBusy | None:
+    """Parse what becomes of a message while a run is in progress; None if it is missing. Raises ``InvalidRequest``."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in set(WhileBusy):
+        raise InvalidRequest(f"whileBusy must be one of {', '.join(WhileBusy)}.")
+    return WhileBusy(value)
+
+
 def parse_branch_request(raw: object) -> BranchRequest | None:
-    """Parse the request for a branch, which may be missing. Raises ``InvalidRequest``."""
+    """Parse the request for a branch; None if it is missing. Raises ``InvalidRequest``."""
     match raw:
         case None:
             return None
@@ -182,8 +192,8 @@ def continue_request(thread_id: str, workflow_id: object, *, key: str, may_creat
 
     With ``may_create`` the request may start a new conversation. Raises ``InvalidRequest``.
     """
-    named = parse_workflow_id(workflow_id)
-    return _action_request(thread_id, ConversationAction.CONTINUE, key, named, may_create=may_create)
+    parsed_id = parse_workflow_id(workflow_id)
+    return _action_request(thread_id, ConversationAction.CONTINUE, key, parsed_id, may_create=may_create)
 
 
 def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
@@ -200,15 +210,22 @@ def _action_request(
     return ActionRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
 
 
+def parse_message_id(message_id: object) -> str:
+    """Parse a message id. Raises ``InvalidRequest``."""
+    if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
+        raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    return message_id
+
+
 def parse_run_id(run_id: object) -> str | None:
-    """Parse the run id, which may be missing. Raises ``InvalidRequest``."""
+    """Parse the run id; None if it is missing. Raises ``InvalidRequest``."""
     if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
         return run_id
     raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
 
 
 def parse_time_zone(value: object, name: str = "timeZone") -> str | None:
-    """Parse a time zone, which may be missing. Raises ``InvalidRequest``, which calls it ``name``."""
+    """Parse a time zone; None if it is missing. Raises ``InvalidRequest``, in which it has the name ``name``."""
     if value is None or (isinstance(value, str) and is_time_zone(value)):
         return value
     raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
@@ -260,7 +277,7 @@ MAX_CONTEXT_BYTES = 64 * 1024
 MAX_ABOUT = 1_000
 """Characters of the description of an item of context."""
 
-# Controls, and characters that change the direction of the text after them.
+# Control characters, and characters that change the direction of the text after them.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -271,47 +288,49 @@ def client_offer(tools: object, context: object) -> ClientOffer | None:
 
     Raises ``InvalidRequest``, and ``MessageTooLarge`` for more than 64 KB of either.
     """
-    offered, notes = _list(tools, "tools", MAX_TOOLS), _list(context, "context", MAX_CONTEXT)
-    if not offered and not notes:
+    tool_fields, context_fields = _parse_list(tools, "tools", MAX_TOOLS), _parse_list(context, "context", MAX_CONTEXT)
+    if not tool_fields and not context_fields:
         return None
-    _check_size(offered, "tools", MAX_TOOLS_BYTES)
-    _check_size(notes, "context", MAX_CONTEXT_BYTES)
-    return ClientOffer(_tools(offered), tuple(map(_context_item, range(len(notes)), notes)))
+    _check_size(tool_fields, "tools", MAX_TOOLS_BYTES)
+    _check_size(context_fields, "context", MAX_CONTEXT_BYTES)
+    return ClientOffer(
+        _parse_tools(tool_fields), tuple(map(_parse_context_item, range(len(context_fields)), context_fields))
+    )
 
 
-def _list(value: object, name: str, most: int) -> Sequence[Mapping[str, Any]]:
+def _parse_list(value: object, name: str, limit: int) -> Sequence[Mapping[str, Any]]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise InvalidRequest(f"{name} must be a list of objects.")
-    if len(value) > most:
-        raise InvalidRequest(f"{name} must have at most {most} entries.")
-    if not is_within(value, MAX_SCHEMA_DEPTH + 2, MAX_SCHEMA_VALUES + 8 * most):
+    if len(value) > limit:
+        raise InvalidRequest(f"{name} must have at most {limit} entries.")
+    if not is_within(value, MAX_SCHEMA_DEPTH + 2, MAX_SCHEMA_VALUES + 8 * limit):
         raise InvalidRequest(f"{name} is nested too deep, or holds too many values.")
     return value
 
 
-def _check_size(value: object, name: str, most: int) -> None:
-    """Raise ``MessageTooLarge`` for more than ``most`` bytes of JSON, ``InvalidRequest`` for a value that has none."""
+def _check_size(value: object, name: str, limit: int) -> None:
+    """Raise ``MessageTooLarge`` for more than ``limit`` bytes of JSON, ``InvalidRequest`` for a value that has none."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise InvalidRequest(f"{name} holds a number that JSON cannot represent.") from None
-    if len(text.encode("utf-8", "surrogatepass")) > most:
-        raise MessageTooLarge(f"{name} must be at most {most // 1024} KB of JSON.")
+    if len(text.encode("utf-8", "surrogatepass")) > limit:
+        raise MessageTooLarge(f"{name} must be at most {limit // 1024} KB of JSON.")
 
 
-def _tools(offered: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
+def _parse_tools(tool_fields: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
     tools: dict[str, ClientTool] = {}
-    for number, fields in enumerate(offered):
-        tool = _tool(fields, f"tools[{number}]")
+    for number, fields in enumerate(tool_fields):
+        tool = _parse_tool(fields, f"tools[{number}]")
         if tool.name in tools:
             raise InvalidRequest(f"tools[{number}].name: two tools are named {tool.name!r}.")
         tools[tool.name] = tool
     return tuple(tools.values())
 
 
-def _tool(fields: Mapping[str, Any], where: str) -> ClientTool:
+def _parse_tool(fields: Mapping[str, Any], where: str) -> ClientTool:
     name, description = fields.get("name"), fields.get("description", "")
     if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise InvalidRequest(f"{where}.name must be 1 to 64 letters, digits, _ and -.")
@@ -323,17 +342,17 @@ def _tool(fields: Mapping[str, Any], where: str) -> ClientTool:
         parameters = check_client_schema(fields.get("parameters"))
     except ValueError as error:
         raise InvalidRequest(f"{where}.parameters: {str(error)[:300]}.") from None
-    return ClientTool(name, _printable(description), parameters)
+    return ClientTool(name, _remove_unprintable(description), parameters)
 
 
-def _context_item(number: int, fields: Mapping[str, Any]) -> ContextItem:
+def _parse_context_item(number: int, fields: Mapping[str, Any]) -> ContextItem:
     description, value = fields.get("description"), fields.get("value")
     if not isinstance(description, str) or len(description) > MAX_ABOUT:
         raise InvalidRequest(f"context[{number}].description must be a string of at most {MAX_ABOUT} characters.")
     if not isinstance(value, str):
         raise InvalidRequest(f"context[{number}].value must be a string.")
-    return ContextItem(_printable(description), _printable(value))
+    return ContextItem(_remove_unprintable(description), _remove_unprintable(value))
 
 
-def _printable(text: str) -> str:
+def _remove_unprintable(text: str) -> str:
     return _UNPRINTABLE.sub(" ", text).strip()

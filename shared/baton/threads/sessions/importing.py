@@ -16,7 +16,7 @@ from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.imported_session import IMPORT_TURN, ImportedSession
 from baton.domain.threads.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import EndReason
-from baton.memory.prompt.message_prompts import message_tokens
+from baton.memory.prompt.message_prompts import message_tokens, quote_cause
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import TimeZones
 from baton.ports.tenants.audit import AuditLog, Once
@@ -41,7 +41,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """The import of sessions. A repeated request finds what the first one did, even if its worker died half-way."""
+    """The import of sessions. A repeated request completes what the first one began, if its worker died half-way."""
 
     store: ThreadStore
     sessions: Sessions
@@ -68,14 +68,14 @@ class Importer:
             lease = await acquire_when_free(self.store, scope, request, seconds=PATIENCE_SECONDS)
         except NoSuchThread:
             raise ThreadUnavailable(is_unused=True) from None
-        ref = _ref(imported, lease.thread.created_at)
+        ref = _make_ref(imported, lease.thread.created_at)
         async with holding(self.store, lease):
             if lease.thread.next_ordinal or lease.thread.run is not None or lease.thread.parent_thread_id is not None:
                 await self._release_repeated(lease, imported)
                 await self.sessions.finish_again(scope, ref.thread_id, ref.number)
             else:
                 await self._store(lease, imported, ref)
-                await self.sessions.finish(scope, ref.thread_id, ref, ref.reason.value)
+                await self.sessions.finish(scope, ref.thread_id, ref, ref.reason)
         # The thread began with the import, also for a repetition. Its session may have ended years ago.
         once = Once(derive_record_id(ref.thread_id, "thread.import", ref.id), lease.thread.created_at)
         detail = {"episodeId": ref.id, "messages": len(imported.messages)}
@@ -106,11 +106,11 @@ class Importer:
         )
         size = sum(len(message.text) for message in imported.messages)
         messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
-        held = _HeldLease(self.store, lease)
+        renewed_lease = _RenewedLease(self.store, lease)
         for start in range(0, len(messages), MESSAGES_AT_ONCE):
-            await self._put(held, messages[start : start + MESSAGES_AT_ONCE])
-        await self._add(held, imported, messages)
-        lease = await held.current()
+            await self._put(renewed_lease, messages[start : start + MESSAGES_AT_ONCE])
+        await self._add_title_and_feedback(renewed_lease, imported, messages)
+        lease = await renewed_lease.current()
         commit = Commit(
             next_ordinal=len(messages),
             # As if there had been one event: clients that ask for events get the messages instead.
@@ -128,33 +128,35 @@ class Importer:
         last = await self.time_zones.last(lease.scope)
         return last.name if last is not None else None
 
-    async def _put(self, held: _HeldLease, messages: Sequence[StoredMessage]) -> None:
-        """Write messages, patiently: what has been written would be written again by a repeated request."""
+    async def _put(self, renewed_lease: _RenewedLease, messages: Sequence[StoredMessage]) -> None:
+        """Write messages, with further tries after ``PAUSES``: a repeated request would have to write all again."""
         for pause in PAUSES:
             try:
-                return await self.store.put_messages(await held.current(), messages)
+                return await self.store.put_messages(await renewed_lease.current(), messages)
             except StoreUnavailable:
                 await asyncio.sleep(pause)
-        return await self.store.put_messages(await held.current(), messages)
+        return await self.store.put_messages(await renewed_lease.current(), messages)
 
-    async def _add(self, held: _HeldLease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> None:
+    async def _add_title_and_feedback(
+        self, renewed_lease: _RenewedLease, imported: ImportedSession, messages: Sequence[StoredMessage]
+    ) -> None:
         """Add title and feedback: before the commit, so that a repetition does not undo later changes of the user."""
-        lease = await held.current()
+        lease = await renewed_lease.current()
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
-        rated = [
+        ratings = [
             Feedback(message.id, ordinal, messages[ordinal].run_id, message.rating, message.comment, message.rated_at)
             for ordinal, message in enumerate(imported.messages)
             if message.rating is not None and message.rated_at is not None
         ]
-        for start in range(0, len(rated), AT_ONCE):
-            some = rated[start : start + AT_ONCE]
-            await gather_all(*(self.feedback.put(lease.scope, lease.thread, feedback) for feedback in some))
-            await held.current()
+        for start in range(0, len(ratings), AT_ONCE):
+            batch = ratings[start : start + AT_ONCE]
+            await gather_all(*(self.feedback.put(lease.scope, lease.thread, feedback) for feedback in batch))
+            await renewed_lease.current()
 
 
-class _HeldLease:
-    """The lease of an import, which may take longer than it lasts."""
+class _RenewedLease:
+    """The lease of an import, renewed while the import lasts."""
 
     def __init__(self, store: ThreadStore, lease: Lease) -> None:
         self._store = store
@@ -171,7 +173,7 @@ class _HeldLease:
         return self._lease
 
 
-def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
+def _make_ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
     return EpisodeRef(
         imported.thread_id,
         number=1,
@@ -186,7 +188,7 @@ def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
 def _to_stored(
     imported: ImportedSession, counter: TokenCounter, agent_id: str, last_zone: str | None
 ) -> Sequence[StoredMessage]:
-    """Return the messages as the thread keeps them. A run begins with each message of the user.
+    """Return the messages as the thread stores them. A run begins with every message of the user.
 
     ``last_zone`` is the time zone that the user was in last. It counts until a message has another one.
     """
@@ -205,10 +207,14 @@ def _to_stored(
                 ordinal=ordinal,
                 run_id=run_id,
                 timestamp=message.timestamp,
-                tokens=message_tokens(message.text, counter),
-                agent_id=agent_id if message.role is Role.ASSISTANT else None,
+                tokens=message_tokens(
+                    message.text if message.begun_by is None else quote_cause(message.begun_by, message.text), counter
+                ),
+                agent_id=agent_id if message.role is Role.ASSISTANT and message.author is None else None,
                 is_tool_result=message.role is Role.TOOL,
                 tool_name=message.tool_name,
+                author=message.author,
+                begun_by=message.begun_by,
                 source=IMPORTED,
                 end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
                 time_zone=message.time_zone or (last_zone if not ordinal else None),

@@ -16,7 +16,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
 from baton.ports.threads.threads import ThreadStore
-from baton.threads.sessions.turn_listing import TurnSummary, turns_of
+from baton.threads.sessions.turn_listing import TurnSummary, read_turns
 
 PAGE_THREADS = 20
 """Conversations of a page. One with many messages continues on the next page."""
@@ -39,7 +39,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewPlace:
+class OverviewPosition:
     """The position of the next page: the rest of ``unfinished`` conversations, or else ``after`` in the list."""
 
     period: Period
@@ -47,10 +47,10 @@ class OverviewPlace:
     is_listed: bool = False
     """True if the list is complete."""
     unfinished: tuple[tuple[str, int], ...] = ()
-    """Conversations, each with the message before which it continues."""
+    """Ids of conversations, with the ordinals of the messages before which they continue."""
 
     def encode(self) -> str:
-        """Return the place as a cursor for clients."""
+        """Return the position as a cursor for clients."""
         return encode(
             {
                 "from": to_millis(self.period.start),
@@ -62,8 +62,8 @@ class OverviewPlace:
         )
 
     @classmethod
-    def decode(cls, cursor: str) -> OverviewPlace:
-        """Return the place of a cursor. Raises ``InvalidRequest``."""
+    def decode(cls, cursor: str) -> OverviewPosition:
+        """Return the position that a cursor names. Raises ``InvalidRequest``."""
         match decode(cursor):
             case {
                 "from": int(start),
@@ -85,8 +85,8 @@ class Overviews:
     prices: Callable[[], Prices]
     """Returns the prices of models now."""
 
-    async def page(self, scope: Scope, cursor: OverviewPlace) -> tuple[Overview, OverviewPlace | None]:
-        """Return the counts of one page, and the place of the next one; None after the last.
+    async def page(self, scope: Scope, cursor: OverviewPosition) -> tuple[Overview, OverviewPosition | None]:
+        """Return the counts of one page, and the position of the next one; None after the last.
 
         ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
         """
@@ -116,16 +116,16 @@ class Overviews:
             overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
-        following = OverviewPlace(cursor.period, after, is_listed, tuple(unfinished))
+        following = OverviewPosition(cursor.period, after, is_listed, tuple(unfinished))
         return overview, following if unfinished or not is_listed else None
 
     async def _read_threads(
         self, scope: Scope, unfinished: Sequence[tuple[str, int]]
     ) -> list[tuple[Thread, int | None]]:
-        threads = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
+        threads = await gather_all(*(self._find_thread(scope, thread_id) for thread_id, _ in unfinished))
         return [(thread, before) for thread, (_, before) in zip(threads, unfinished, strict=True) if thread is not None]
 
-    async def _get(self, scope: Scope, thread_id: str) -> Thread | None:
+    async def _find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         try:
             return await self.store.get_thread(scope, thread_id)
         except ThreadUnavailable:
@@ -135,7 +135,7 @@ class Overviews:
         self, scope: Scope, thread: Thread, before: int | None, period: Period
     ) -> tuple[Overview, int | None]:
         """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
-        turns, rest = await turns_of(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
+        turns, rest = await read_turns(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
         summaries = [turn for turn in turns if turn.started_at is not None]
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
@@ -161,6 +161,7 @@ class Overviews:
             cost=self.prices().cost(turn.spent, turn.usage),
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
+            began_itself=turn.opened_by is not None,
         )
 
 

@@ -22,7 +22,7 @@ _COUNTED = {Rating.UP: Metric.ANSWERS_RATED_UP, Rating.DOWN: Metric.ANSWERS_RATE
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RatedAnswer:
     """An answer, and the feedback on it; None if it was withdrawn."""
 
     thread_id: str
@@ -42,7 +42,7 @@ class Ratings:
 
     async def rate(
         self, scope: Scope, thread_id: str, message_id: str, rating: Rating | None, comment: str | None
-    ) -> Rated:
+    ) -> RatedAnswer:
         """Store the rating of an answer in the caller's own thread; None withdraws it.
 
         Raises ``ThreadUnavailable`` (audited), ``NotFound`` for an unknown message, ``InvalidRequest`` for one that is
@@ -50,15 +50,15 @@ class Ratings:
         """
         if rating is None and comment is not None:
             raise InvalidRequest("comment: a withdrawn rating has none.")
-        audited = {"messageId": message_id[:MAX_AUDITED]}
-        async with refusals_audited(self.audit, scope, thread_id, "message.feedback", audited):
+        detail = {"messageId": message_id[:MAX_AUDITED]}
+        async with refusals_audited(self.audit, scope, thread_id, "message.feedback", detail):
             thread = await own_thread(self.store, scope, thread_id)
-            message = await self._answer(scope, thread, message_id)
+            message = await self._find_answer(scope, thread, message_id)
             earlier = await self.feedback.get(scope, thread, message.ordinal)
             is_unchanged = earlier.says(rating, comment) if earlier is not None else rating is None
             if is_unchanged:
-                return Rated(thread.id, message.id, message.run_id, earlier)
-            feedback = await self._keep(scope, thread, message, rating, comment)
+                return RatedAnswer(thread.id, message.id, message.run_id, earlier)
+            feedback = await self._store(scope, thread, message, rating, comment)
         if rating is not None and (earlier is None or earlier.rating is not rating):
             count(_COUNTED[rating])
         await self.audit.record(
@@ -73,9 +73,9 @@ class Ratings:
                 "hasComment": comment is not None,
             },
         )
-        return Rated(thread.id, message.id, message.run_id, feedback)
+        return RatedAnswer(thread.id, message.id, message.run_id, feedback)
 
-    async def _answer(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
+    async def _find_answer(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
         message = await self.store.find_message(scope, thread, message_id)
         if message is None:
             raise NotFound("This conversation has no such message.")
@@ -83,7 +83,7 @@ class Ratings:
             raise InvalidRequest("Only answers can be rated: this message is none.")
         return message
 
-    async def _keep(
+    async def _store(
         self, scope: Scope, thread: Thread, message: StoredMessage, rating: Rating | None, comment: str | None
     ) -> Feedback | None:
         if rating is None:

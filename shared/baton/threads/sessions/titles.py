@@ -1,4 +1,4 @@
-"""Titles of threads: those that users give, and those that Baton makes of what was said first."""
+"""Titles of threads: those that users give, and those that Baton makes of the first messages."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Titles:
 
 logger = Logger(child=True)
 
-MAX_READ = 1_000
+MAX_MESSAGE_CHARACTERS = 1_000
 """Characters of each message that a title is made of."""
-MAX_WRITTEN = 300
+MAX_ANSWER_CHARACTERS = 300
 """Characters that are read of the model's answer. A title has fewer."""
 MAX_TITLE_TOKENS = 60
-NEWEST = 10
+MAX_SEARCHED = 10
 """Messages that are searched for words of the user, if the first one has none."""
 SECONDS = 15.0
 """Seconds that the light model may take."""
@@ -93,7 +93,8 @@ class MadeTitles:
         """Give the thread a title if it has none. Return whether this call made the title that it has now.
 
         A repetition is harmless. A thread in which the user has written no words gets no title, and a later turn asks
-        again. Raises ``StoreUnavailable``.
+        again. One that has begun by itself is named after its answer, and never after the words that began it. Raises
+        ``StoreUnavailable``.
         """
         try:
             thread = await self.store.get_thread(scope, thread_id)
@@ -103,11 +104,12 @@ class MadeTitles:
         if thread.user_id != scope.user_id or is_done or self.source is TitleSource.NONE:
             return False
         try:
-            question, answer = await self._read_beginning(scope, thread)
-            preview = beginning(question, MAX_PREVIEW)
-            if not preview:
+            question, answer, begins_itself = await self._read_beginning(scope, thread)
+            preview = beginning(question, MAX_PREVIEW) or None
+            if preview is None and not (begins_itself and answer):
                 return False
-            title = thread.title or await self._write_title(scope, thread_id, question, answer) or beginning(question)
+            written = thread.title or await self._write_title(scope, thread_id, question, answer)
+            title = written or beginning(question or answer)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
@@ -124,21 +126,25 @@ class MadeTitles:
             await self.titles.notify(scope, thread_id, title)
         return True
 
-    async def _read_beginning(self, scope: Scope, thread: Thread) -> tuple[str, str]:
-        """Return the first question and answer of the conversation, without personal data."""
+    async def _read_beginning(self, scope: Scope, thread: Thread) -> tuple[str, str, bool]:
+        """Return the first question and answer of the conversation, without personal data.
+
+        The last value says whether something else than a message of the user has begun it.
+        """
         first = thread.path.ranges[0][0] if thread.path.length else 0
         messages: Sequence[StoredMessage] = await self.store.run_messages(
             scope, thread.id, first_ordinal=first, below=thread.next_ordinal
         )
-        if not _words_of(messages, Role.USER):
-            messages = (await self.store.read_messages(scope, thread, limit=NEWEST, before=None)).messages
+        begins_itself = bool(messages) and messages[0].begun_by is not None
+        if not _find_words(messages, Role.USER):
+            messages = (await self.store.read_messages(scope, thread, limit=MAX_SEARCHED, before=None)).messages
         redactor = Redactor(self.detector)
 
         async def read_redacted(role: Role) -> str:
-            words = _words_of(messages, role)
+            words = _find_words(messages, role)
             return await redactor.redact(words) or words
 
-        return await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT)
+        return await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT), begins_itself
 
     async def _write_title(self, scope: Scope, thread_id: str, question: str, answer: str) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
@@ -155,7 +161,7 @@ class MadeTitles:
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
-                written = await short_answer(self.model, settings, prompts, max_characters=MAX_WRITTEN)
+                written = await short_answer(self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS)
         except (LeaseLost, StoreUnavailable):
             raise
         except (BatonError, TimeoutError) as failure:
@@ -169,12 +175,17 @@ class MadeTitles:
         count(Metric.TITLES_FAILED)
 
 
-def _words_of(messages: Sequence[StoredMessage], role: Role) -> str:
-    """Return the first words of the user, or of an agent; empty if there are none."""
-    left_out = filtered_runs(messages)
+def _find_words(messages: Sequence[StoredMessage], role: Role) -> str:
+    """Return the first words of the user, or of an agent; empty if there are none. People and events do not count."""
+    filtered_run_ids = filtered_runs(messages)
     texts = (
         message.plain_text
         for message in messages
-        if message.role is role and message.is_said and message.run_id not in left_out and message.text.strip()
+        if message.role is role
+        and message.author is None
+        and message.begun_by is None
+        and message.is_said
+        and message.run_id not in filtered_run_ids
+        and message.text.strip()
     )
-    return next(texts, "")[:MAX_READ]
+    return next(texts, "")[:MAX_MESSAGE_CHARACTERS]

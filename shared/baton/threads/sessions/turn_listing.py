@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import StoredMessage
@@ -45,9 +47,13 @@ class TurnSummary:
     """The user's feedback on its answers."""
     trace_id: str | None = None
     """The id of its trace; None if there is none."""
+    author: Person | None = None
+    """The person of a desk who opened it with a message or a note; None for others."""
+    opened_by: CauseKind | None = None
+    """The kind of its cause if it began by itself; None for others, and while it is in progress."""
 
 
-async def turns_of(
+async def read_turns(
     store: ThreadStore,
     feedback: FeedbackStore | None,
     scope: Scope,
@@ -63,32 +69,32 @@ async def turns_of(
     followed by another, because copied messages of a fork belong to none of its turns. Without ``feedback`` the turns
     have none.
     """
-    summaries = [_in_progress(thread)] if before is None and thread.run is not None else []
+    summaries = [_summarise_running(thread)] if before is None and thread.run is not None else []
     if len(summaries) >= limit:
         return summaries, thread.next_ordinal or None
     run: list[StoredMessage] = []
-    rated: dict[int, Feedback] = {}
-    at, reads = before, 0
+    feedback_by_ordinal: dict[int, Feedback] = {}
+    position, reads = before, 0
     while True:
-        page = await store.read_messages(scope, thread, limit=PAGE, before=at)
+        page = await store.read_messages(scope, thread, limit=PAGE, before=position)
         reads += 1
         if page.messages and feedback is not None:
             end = page.messages[-1].ordinal + 1
             for rating in await feedback.between(scope, thread, page.messages[0].ordinal, end):
-                rated[rating.ordinal] = rating
+                feedback_by_ordinal[rating.ordinal] = rating
         for message in reversed(page.messages):
             if run and message.run_id != run[-1].run_id:
-                summaries += _summarise_ended(run, rated)
+                summaries += _summarise_ended(run, feedback_by_ordinal)
                 if len(summaries) >= limit or reads > max_reads:
                     return summaries, run[-1].ordinal
                 run = []
             run.append(message)
-        at = page.next_before
-        if at is None:
-            return [*summaries, *_summarise_ended(run, rated)], None
+        position = page.next_before
+        if position is None:
+            return [*summaries, *_summarise_ended(run, feedback_by_ordinal)], None
 
 
-def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
+def _summarise_ended(run: Sequence[StoredMessage], feedback_by_ordinal: Mapping[int, Feedback]) -> list[TurnSummary]:
     """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
     if not run or run[0].end is None:
         return []
@@ -108,12 +114,18 @@ def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]
             error_code=end.error_code,
             spent=end.by_model,
             trace_id=end.trace_id,
-            feedback=tuple(rated[message.ordinal] for message in reversed(run) if message.ordinal in rated),
+            author=first.author,
+            opened_by=first.begun_by.kind if first.begun_by is not None else None,
+            feedback=tuple(
+                feedback_by_ordinal[message.ordinal]
+                for message in reversed(run)
+                if message.ordinal in feedback_by_ordinal
+            ),
         )
     ]
 
 
-def _in_progress(thread: Thread) -> TurnSummary:
+def _summarise_running(thread: Thread) -> TurnSummary:
     run = thread.run
     assert run is not None  # noqa: S101 - the caller has checked
     return TurnSummary(

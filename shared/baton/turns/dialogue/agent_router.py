@@ -18,16 +18,18 @@ from baton.domain.agents.handoff_rules import (
     find_session_refusal,
     find_triggered,
 )
+from baton.domain.desks.desk_session import ReturnReason
 from baton.domain.documents.numbered_passages import join_consulted
-from baton.domain.errors import ModelError, WorkflowUnavailable
+from baton.domain.errors import ModelError, UnknownAgent, WorkflowUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
-from baton.domain.handoffs.triggers import exit_locale, matching
+from baton.domain.handoffs.triggers import exit_locale, first_match
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.threads.handoffs.forks import SPECIALIST
 from baton.turns.dialogue.agent_histories import DialogueServices
+from baton.turns.dialogue.desk_events import DeskEvents
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 TRIGGERS = 50
@@ -39,6 +41,7 @@ class AgentRouter:
 
     def __init__(self, attempt: Attempt, services: DialogueServices) -> None:
         self.handoffs = HandoffEvents(attempt)
+        self._desks = DeskEvents(attempt, self.handoffs)
         self._attempt = attempt
         self._facts = attempt.facts
         self._tracker = attempt.tracker
@@ -46,18 +49,26 @@ class AgentRouter:
         self._text = attempt.facts.question.text
         self.has_last_word = False
         """True if the last message is Baton's own."""
+        self.is_delivered = False
+        """True if the message goes to the people of a desk."""
 
     async def begin(self) -> bool:
         """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
         request = self._facts.request
         if not isinstance(request, ActionRequest):
             return await self._begin_answer()
-        if request.action is ConversationAction.CONTINUE:
-            return await self._continue(request.about or "")
-        if request.action is ConversationAction.EXIT:
-            self._end(HandoffOutcome.EXITED)
-        else:
-            await self._merge(*request.named_answer)
+        match request.action:
+            case ConversationAction.CONTINUE:
+                return await self._continue(request.about or "")
+            case ConversationAction.EXIT:
+                self._end(HandoffOutcome.EXITED)
+            case ConversationAction.MERGE:
+                await self._merge(*request.named_answer)
+            case ConversationAction.DESK_ASK:
+                await self._ask_desk(request.about or "")
+            case _:
+                self.has_last_word = True
+                await self._desks.carry_out(request)
         return False
 
     async def hand_on(self, spoken: AgentResult) -> bool:
@@ -66,8 +77,8 @@ class AgentRouter:
             return False
         if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
             workflow = await self._find_wanted_workflow(spoken.transfer)
-            await self.handoffs.hand_over(await self._judge(spoken.transfer), workflow)
-            self.has_last_word = spoken.transfer.refusal is not None
+            await self._hand_over(await self._judge(spoken.transfer), workflow)
+            self.has_last_word = self.has_last_word or spoken.transfer.refusal is not None
             return not self.has_last_word
         conversation = self._tracker.current
         returns = conversation.handoff is not None and conversation.handoff.return_expected
@@ -91,15 +102,17 @@ class AgentRouter:
         """Begin to answer a message, or to continue a run whose interrupts are answered."""
         trouble = self._tracker.current.trouble
         if trouble is not None:
-            self.handoffs.return_without_specialist(trouble)
+            self._return_without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return False
-        is_message = self._facts.answered is None
+        # Nobody has asked for an agent, or to leave one, with the words of an event.
+        is_message = self._facts.answered is None and self._facts.question.begun_by is None
         size = len(self._text) * TRIGGERS
         transfer = await off_loop(size, self._find_requested, self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
-        if conversation.offer is not None and transfer is None:
+        is_offered = is_message or self._facts.answered is not None
+        if conversation.offer is not None and transfer is None and conversation.desk is None and is_offered:
             self._tracker.current = conversation.mark_offered()
             if all(workflow.updated_at <= conversation.offer.updated_at for workflow in conversation.resumable):
                 self.handoffs.welcome(conversation.offer)  # one sentence; older ones are buttons
@@ -117,8 +130,36 @@ class AgentRouter:
         if transfer is not None:
             if await self._is_refused(transfer):
                 return False
+            await self._hand_over(transfer, None)
+            return transfer.refusal is None and not self.has_last_word
+        if self._tracker.current.desk is not None:
+            self.is_delivered = True
+            self._desks.deliver()
+            return False
+        return True
+
+    async def _hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
+        """Hand over to an agent, which answers next, or to a desk, whose people answer later."""
+        if transfer.target.desk is None or transfer.refusal is not None:
+            await self.handoffs.hand_over(transfer, workflow)
+            return
+        self.has_last_word = True
+        if not self._desks.refuse_closed(transfer.target, transfer.target.desk):
             await self.handoffs.hand_over(transfer, None)
-        return transfer is None or transfer.refusal is None
+            states = self._services.conversations
+            self._desks.arrive(
+                transfer.target.desk, await states.count_waiting(self._attempt.scope, transfer.target.id)
+            )
+
+    async def _ask_desk(self, desk_id: str) -> None:
+        """Hand over to a desk of the main agent, as the user asks."""
+        conversation = self._tracker.current
+        target, handoff = conversation.describe(desk_id), declared_handoff(conversation.main, desk_id)
+        if target is None or target.desk is None or handoff is None:
+            raise UnknownAgent
+        transfer = Transfer(target, handoff, "asked", None, refusal=self._check(target, handoff))
+        await self._hand_over(transfer, None)
+        self.has_last_word = True
 
     async def _judge(self, transfer: Transfer) -> Transfer:
         """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
@@ -133,6 +174,8 @@ class AgentRouter:
                 return ""
 
         reason, summary = await gather_all(judge(transfer.reason), judge(transfer.summary or ""))
+        if transfer.summary is None:  # it is written, and judged, at the handoff
+            return replace(transfer, reason=reason[:MAX_REASON])
         return replace(transfer, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
 
     async def _is_refused(self, transfer: Transfer) -> bool:
@@ -153,7 +196,7 @@ class AgentRouter:
         """Continue an unfinished workflow of this thread or of another one."""
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
-            self.handoffs.return_without_specialist(trouble)
+            self._return_without_specialist(trouble)
         workflow = await self._services.conversations.unfinished(self._attempt.scope, workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
@@ -173,9 +216,18 @@ class AgentRouter:
         sources = join_consulted(answer.sources, answer.consulted)
         self.handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
 
+    def _return_without_specialist(self, trouble: SpecialistProblem) -> None:
+        if self._tracker.current.desk is not None:
+            self._desks.lose(trouble)
+        else:
+            self.handoffs.return_without_specialist(trouble)
+
     def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         self.has_last_word = True
-        self.handoffs.leave(outcome, locale)
+        if self._tracker.current.desk is not None:
+            self._desks.leave(ReturnReason.USER, locale=locale)
+        else:
+            self.handoffs.leave(outcome, locale)
 
     @property
     def _is_silent_target(self) -> bool:
@@ -191,9 +243,14 @@ class AgentRouter:
         self.handoffs.fail()
 
     def _find_requested(self, text: str) -> Transfer | None:
-        """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""
+        """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none.
+
+        At a desk there is none: every message goes to its people.
+        """
         conversation = self._tracker.current
-        again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
+        if conversation.desk is not None:
+            return None
+        again = first_match(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
         if again is not None:
             refusal = find_session_refusal(conversation.agent, conversation.agent, conversation.workflow)
             itself = HandoffDefinition(agent=conversation.agent.id)

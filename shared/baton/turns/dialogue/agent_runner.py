@@ -27,9 +27,10 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import Role, StoredMessage, text_of, text_said
+from baton.domain.threads.message import Role, StoredMessage, answer_text, text_of
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken
+from baton.memory.prompt.message_prompts import quote_cause
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
 from baton.threads.handoffs.forks import ForkedExchange, fork_id
@@ -79,7 +80,7 @@ class AgentRunner:
                 fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter
             )
             merged = MergedAnswer(conversation.agent, context.transcript, context.emit)
-            context = replace(context, emit=merged.take)
+            context = replace(context, emit=merged.take, enter=merged.enter)
         is_whole = False
         try:
             before = len(transcript.messages)
@@ -89,7 +90,7 @@ class AgentRunner:
                     await agent.answer()
                 user_message = self._facts.user_message
                 question = text_of(user_message.content) if user_message is not None else ""
-                note_answer(span, conversation.agent, question, text_said(transcript.messages[before:]))
+                note_answer(span, conversation.agent, question, answer_text(transcript.messages[before:]))
             if conversation.agent.remote is not None:
                 self._note_task(agent.result.remote_task_id)
             is_whole = not context.stop.is_set()
@@ -126,13 +127,15 @@ class AgentRunner:
             self._services.tools,
             conversation=conversation,
             client=await judge_tools(self._attempt, conversation.agent, client),
+            begins_itself=self._facts.began_with.begun_by is not None,
         )
         if conversation.agent.code.run is not None:
             return await self._prepare_coroutine(tools, transcript, context)
         loop = AgentLoop(self._work(tools, transcript, context))
         self._running.append(loop)
         message, client_results = self._screened_message, self._facts.client_results
-        current: Sequence[StoredMessage] = (message,) if message is not None else ()
+        steered = [message for message in self._attempt.transcript.messages if message.is_steered]
+        current: Sequence[StoredMessage] = (message, *steered) if message is not None else tuple(steered)
         is_judged, earlier = False, self._reserve_numbers()
         if self._facts.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._facts.answered)
@@ -142,11 +145,11 @@ class AgentRunner:
             client_results is not None and client_results.agent_id == conversation.agent.id and len(self._running) == 1
         ):
             await self._take_client_results(loop, client_results)
-            current = (*current, *transcript.messages)
+            current = (*current, *(message for message in transcript.messages if not message.is_steered))
         # An approved call may have advanced the workflow.
         changing = [
             *await compute_prompt(conversation.agent, context),
-            *make_changing_notes(self._tracker.current, tools),
+            *make_changing_notes(self._tracker.current, tools, self._facts.began_with.begun_by),
         ]
         context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
         today = Prompt(Role.SYSTEM, self._attempt.today.sentence)
@@ -194,7 +197,7 @@ class AgentRunner:
                 return await judge_context(context, agent, assembled)
             before = self._facts.unfinished if is_continued else (message,) if message is not None else ()
             context_notes = await make_context_notes(agent, self._facts.client, self._services.counter)
-            changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
+            changing = [*computed, *make_changing_notes(self._tracker.current, tools, self._facts.began_with.begun_by)]
             notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
             return await self._prompt(tools, (*before, *transcript.messages), notes)
 
@@ -219,6 +222,9 @@ class AgentRunner:
         ]
         is_first = self._tracker.current.was_handed_over_by(self._facts.question)
         stored_message = self._screened_message
+        if stored_message is not None and stored_message.begun_by is not None:
+            cause = quote_cause(stored_message.begun_by, stored_message.text)
+            stored_message = replace(stored_message, content=cause)
         text = (
             stored_message.text
             if stored_message is not None and stored_message.text

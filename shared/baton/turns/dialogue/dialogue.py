@@ -18,7 +18,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.runs.usage import by_model
-from baton.domain.threads.events import run_started, state_snapshot
+from baton.domain.threads.events import message_steered, run_started, state_snapshot
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import OutcomeType, Role
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
@@ -52,13 +52,18 @@ class Dialogue:
         The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
+        await self._run()
+        self._complete()
+
+    async def _run(self) -> None:
         attempt, facts = self._attempt, self._attempt.facts
         attempt.emit(make_start_event(attempt))
         attempt.emit(state_snapshot(attempt.tracker.current.shown))
         # Until its guardrails have allowed a question, or an agent without any has it, it counts as refused.
         is_asked = facts.answered is None and facts.question.role is Role.USER
         attempt.screened.is_refused = is_asked and judges_questions(attempt.tracker.current.agent)
-        if attempt.ends_at_once_as is not None and not facts.asks_no_model:
+        is_at_desk = attempt.tracker.current.desk is not None
+        if attempt.ends_at_once_as is not None and not facts.asks_no_model and not is_at_desk:
             # No model is called: the run is given up, or was cancelled while it waited.
             self._error = errors.Interrupted() if attempt.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
@@ -81,6 +86,15 @@ class Dialogue:
             self.fail(error)
         attempt.emit_all(attempt.tracker.end_step())
 
+    def _complete(self) -> None:
+        """Add the results and messages of an earlier attempt that belong to the run, and had no place in this one."""
+        attempt, facts = self._attempt, self._attempt.facts
+        if facts.answered is not None and not attempt.transcript.messages:
+            add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
+        if facts.question.is_question or attempt.transcript.messages:
+            for message in attempt.incoming.rest():
+                attempt.emit(message_steered(attempt.transcript.add_steered(message)))
+
     def fail(self, error: Exception) -> None:
         """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
         if isinstance(error, errors.BatonError):
@@ -95,8 +109,6 @@ class Dialogue:
     def finish(self) -> DialogueResult:
         """Return the result, once ``run`` has returned."""
         attempt, facts, agents = self._attempt, self._attempt.facts, self._runner.results
-        if facts.answered is not None and not attempt.transcript.messages:
-            add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
         last = agents[-1] if agents and not self._router.has_last_word else None
         conversation = attempt.tracker.current.with_data(attempt.data.values)
         if attempt.screened.is_refused:
@@ -110,6 +122,7 @@ class Dialogue:
             waiting=tuple(last.waiting) if last is not None else (),
             cards=last.cards if last is not None else {},
             is_cancelled=self._is_cancelled,
+            is_delivered=self._router.is_delivered,
             error=self._error,
             forked=self._runner.forked,
             windows=self._runner.histories.windows(agents),
@@ -120,7 +133,8 @@ class Dialogue:
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result
-        if not (self._has_answered or self._router.handoffs.has_spoken):
+        is_silent = last is not None and last.stays_silent
+        if not (self._has_answered or self._router.handoffs.has_spoken or facts.asks_no_model or is_silent):
             return replace(result, error=errors.ModelUnavailable("The model gave an empty answer. Please try again."))
         return replace(result, ends_conversation=last is not None and last.ends_conversation)
 

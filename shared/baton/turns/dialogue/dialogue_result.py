@@ -44,6 +44,8 @@ class DialogueResult:
     ends_conversation: bool = False
     """True if an agent has closed the conversation and its answer is complete."""
     is_cancelled: bool = False
+    is_delivered: bool = False
+    """True if people answer: the user's message was delivered to a desk."""
     error: BatonError | None = None
     forked: ForkedExchange | None = None
     """The exchange in the specialist's fork, which has yet to be written there."""
@@ -65,6 +67,8 @@ class DialogueResult:
             return OutcomeType.ERROR
         if self.is_cancelled:
             return OutcomeType.CANCELLED
+        if self.is_delivered:
+            return OutcomeType.DELIVERED
         return OutcomeType.INTERRUPT if self.waiting else OutcomeType.SUCCESS
 
 
@@ -100,7 +104,7 @@ def end_events(
         run_id,
         usage=result.usage,
         model=result.model,
-        cancelled=result.is_cancelled,
+        outcome_type=result.outcome,
         interrupts=pending.interrupts if pending else (),
         is_cut=is_cut,
         result=result_of(result.messages) if result.outcome is OutcomeType.SUCCESS else None,

@@ -7,20 +7,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
+
+from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.agents.calls.traced_steps import trace_handoff
 from baton.agents.guardrails.hooks import Hooks, judges_questions
+from baton.agents.tools.call_cards import text_at, text_in_result
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
-from baton.domain.agents.sentences import fill_sentence, sentence
+from baton.domain.agents.sentences import RESULT, fill_sentence, sentence
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, progress
-from baton.domain.handoffs.workflow_moves import DefinitionChanged, Resumed, resume
+from baton.domain.handoffs.workflow_moves import DefinitionChanged, ResumedWorkflow, resume
+from baton.domain.locale_formats import format_of
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import text_content, text_end, text_start
@@ -31,9 +36,12 @@ from baton.domain.times import day_in
 from baton.domain.tracing import Attribute
 from baton.memory.light_model import short_answer
 from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
+from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.tenants.registry.registered_agents import missing_permissions
 from baton.threads.handoffs.forks import fork_id
+
+logger = Logger(child=True)
 
 
 class HandoffEvents:
@@ -98,14 +106,18 @@ class HandoffEvents:
             self.say_redefined(resumed.changed)
         if transfer.summary is None:
             text = self._text_for(transfer.target)
-            summary, usage = await summarise(self._attempt, self._attempt.history.messages, text)
+            messages = self._attempt.history.messages
+            if transfer.target.desk is not None:  # its people may not read earlier sessions
+                first = self._facts.thread.episode_first_ordinal
+                messages = [message for message in messages if message.ordinal >= first]
+            summary, usage = await summarise(self._attempt, messages, text)
             self.usage += usage
             if judges_questions(transfer.target):
                 hooks = Hooks(self._attempt, transfer.target)
                 summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
-    def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
+    def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> ResumedWorkflow | None:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
@@ -116,6 +128,9 @@ class HandoffEvents:
 
     def _request(self, transfer: Transfer) -> HandoffRequest:
         conversation, handoff = self._tracker.current, transfer.handoff
+        mode = handoff.context_mode
+        if transfer.target.desk is not None and "context_mode" not in handoff.model_fields_set:
+            mode = transfer.target.desk.context
         question, user_message = self._facts.question, self._facts.user_message
         return HandoffRequest(
             thread_id=self._facts.thread.id,
@@ -125,12 +140,12 @@ class HandoffEvents:
             number=len(conversation.changed_handoffs),
             source_agent_id=conversation.agent.id,
             target_agent_id=transfer.target.id,
-            context_mode=handoff.context_mode,
+            context_mode=mode,
             context_summary=transfer.summary
             if transfer.summary is not None
             else self._text_for(transfer.target)[:MAX_SUMMARY],
             recent_messages=(
-                *select_granted_ids(handoff.context_mode, handoff.recent_messages, self._attempt.history.messages),
+                *select_granted_ids(mode, handoff.recent_messages, self._attempt.history.messages),
                 # In a run after an approval the user's message is not the first message.
                 *([user_message.id] if user_message is not None and user_message is not question else []),
             ),
@@ -150,24 +165,28 @@ class HandoffEvents:
         name = refusal.sentence or "unavailable"
         self.say(conversation.agent, sentence(words, name, agent=transfer.target.name, session=refusal.session or ""))
 
-    def return_without_specialist(self, trouble: SpecialistProblem) -> None:
+    def return_without_specialist(
+        self, trouble: SpecialistProblem, source: str | None = None, locale: str | None = None
+    ) -> None:
         """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
             self._lose()
             return
-        self._give_back(HandoffOutcome.FAILED)
-        name = "forbidden" if trouble is SpecialistProblem.FORBIDDEN else "unavailable"
-        for permission in missing_permissions(self._attempt.scope, specialist)[:1]:
-            self._audit_denial(specialist, permission)
-        self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
+        self.give_back(HandoffOutcome.FAILED)
+        name = "unavailable"
+        if trouble is SpecialistProblem.FORBIDDEN:
+            name = "forbidden"
+            for permission in missing_permissions(self._attempt.scope, specialist)[:1]:
+                self._audit_denial(specialist, permission)
+        self.say(conversation.main, sentence(specialist, name, locale=locale, agent=specialist.name), source=source)
 
     def fail(self) -> None:
         """Undo a handoff whose target did not say anything."""
         conversation, target = self._tracker.current, self._tracker.current.agent
         workflow = conversation.workflow
         is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
-        self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
+        self.give_back(HandoffOutcome.FAILED, keeps=not is_new)
         self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
 
     def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
@@ -180,14 +199,39 @@ class HandoffEvents:
             return
         is_complete = conversation.is_workflow_complete
         is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
-        self.say(specialist, sentence(specialist, "completed" if is_done else "exit", locale=locale))
-        is_saved = self._give_back(outcome)
+        value_of = partial(self._text_of, specialist, workflow, locale)
+        if not is_done:
+            self.say(specialist, sentence(specialist, "exit", locale=locale))
+        elif closing := fill_sentence(specialist, "completed", value_of, locale=locale):
+            self.say(specialist, closing)
+        is_saved = self.give_back(outcome)
         confirmation = None
         if is_saved:
             confirmation = sentence(specialist, "saved_for_later", locale=locale)
         elif is_done:
-            confirmation = fill_sentence(specialist, "main_confirms", _list_collected(workflow), locale=locale)
+            confirmation = fill_sentence(specialist, "main_confirms", value_of, locale=locale)
         self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
+
+    def _text_of(
+        self, specialist: AgentDefinition, workflow: Workflow | None, locale: str | None, path: str
+    ) -> str | None:
+        """Return a value that a workflow has collected, or of its result, in words; None if there is none."""
+        definition = specialist.workflow
+        if workflow is None or definition is None:
+            return None
+        zone, field = self._attempt.today.known_zone, path.partition(".")[0]
+        for state in reversed(definition.states):
+            schema, data = state.collects or {}, workflow.data.get(state.name, {})
+            if field in schema.get("properties", {}):
+                text = text_at(path, data, schema, locale or specialist.default_locale, zone)
+                if text is not None:
+                    return text
+        if field != RESULT or workflow.result is None:
+            return None
+        text = text_in_result(path, workflow.result, locale or specialist.default_locale, zone)
+        if text is None:
+            logger.warning("a sentence is not said: the tool's result has no text for a placeholder", placeholder=path)
+        return text
 
     def _lose(self) -> None:
         """Return to the main agent because the specialist's workflow has ended or continues in another thread.
@@ -195,13 +239,18 @@ class HandoffEvents:
         If it continues in another thread, say so.
         """
         conversation, specialist = self._tracker.current, self._tracker.current.agent
-        self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+        self.give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
             text = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
             self.say(conversation.main, text)
 
-    def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
-        """Make the main agent active and show it. Returns True if the workflow was saved."""
+    def give_back(
+        self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True, goes_on: bool = False
+    ) -> bool:
+        """Make the main agent active and show it. Returns True if the workflow was saved.
+
+        ``goes_on`` if a handoff follows at once: the user, who does not meet the main agent, gets no notice of it.
+        """
         conversation, now = self._tracker.current, self._clock.now()
         self._attempt.emit_all(self._tracker.end_step())
         saved = None
@@ -211,11 +260,12 @@ class HandoffEvents:
             keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
             self._tracker.current, saved = conversation.return_to_main(outcome, now, keeps=keeps)
         main = conversation.main
-        label = sentence(main, "back_with", agent=main.name)
-        activity_id = self._attempt.transcript.new_activity_id()
         with trace_handoff(conversation.agent, main) as span:
             span.set({Attribute.OUTCOME: outcome.value})
-        self._attempt.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
+        if not goes_on:
+            label = sentence(main, "back_with", agent=main.name)
+            activity_id = self._attempt.transcript.new_activity_id()
+            self._attempt.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
         self._attempt.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None
 
@@ -230,8 +280,8 @@ class HandoffEvents:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
         words = conversation.describe(offer.agent_id) or conversation.main
-        day = day_in(self._attempt.today.known_zone, offer.updated_at)
-        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name, date=day.isoformat()))
+        day = format_of(words.default_locale).day(day_in(self._attempt.today.known_zone, offer.updated_at))
+        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name, date=day))
 
     def say(
         self,
@@ -246,7 +296,8 @@ class HandoffEvents:
         """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._attempt.transcript
         message_id = transcript.new_id()
-        self._attempt.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
+        start = text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by, source=source)
+        self._attempt.emit(start)
         self._attempt.emit(text_content(message_id, text))
         self._attempt.emit(text_end(message_id, sources))
         transcript.add_answer(
@@ -262,14 +313,6 @@ class HandoffEvents:
                 attempt.scope, "handoff", thread_id=attempt.thread_id, outcome="denied", detail=detail
             )
         )
-
-
-def _list_collected(workflow: Workflow | None) -> dict[str, str]:
-    """Return the text values that a workflow has collected, and its result, for use in a sentence."""
-    values = {"result": workflow.result} if workflow is not None and workflow.result is not None else {}
-    for fields in (workflow.data if workflow is not None else {}).values():
-        values |= {name: value for name, value in fields.items() if isinstance(value, str)}
-    return values
 
 
 PATIENCE_SECONDS = 0.5
@@ -294,13 +337,15 @@ async def summarise(context: Attempt, history: Sequence[StoredMessage], text: st
     messages before ``text``, the user's last message, which may be empty. Raises ``LeaseLost`` and
     ``StoreUnavailable``.
     """
-    spoken = [(message.role, message.text_elsewhere) for message in select_spoken(history)[-MESSAGES:]]
-    spoken += [(Role.USER, text)] if text else []
-    if not spoken:
+    messages = [(message, message.text_elsewhere) for message in select_spoken(history)[-MESSAGES:]]
+    question = context.facts.user_message
+    messages += [(question, text)] if text and question is not None else []
+    if not messages:
         return "", Usage()
-    messages = [{"role": role.value, "text": spoken_text[:MAX_MESSAGE]} for role, spoken_text in spoken]
-    material = json.dumps({"messages": messages}, ensure_ascii=False)
-    prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
+    spoken = [{**speaker_entry(message), "text": words[:MAX_MESSAGE]} for message, words in messages]
+    material = json.dumps({"messages": spoken}, ensure_ascii=False)
+    roles = explain_speakers(message for message, _ in messages)
+    prompts = [Prompt(Role.SYSTEM, SUMMARISE + roles), Prompt(Role.USER, material)]
     settings = ModelSettings(
         model=context.services.light_model,
         max_output_tokens=MAX_SUMMARY_TOKENS,

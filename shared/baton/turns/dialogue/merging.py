@@ -11,8 +11,8 @@ from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import Source, join_consulted, shift_places
 from baton.domain.text import slices
-from baton.domain.threads.events import MAX_DELTA_CHARS, text_content, text_end, text_start
-from baton.domain.threads.message import LENGTH
+from baton.domain.threads.events import MAX_DELTA_CHARS, message_steered, text_content, text_end, text_start
+from baton.domain.threads.message import LENGTH, StoredMessage
 from baton.threads.handoffs.forks import SPECIALIST
 
 _THINKING = (
@@ -87,6 +87,11 @@ class MergedAnswer:
             message.is_cut |= metadata.get("finishReason") == LENGTH
         elif isinstance(event, _SHOWN):
             self._emit(event)
+
+    def enter(self, message: StoredMessage) -> None:
+        """Add a message of the user that has entered the run, behind what the agent has said before it."""
+        self.end(is_whole=True)
+        self._emit(message_steered(self._into.add_steered(message)))
 
     def end(self, *, is_whole: bool) -> None:
         """End the message and add it to the parent, if the agent has said anything."""

@@ -1,0 +1,1 @@
+"""Work in the background of a conversation, and the runs that its results begin."""

@@ -1,0 +1,360 @@
+"""Tasks in the background: they are begun, looked at, ended once, and their results begin runs."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import BackgroundRules
+from baton.domain.errors import NotFound, StoreUnavailable, ThreadUnavailable
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schedules.background_task import (
+    MAX_RESULT,
+    BackgroundKind,
+    BackgroundStatus,
+    BackgroundTask,
+    background_task_id,
+)
+from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
+from baton.domain.threads.message import OutcomeType, StoredMessage, answer_text
+from baton.domain.threads.queued import ForgottenTask
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import MessageRequest
+from baton.ports.agents.tools import ToolResult
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.background import BackgroundTasks
+from baton.ports.threads.connections import LiveRegistry
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import TurnQueue
+from baton.threads.background.callbacks import TaskCallbacks
+from baton.threads.background.remote_work import RemoteWork, find_open_question
+from baton.threads.background.task_results import ATTEMPTS, NO_RESULT, TaskResults
+from baton.threads.background.tool_work import ToolWork
+from baton.threads.handoffs.forks import Forks
+from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.thread_access import own_thread, read_audited
+
+MAX_OPEN = 10
+"""Open tasks of one conversation."""
+PAGE = 50
+"""The newest messages of a task's fork, among which its result is looked for."""
+
+EXPIRED = "It has not ended within its time, and was given up."
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundWork:
+    """The tasks of conversations."""
+
+    tasks: BackgroundTasks
+    results: TaskResults
+    remote: RemoteWork
+    tool_work: ToolWork
+    callbacks: TaskCallbacks
+    store: ThreadStore
+    live: LiveRegistry
+    forks: Forks
+    queue: Callable[[], TurnQueue]
+    audit: AuditLog
+    clock: Clock
+
+    async def begin_agent(
+        self,
+        scope: Scope,
+        thread_id: str,
+        call_id: str,
+        message: str,
+        *,
+        agent: AgentDefinition,
+        asked_by: AgentDefinition,
+    ) -> BackgroundTask | None:
+        """Have an agent work on a message in a separate fork. A repetition for the call begins nothing again.
+
+        Returns None if too many tasks are open. Raises ``StoreUnavailable`` and ``ThreadBusy``.
+        """
+        task = self._new_task(
+            scope,
+            thread_id,
+            call_id,
+            BackgroundKind.AGENT,
+            agent.id,
+            asked_by.id,
+            message=message,
+            lifetime=timedelta(hours=asked_by.background.expires_hours),
+        )
+        # The task first: it is what finds an interrupted beginning.
+        stored_task, is_new = await self._add(scope, thread_id, task)
+        if stored_task is None:
+            return None
+        if stored_task.is_open:
+            await self._ask(scope, thread_id, stored_task, agent)
+        if is_new:
+            await self._audit_begin(scope, thread_id, stored_task, agentId=agent.id)
+        return stored_task
+
+    async def begin_remote(
+        self,
+        scope: Scope,
+        thread_id: str,
+        call_id: str,
+        message: str,
+        *,
+        agent: AgentDefinition,
+        asked_by: AgentDefinition,
+        data: Mapping[str, Any] | None = None,
+    ) -> BackgroundTask | None:
+        """Have a remote agent work on a message. A repetition for the call begins nothing again.
+
+        A worker sends the message, and repeats what has failed. Returns None if too many tasks are open.
+        """
+        task = self._new_task(
+            scope,
+            thread_id,
+            call_id,
+            BackgroundKind.REMOTE_AGENT,
+            agent.id,
+            asked_by.id,
+            message=message,
+            lifetime=timedelta(hours=asked_by.background.expires_hours),
+        )
+        continues = find_open_question(await self.tasks.of_thread(scope, thread_id), agent.id)
+        stored_task, is_new = await self._add(scope, thread_id, replace(task, data=data, continues=continues))
+        if stored_task is None:
+            return None
+        if stored_task.is_open:
+            await self.results.have_read(scope, thread_id, stored_task, name="begin")
+        if is_new:
+            await self._audit_begin(scope, thread_id, stored_task, agentId=agent.id)
+        return stored_task
+
+    async def begin_tool(
+        self, scope: Scope, thread_id: str, call: ToolCall, rules: BackgroundRules, *, asked_by: str
+    ) -> BackgroundTask | None:
+        """Note a call whose work may outlive it, before it is made; the same task for each attempt at the call.
+
+        Returns None if too many tasks are open.
+        """
+        task = self._new_task(
+            scope,
+            thread_id,
+            call.id,
+            BackgroundKind.TOOL,
+            call.name,
+            asked_by,
+            message=call.arguments[:MAX_RESULT],
+            lifetime=timedelta(hours=rules.expires_hours),
+        )
+        stored_task, _ = await self._add(scope, thread_id, replace(task, is_deletable=rules.cancel))
+        return stored_task
+
+    async def keep_tool(self, scope: Scope, thread_id: str, task: BackgroundTask, result: ToolResult) -> None:
+        """Note that a tool works on, and where and how often its state is read."""
+        stored_task = await self.results.change(
+            scope,
+            thread_id,
+            task.id,
+            location=result.location,
+            poll_seconds=result.poll_seconds,
+            is_put_off=result.is_put_off,
+        )
+        if stored_task is not None:  # otherwise its report was faster
+            if stored_task.is_put_off:
+                await self.results.have_read(scope, thread_id, stored_task, name="begin")
+            await self._audit_begin(scope, thread_id, stored_task, tool=task.name)
+
+    async def drop_tool(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        """Remove the note of a call that was answered at once."""
+        await self.tasks.remove(scope, thread_id, task.id)
+
+    async def read(self, scope: Scope, thread_id: str, task_id: str) -> None:
+        """Read the state of a task at its tool or remote agent, or stop one that was cancelled."""
+        task = await self.tasks.get(scope, thread_id, task_id)
+        if task is not None:
+            await self._read(scope, thread_id, task)
+
+    async def stop_forgotten(self, scope: Scope, thread_id: str, task_id: str, forgotten: ForgottenTask) -> None:
+        """Stop a task at its tool or remote agent, after its conversation was forgotten."""
+        now = self.clock.now()
+        fields = forgotten.model_dump() | {"message": "", "started_at": now, "expires_at": now, "is_deletable": True}
+        task = BackgroundTask(id=task_id, **fields, status=BackgroundStatus.CANCELLED)
+        await self._read(scope, thread_id, task)
+
+    async def _read(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        agents = await self.forks.agents.of(scope)
+        if task.kind is BackgroundKind.REMOTE_AGENT:
+            remote_agent = agents.describe(task.name)
+            if remote_agent is not None:
+                callback = self.callbacks.address(scope, thread_id, task)
+                await self.remote.read(scope, thread_id, task, remote_agent, callback)
+            return
+        agent = agents.describe(task.agent_id)
+        if agent is not None:
+            await self.tool_work.read(scope, thread_id, task, agent)
+
+    async def listed(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
+        """Return the tasks of a conversation that the caller may read. Raises ``ThreadUnavailable``."""
+        await read_audited(self.store, self.audit, scope, thread_id, "background.list")
+        return await self.tasks.of_thread(scope, thread_id)
+
+    async def cancel(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask:
+        """Cancel a task of the caller's conversation: its result no longer enters.
+
+        A task that has ended stays as it is. Raises ``ThreadUnavailable`` and ``NotFound``.
+        """
+        await own_thread(self.store, scope, thread_id)
+        for _ in range(ATTEMPTS):
+            task = await self.tasks.get(scope, thread_id, task_id)
+            if task is None:
+                raise NotFound(f"This conversation has no task {task_id!r}.")
+            if not task.is_open:
+                if task.status is BackgroundStatus.CANCELLED:  # by a worker that may have died right afterwards
+                    await self._stop_cancelled(scope, thread_id, task)
+                return task
+            closed_task = replace(task.end(BackgroundStatus.CANCELLED, self.clock.now()), revision=task.revision + 1)
+            if await self.results.replace(scope, thread_id, task, closed_task):
+                await self._stop_cancelled(scope, thread_id, closed_task)
+                detail = {"taskId": task.id}
+                await self.audit.record(
+                    scope, "background.cancel", thread_id=thread_id, outcome="cancelled", detail=detail
+                )
+                return closed_task
+            await asyncio.sleep(0)
+        raise StoreUnavailable
+
+    async def note_fork_ended(self, scope: Scope, fork: Thread) -> None:
+        """Report the result of a task whose fork has just committed a run; nothing for other forks."""
+        if fork.parent_thread_id is None:
+            return
+        task = await self.tasks.get(scope, fork.parent_thread_id, fork.id)
+        if task is not None and task.is_open:
+            await self._look_into(scope, fork.parent_thread_id, task, fork)
+
+    async def check(self, owner: Scope, thread_id: str, task: BackgroundTask) -> datetime | None:
+        """Look at a task that is due: report its result, end it, or return the time of the next look."""
+        now, scope = self.clock.now(), task.scope(owner)
+        if not task.is_open:
+            return None
+        is_over = task.is_over(now)
+        try:
+            fork = await self.store.get_thread(scope, task.id) if task.kind is BackgroundKind.AGENT else None
+        except ThreadUnavailable as unavailable:
+            if not unavailable.is_unused:
+                await self.results.report(scope, thread_id, task, BackgroundStatus.FAILED, NO_RESULT)
+                return None
+            fork = None
+        if fork is not None and not (is_over and fork.pending) and await self._look_into(scope, thread_id, task, fork):
+            return None
+        if is_over:
+            await self._stop(scope, task)
+            if task.kind is BackgroundKind.REMOTE_AGENT or task.is_deletable:
+                await self.results.have_read(scope, thread_id, task, name="over")
+            await self.results.report(scope, thread_id, task, BackgroundStatus.EXPIRED, EXPIRED)
+            return None
+        if task.kind is not BackgroundKind.AGENT:
+            await self.results.have_read(scope, thread_id, task)
+        elif fork is None or (fork.run is None and fork.next_ordinal == 0):
+            await self._begin_again(scope, thread_id, task)
+        later = task.look_again(now)
+        return later.check_at if await self.results.replace(scope, thread_id, task, later) else None
+
+    async def _ask(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> None:
+        """Give the agent its message, in its fork. Repetitions change nothing."""
+        try:
+            await self.store.get_thread(scope, task.id)
+        except ThreadUnavailable as unavailable:
+            if not unavailable.is_unused:
+                return
+            await self.forks.begin(scope, task.id, thread_id, agent, ())
+        run_id = derive_run_id(task.id, task.id)
+        request = MessageRequest(ThreadRef(task.id, may_create=False), task.id, run_id, task.message)
+        await self.queue().send(scope, queued_message(scope, request, request_id=task.id))
+
+    async def _begin_again(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        agent = (await self.forks.agents.of(scope)).describe(task.name)
+        if agent is not None:
+            await self._ask(scope, thread_id, task, agent)
+
+    async def _look_into(self, scope: Scope, thread_id: str, task: BackgroundTask, fork: Thread) -> bool:
+        """Report the result of a fork that has ended its work. Return False if it has not."""
+        if fork.run is not None or fork.next_ordinal == 0:
+            return False
+        if fork.pending is not None:  # even when all is decided, until the run goes on
+            waiting = replace(task.look_again(self.clock.now()), status=BackgroundStatus.WAITING)
+            await self.results.replace(scope, thread_id, task, waiting)
+            return True
+        page = await self.store.read_messages(scope, fork, limit=PAGE, before=None)
+        if page.messages and page.messages[-1].timestamp >= task.expires_at:
+            return False  # each look at it has to find the same
+        status, text = _result_of(page.messages)
+        await self.results.report(scope, thread_id, task, status, text)
+        return True
+
+    def _new_task(
+        self,
+        scope: Scope,
+        thread_id: str,
+        call_id: str,
+        kind: BackgroundKind,
+        name: str,
+        asked_by: str,
+        *,
+        message: str,
+        lifetime: timedelta,
+    ) -> BackgroundTask:
+        now = self.clock.now()
+        return BackgroundTask(
+            id=background_task_id(thread_id, call_id),
+            kind=kind,
+            name=name,
+            agent_id=asked_by,
+            message=message,
+            started_at=now,
+            expires_at=now + lifetime,
+            permissions=tuple(sorted(scope.permissions)),
+            user_name=scope.name,
+            token=secrets.token_urlsafe(32) if kind is not BackgroundKind.AGENT else None,
+        ).look_again(now)
+
+    async def _add(self, scope: Scope, thread_id: str, task: BackgroundTask) -> tuple[BackgroundTask | None, bool]:
+        """Keep a task, and return the stored one, and whether it is new; None if too many are open."""
+        tasks = await self.tasks.of_thread(scope, thread_id)
+        is_known = any(other.id == task.id for other in tasks)
+        if not is_known and sum(other.is_open for other in tasks) >= MAX_OPEN:
+            return None, False
+        return await self.tasks.add(scope, thread_id, task), not is_known
+
+    async def _audit_begin(self, scope: Scope, thread_id: str, task: BackgroundTask, **detail: str) -> None:
+        about = {"taskId": task.id, **detail}
+        await self.audit.record(scope, "background.begin", thread_id=thread_id, outcome="working", detail=about)
+
+    async def _stop_cancelled(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        await self._stop(scope, task)
+        await self.results.have_read(scope, thread_id, task)
+
+    async def _stop(self, scope: Scope, task: BackgroundTask) -> None:
+        """Stop the run of a task's agent; nothing for a tool's task."""
+        if task.kind is not BackgroundKind.AGENT:
+            return
+        try:
+            fork = await self.store.get_thread(scope, task.id)
+        except ThreadUnavailable:
+            return
+        run_id = fork.run.run_id if fork.run is not None else derive_run_id(task.id, task.id)
+        await self.live.request_cancel(scope, task.id, run_id)
+
+
+def _result_of(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, str]:
+    """Return the status and the words with which the last run among ``messages`` has ended."""
+    last = messages[-1] if messages else None
+    if last is None or last.end is None:
+        return BackgroundStatus.FAILED, NO_RESULT
+    text = answer_text(message for message in messages if message.run_id == last.run_id)
+    if last.end.outcome is OutcomeType.SUCCESS:
+        return BackgroundStatus.COMPLETED, text
+    return BackgroundStatus.FAILED, "\n".join(part for part in (last.end.error_detail or NO_RESULT, text) if part)

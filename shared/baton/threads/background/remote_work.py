@@ -1,0 +1,193 @@
+"""Work of remote agents in the background: each look sends the message, reads the agent's task, or stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import Unauthorized
+from baton.domain.runs.task import DATA, RemoteTask, note_open_task
+from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask, progress_line
+from baton.domain.tenants.identity import Scope, derive_run_id
+from baton.ports.agents import agent_client
+from baton.ports.agents.chat_model import TextDelta, TextTakenBack
+from baton.ports.agents.tools import TaskCallback
+from baton.ports.threads.background import BackgroundTasks
+from baton.threads.background.task_results import TaskResults
+
+MAX_FAILURES = 8
+"""Looks at which an agent cannot be reached, one after the other, before its task has failed: two hours."""
+FILE = "[File: {}]"
+NO_ANSWER = "The agent gave an empty answer."
+NO_TOKEN = "The agent acts for the user, who is not here: it cannot work in the background."  # noqa: S105
+
+
+@dataclass(slots=True)
+class _RemoteState:
+    """The state of a remote agent's task, as far as it was read."""
+
+    texts: list[str] = field(default_factory=list)
+    extras: list[str] = field(default_factory=list)
+    has_data: bool = False
+    progress: str | None = None
+    end: agent_client.AgentDone | None = None
+
+    def take(self, chunk: agent_client.AgentChunk) -> None:
+        """Take a part of the answer."""
+        match chunk:
+            case TextDelta(text):
+                self.texts.append(text)
+            case TextTakenBack():
+                self.texts.clear()
+            case agent_client.AgentProgress(label):
+                self.progress = progress_line(label) or self.progress
+            case agent_client.AgentData(value):
+                self.has_data = True
+                self.extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
+            case agent_client.AgentFile(file):
+                named = " ".join(part for part in (file.name, file.media_type, file.url) if part)
+                self.extras.append(FILE.format(named or "without a name"))
+            case agent_client.AgentDone():
+                self.end = chunk
+
+    @property
+    def result(self) -> str:
+        """The answer, for the agent that has asked; how to go on, if the remote agent has asked for something."""
+        text = "\n".join(part for part in ("".join(self.texts)[:MAX_RESULT], *self.extras) if part)
+        if self.end is None or self.end.remote_task_id is None:
+            return text
+        note = note_open_task(needs_sign_in=self.end.needs_sign_in, has_data=self.has_data)
+        return f"{text}\n{note}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteWork:
+    """Tasks of remote agents. What it sends has the task's id, by which an agent can recognise a repetition."""
+
+    tasks: BackgroundTasks
+    results: TaskResults
+    client: Callable[[], agent_client.AgentClient]
+
+    async def read(
+        self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, callback: TaskCallback | None
+    ) -> None:
+        """Send an open task's message unless the agent has it, and report the result if there is one.
+
+        A task that was cancelled, or whose time is over, is stopped at the agent.
+        """
+        is_over = task.is_over(self.results.clock.now())
+        if is_over or task.status in (BackgroundStatus.CANCELLED, BackgroundStatus.EXPIRED):
+            if task.location is not None:
+                await self.client().cancel(agent, scope, task.location)
+            return
+        if not task.is_open:
+            return
+        try:
+            state = await self._look(scope, thread_id, task, agent, callback)
+        except Unauthorized:
+            await self.results.report(scope, thread_id, task, BackgroundStatus.FAILED, NO_TOKEN)
+            return
+        except (agent_client.AgentFailed, TimeoutError) as failure:
+            await self._note_failure(scope, thread_id, task, failure)
+            return
+        if state is None:
+            return
+        if state.end is None:
+            progress = state.progress or task.progress
+            if progress != task.progress or task.failures:
+                await self.results.change(scope, thread_id, task.id, progress=progress, failures=0)
+            return
+        is_asking = state.end.remote_task_id is not None
+        current = await self.results.change(scope, thread_id, task.id, is_asking=is_asking)
+        if current is not None:
+            status = BackgroundStatus.COMPLETED if state.result else BackgroundStatus.FAILED
+            await self.results.report(scope, thread_id, current, status, state.result or NO_ANSWER)
+
+    async def _look(
+        self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, callback: TaskCallback | None
+    ) -> _RemoteState | None:
+        """Return the state of the agent's task; None if the task was cancelled meanwhile."""
+        continues = await self._continued(scope, thread_id, task) if task.location is None else None
+        follows = (
+            RemoteTask(task.id, agent.id, task.location, task.earlier_contents) if task.location is not None else None
+        )
+        try:
+            return await self._ask(scope, thread_id, task, agent, callback, task.location or continues, follows)
+        except agent_client.TaskLost:
+            if continues is None:
+                raise
+        # The agent has ended the task that it had kept open, and has not received the message: it is a new one's.
+        return await self._ask(scope, thread_id, task, agent, callback, None, None)
+
+    async def _ask(
+        self,
+        scope: Scope,
+        thread_id: str,
+        task: BackgroundTask,
+        agent: AgentDefinition,
+        callback: TaskCallback | None,
+        remote_task_id: str | None,
+        follows: RemoteTask | None,
+    ) -> _RemoteState | None:
+        request = agent_client.AgentTask(
+            scope,
+            thread_id,
+            task.id,
+            derive_run_id(thread_id, task.id),
+            task.message,
+            remote_task_id=remote_task_id,
+            data=task.data,
+            follows=follows,
+            is_background=True,
+            callback=callback,
+        )
+        state = _RemoteState()
+        stream = self.client().stream(agent, request)
+        async with asyncio.timeout(agent.timeouts.consult_seconds), aclosing(stream) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, agent_client.AgentStarted) and follows is None:
+                    current = await self.results.change(
+                        scope, thread_id, task.id, location=chunk.remote_task_id, earlier_contents=dict(chunk.known)
+                    )
+                    if current is None:  # the task was cancelled before anybody knew where it is stopped
+                        await self.client().cancel(agent, scope, chunk.remote_task_id)
+                        return None
+                state.take(chunk)
+        return state
+
+    async def _continued(self, scope: Scope, thread_id: str, task: BackgroundTask) -> str | None:
+        """Return the agent's own task that this one continues, unless an earlier one has continued it."""
+        if task.continues is None:
+            return None
+        others = await self.tasks.of_thread(scope, thread_id)
+        same = [other for other in others if other.continues == task.continues]
+        first = min(same, key=lambda other: (other.started_at, other.id), default=task)
+        return task.continues if first.id == task.id else None
+
+    async def _note_failure(self, scope: Scope, thread_id: str, task: BackgroundTask, failure: Exception) -> None:
+        """Note that an agent could not be reached. Report a failure that stays."""
+        reason, is_final = "The agent did not answer in time.", False
+        if isinstance(failure, agent_client.AgentFailed):
+            reason = failure.reason
+            is_final = failure.is_final or isinstance(failure, agent_client.TaskLost)
+        current = await self.results.change(scope, thread_id, task.id, failures=task.failures + 1)
+        if current is not None and (is_final or current.failures >= MAX_FAILURES):
+            await self.results.report(scope, thread_id, current, BackgroundStatus.FAILED, reason)
+
+
+def find_open_question(tasks: Sequence[BackgroundTask], agent_id: str) -> str | None:
+    """Return the remote agent's own id of the task that it keeps open for an answer; None without one.
+
+    ``tasks`` are those of the conversation, the newest first.
+    """
+    continued = {task.continues for task in tasks}
+    questions = (
+        task.location
+        for task in tasks
+        if task.name == agent_id and task.is_asking and not task.is_open and task.location not in continued
+    )
+    return next(questions, None)

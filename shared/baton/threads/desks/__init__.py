@@ -1,0 +1,1 @@
+"""Conversations at desks: their lists, and the people who may read and answer them."""

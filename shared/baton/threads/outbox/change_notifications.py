@@ -1,0 +1,110 @@
+"""Changes of threads, queued for the function that notifies clients of A2A tasks and receivers of webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import BatonError, StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.webhook import WebhookEvent, WebhookSettings
+from baton.domain.threads.thread_change import ChangeKind, DeskChange, ThreadChange
+from baton.ports.agents.a2a import PushQueue
+from baton.ports.threads.leases import Lease
+
+SECONDS = 2.0
+"""The longest time that a turn waits for the queue, in seconds."""
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNotifications:
+    """The changes of threads, queued. None of its methods raises: a turn never fails for a notification.
+
+    Ends are queued before they are committed, so that a worker that dies in between loses none: the sender waits
+    for the commit.
+    """
+
+    queue: Callable[[], PushQueue]
+    """Returns the queue. Only threads with configurations, and tenants with webhooks, need it."""
+    webhooks: Callable[[], WebhookSettings]
+    """Returns the current webhooks. Raises ``BatonError`` if there are no settings."""
+
+    def reach_webhooks(self, tenant_id: str, events: Iterable[WebhookEvent]) -> bool:
+        """Return whether a webhook gets one of these events of the tenant. It costs no request.
+
+        True if the settings cannot be read: the function that sends what is queued checks again.
+        """
+        try:
+            return self.webhooks().wants(tenant_id, events)
+        except BatonError:
+            return True
+
+    async def note_run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
+        """Queue that a run has begun, of the task ``root`` if that is known. Return whether the queue has it."""
+        return await self._send(_make_change(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
+
+    async def note_run_ended(
+        self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool, desk: DeskChange | None = None
+    ) -> bool:
+        """Queue that a run ends, with ``ends_session`` also the session, which concerns other tasks too.
+
+        ``desk`` is the run's effect on a desk. Return whether the queue has it.
+        """
+        fields = {"first_ordinal": lease.thread.episode_first_ordinal} if ends_session else {"root": root}
+        return await self._send(_make_change(lease, ChangeKind.ENDED, run_id=run_id, desk=desk, **fields))
+
+    async def note_session_closed(self, lease: Lease, desk: DeskChange | None = None) -> bool:
+        """Queue that the session ends. ``desk`` is the effect on a desk. Return whether the queue has it."""
+        first_ordinal = lease.thread.episode_first_ordinal
+        return await self._send(_make_change(lease, ChangeKind.CLOSED, desk=desk, first_ordinal=first_ordinal))
+
+    async def note_mark(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
+        """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is sent once."""
+        return await self._send(
+            ThreadChange(
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+                thread_id=thread_id,
+                kind=ChangeKind.MARKED,
+                root=root,
+                mark=mark,
+            )
+        )
+
+    async def _send(self, change: ThreadChange) -> bool:
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self.queue().send(change)
+        except (StoreUnavailable, TimeoutError):
+            logger.warning("change of a thread not queued", thread_id=change.thread_id, kind=change.kind.value)
+            count(Metric.NOTIFICATIONS_NOT_QUEUED)
+            return False
+        return True
+
+
+def _make_change(
+    lease: Lease, kind: ChangeKind, *, run_id: str | None = None, desk: DeskChange | None = None, **fields: Any
+) -> ThreadChange:
+    """Return a change of the leased thread; ``fields`` are further fields."""
+    return ThreadChange(
+        tenant_id=lease.scope.tenant_id,
+        user_id=lease.thread.user_id,
+        thread_id=lease.thread_id,
+        kind=kind,
+        run_id=run_id,
+        ordinal=lease.thread.next_ordinal if run_id is not None else None,
+        episode=lease.thread.episode,
+        fence=lease.fence,
+        is_unseen=lease.is_optimistic,
+        desk=desk.event if desk is not None else None,
+        desk_id=desk.desk_id if desk is not None else None,
+        return_reason=desk.reason if desk is not None else None,
+        **fields,
+    )

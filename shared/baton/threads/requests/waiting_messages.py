@@ -1,0 +1,198 @@
+"""Messages that are sent while a run is in progress: they wait, enter the run, or stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.agent_settings import WhileBusy
+from baton.domain.agents.handoff_rules import find_triggered
+from baton.domain.errors import (
+    AlreadyRunning,
+    InvalidRequest,
+    MessageIdConflict,
+    NotFound,
+    NothingRunning,
+    QueueFull,
+    WaitsForApproval,
+)
+from baton.domain.handoffs.triggers import exit_locale, first_match
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import text_of
+from baton.domain.threads.queued import QueuedMessage, WaitingMessage
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.turn_requests import MessageRequest
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.connections import LiveRegistry
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import TurnQueue
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.tenants.registry.registered_agents import RegisteredAgents
+
+TRIGGERS = 50
+"""Triggers with which a message may be compared. ``off_loop`` counts its length as many times."""
+MAX_WAITING = 10
+"""Messages of a conversation that wait at a time. The worker of the run reads all of them every two seconds."""
+MAX_KEPT_BYTES = 32 * 1024
+"""Bytes of a waiting message as it is queued, up to which it may enter a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMessages:
+    """The messages that wait in conversations. Nothing is written for a message that finds no run in progress."""
+
+    store: ThreadStore
+    live: LiveRegistry
+    agents: AgentRegistry
+    audit: AuditLog
+    clock: Clock
+
+    async def send(self, queue: TurnQueue, scope: Scope, queued: QueuedMessage) -> WhileBusy | None:
+        """Queue a message. Return what becomes of it if a run is in progress; otherwise None.
+
+        Raises ``NothingRunning``, ``WaitsForApproval``, ``QueueFull``, ``MessageIdConflict``, ``InvalidRequest`` and
+        ``StoreUnavailable``.
+        """
+        request = queued.request
+        is_chosen = request.while_busy not in (None, WhileBusy.QUEUE)
+        thread = await self.store.find_own(scope, request.thread.id, consistent=is_chosen)
+        if thread is None and is_chosen:
+            raise NothingRunning
+        waiting = await self._make_waiting(scope, queued, thread) if thread is not None else None
+        # The queue first: a message that it has is answered, whatever becomes of this process.
+        await queue.send(scope, queued if waiting is None else queued.model_copy(update={"busy": waiting.mode}))
+        if waiting is not None and thread is not None:
+            await self._store(scope, thread, waiting)
+        return waiting.mode if waiting is not None else None
+
+    async def wait(self, scope: Scope, queued: QueuedMessage, *, until: datetime) -> WhileBusy | None:
+        """Let a message wait for which the lease was not free. Its sender waits ``until`` then. Returns as ``send``."""
+        thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
+        if thread is None or thread.run is None:
+            return None
+        waiting = await self._make_waiting(scope, queued, thread)
+        if waiting is not None:
+            await self._store(scope, thread, replace(waiting, until=until))
+        return waiting.mode if waiting is not None else None
+
+    async def check(self, scope: Scope, request: MessageRequest) -> None:
+        """Raise the refusal of a message that asks to steer or interrupt a run, while none is in progress.
+
+        Nothing is read for other messages.
+        """
+        if request.while_busy in (None, WhileBusy.QUEUE):
+            return
+        thread = await self.store.find_own(scope, request.thread.id, consistent=True)
+        if thread is None:
+            raise NothingRunning
+        if thread.run is None:
+            await self._check_running(scope, thread, request)
+        await self._choose_mode(scope, thread, request)
+
+    async def listed(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
+        """Return the messages that wait now, in the order in which they were sent. The caller may read the thread."""
+        now = self.clock.now()
+        messages = [message for message in await self.live.waiting(scope, thread_id) if message.is_waited_for(now)]
+        return [message for message in messages if await self._is_unused(scope, thread_id, message)]
+
+    async def withdraw(self, scope: Scope, thread_id: str, message_id: str) -> None:
+        """Withdraw a waiting message of the caller's own thread. A repetition changes nothing.
+
+        Raises ``NotFound`` if the message is unknown, and ``AlreadyRunning`` if it has a turn or has entered a run.
+        """
+        waiting = [message for message in await self.live.waiting(scope, thread_id) if message.message_id == message_id]
+        record = await self.store.get_turn(scope, thread_id, message_id)
+        if record is None and waiting:
+            record = await self.store.withdraw(scope, thread_id, message_id, waiting[0].digest)
+            if record is None:
+                await self.audit.record(
+                    scope, "message.withdraw", thread_id=thread_id, outcome="allowed", detail={"messageId": message_id}
+                )
+        elif record is None:
+            raise NotFound("No message with this id waits in the conversation.")
+        if record is not None and not record.is_withdrawn:
+            raise AlreadyRunning
+        await self.live.remove_waiting(scope, thread_id, message_id)
+
+    async def _make_waiting(self, scope: Scope, queued: QueuedMessage, thread: Thread) -> WaitingMessage | None:
+        """Return the message as it waits for the run in progress; None if it need not wait."""
+        request, run = queued.request, thread.run
+        if run is None:
+            await self._check_running(scope, thread, request)
+            return None
+        if run.message_id == request.message_id:
+            return None
+        if await self.store.get_turn(scope, thread.id, request.message_id) is not None:
+            return None  # a repetition changes nothing
+        mode = await self._choose_mode(scope, thread, request)
+        others = await self.live.waiting(scope, thread.id)
+        same = next((message for message in others if message.message_id == request.message_id), None)
+        if same is not None:
+            if same.digest != request.digest:
+                raise MessageIdConflict
+            return same
+        if len(others) >= MAX_WAITING and len(await self.listed(scope, thread.id)) >= MAX_WAITING:
+            raise QueueFull
+        is_stored_whole = len(queued.model_dump_json(by_alias=True).encode()) <= MAX_KEPT_BYTES
+        if not is_stored_whole and mode is WhileBusy.STEER:
+            mode = WhileBusy.QUEUE
+        return WaitingMessage(
+            request.message_id,
+            mode,
+            run.run_id,
+            request.digest,
+            self.clock.now(),
+            queued.model_copy(update={"busy": mode}) if is_stored_whole else None,
+        )
+
+    async def _check_running(self, scope: Scope, thread: Thread, request: MessageRequest) -> None:
+        """Raise the refusal of a message that asks to steer or interrupt a run, unless it was accepted before."""
+        if request.while_busy in (None, WhileBusy.QUEUE):
+            return
+        if await self.store.get_turn(scope, thread.id, request.message_id) is None:
+            raise WaitsForApproval if thread.open_interrupts else NothingRunning
+
+    async def _choose_mode(self, scope: Scope, thread: Thread, request: MessageRequest) -> WhileBusy:
+        """Return what becomes of a message. Raises ``InvalidRequest`` if the agent does not allow it.
+
+        A message cannot enter a run if it begins a branch, names another agent, or goes to a remote agent, whose task
+        takes one message at a time. Nor can one that asks for another agent or to leave one, because only the beginning
+        of a run handles that. It waits for its own run instead.
+        """
+        agents = await self.agents.of(scope)
+        agent = agents.answering(thread)
+        mode = request.while_busy or agent.while_busy
+        if not agent.allows(mode):
+            allowed = ", ".join(treatment for treatment in WhileBusy if agent.allows(treatment))
+            raise InvalidRequest(f"whileBusy: the agent allows {allowed}. Send one of these, or leave it out.")
+        is_plain = request.branch is None and request.agent_id in (None, thread.agent_id) and agent.remote is None
+        if mode is not WhileBusy.STEER:
+            return mode
+        text = text_of(request.content)
+        asks = is_plain and await off_loop(len(text) * TRIGGERS, _asks_for_another, agents, thread, text)
+        return mode if is_plain and not asks else WhileBusy.QUEUE
+
+    async def _store(self, scope: Scope, thread: Thread, waiting: WaitingMessage) -> None:
+        await self.live.put_waiting(scope, thread.id, waiting)
+        # A repetition never stops a later run.
+        if waiting.mode is WhileBusy.INTERRUPT and thread.run is not None and thread.run.run_id == waiting.run_id:
+            await self.live.request_cancel(scope, thread.id, waiting.run_id)
+            detail = {"runId": waiting.run_id, "messageId": waiting.message_id}
+            await self.audit.record(scope, "run.cancel", thread_id=thread.id, outcome="requested", detail=detail)
+
+    async def _is_unused(self, scope: Scope, thread_id: str, message: WaitingMessage) -> bool:
+        return await self.store.get_turn(scope, thread_id, message.message_id) is None
+
+
+def _asks_for_another(agents: RegisteredAgents, thread: Thread, text: str) -> bool:
+    """Return whether a message asks for another agent by its words, or to leave the active one."""
+    main, active = agents.main(thread), agents.answering(thread)
+    if thread.is_handed_over and (
+        exit_locale(active.exit_words, text) or first_match(active.triggers_in_session, text)
+    ):
+        return True
+    specialist_id = active.id if thread.is_handed_over else None
+    return find_triggered(main, agents.all(), text, active_agent_id=specialist_id) is not None

@@ -1,0 +1,1 @@
+"""Schedules of users, and the start of runs that begin by themselves."""

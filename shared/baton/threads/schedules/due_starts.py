@@ -1,0 +1,195 @@
+"""The start of runs that begin by themselves: each due item becomes one message in its conversation's queue."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from baton.concurrency.tasks import each_until
+from baton.domain.errors import BatonError, RateLimited, WaitsForPeople
+from baton.domain.metrics import Metric, count
+from baton.domain.schedules.due_entry import DueEntry
+from baton.domain.schedules.schedule import Schedule
+from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
+from baton.domain.threads.queued import QueuedMessage
+from baton.domain.threads.turn_requests import MessageRequest
+from baton.domain.times import DEFAULT_ZONE
+from baton.failures.reports import report_failure
+from baton.ports.clock import Clock, TimeZones
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.schedules import DelayQueue, DueItems, DueSchedule, DueTask, LaterRun, Schedules
+from baton.ports.threads.turn_queue import TurnQueue
+from baton.threads.background.background_work import BackgroundWork
+from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.schedules.later_runs import LaterRuns
+from baton.threads.schedules.run_conversations import RunConversations
+
+AHEAD = timedelta(seconds=90)
+"""The time before a slot at which the queue gets its entry: more than the minute between two sweeps."""
+EARLY = timedelta(seconds=1)
+"""The time before a slot at which its run may begin: queues count in whole seconds, and clocks differ."""
+CONCURRENT = 32
+FIRST_PAUSE = timedelta(minutes=1)
+MAX_PAUSE = timedelta(hours=1)
+"""The longest pause between two attempts to begin a run in a conversation that waits for people."""
+MAX_PUT_OFF = 8 * 24
+"""Attempts after which a run is dropped: more than a week, for which approvals are open by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueStarts:
+    """The starts of due runs. They may repeat and overlap: by the id of its message, a run begins only once."""
+
+    items: DueItems
+    later_runs: LaterRuns
+    schedules: Schedules
+    conversations: RunConversations
+    queue: Callable[[], TurnQueue]
+    """Returns the queue of turns. Code that only makes schedules does not call it."""
+    delays: Callable[[], DelayQueue]
+    zones: TimeZones
+    audit: AuditLog
+    clock: Clock
+    background: Callable[[], BackgroundWork]
+
+    async def sweep(self, *, seconds: float) -> int:
+        """Begin what is due, and give the queue what will be due before the next sweep. Returns their number."""
+        until, started = self.clock.now() + AHEAD, 0
+
+        async def begin(entry: DueEntry) -> None:
+            nonlocal started
+            started += 1
+            try:
+                await (self.start(entry) if entry.at <= self.clock.now() else self.announce(entry))
+            except Exception as failure:  # noqa: BLE001 - one item must not stop the others; it stays due
+                report_failure(failure, "due item not started")
+                count(Metric.SWEEP_FAILURES)
+
+        deadline = asyncio.get_running_loop().time() + seconds
+        await each_until(deadline, _list_entries(self.items.before(until)), begin, at_once=CONCURRENT)
+        return started
+
+    async def announce(self, entry: DueEntry) -> None:
+        """Have the queue deliver an entry at its time, if the next sweep may come too late for it."""
+        ahead = entry.at - self.clock.now()
+        if ahead <= AHEAD:
+            await self.delays().send(entry, seconds=max(0, math.ceil(ahead.total_seconds())))
+
+    async def start_queued(self, body: str) -> None:
+        """Begin the run of a record of the delay queue. Raises ``StoreUnavailable``: the queue delivers it again."""
+        await self.start(DueEntry.model_validate_json(body))
+
+    async def start(self, entry: DueEntry) -> None:
+        """Begin the run of an entry, if it is still due. Raises ``StoreUnavailable``: then it stays due."""
+        due, now = await self.items.load(entry), self.clock.now()
+        if due is None:
+            return
+        if entry.at > now + EARLY:
+            await self.announce(entry)  # the clock has stepped back
+        elif isinstance(due, LaterRun):
+            await self.later_runs.begin(due)
+        elif isinstance(due, DueTask):
+            again_at = await self.background().check(due.owner, due.thread_id, due.task)
+            if again_at is not None:
+                await self.announce(entry.model_copy(update={"at": again_at}))
+        else:
+            await self._start_schedule(due, now)
+
+    async def put_off_refused(self, message: QueuedMessage, refusal: BatonError) -> bool:
+        """Keep a message whose run is refused now for a later time, and return True.
+
+        One that would be refused again is dropped, which is audited.
+        """
+        if not isinstance(refusal, WaitsForPeople | RateLimited):
+            await self._record(message, "dropped", refusal)
+            return False
+        await self.put_off(
+            message, timedelta(seconds=refusal.retry_after) if isinstance(refusal, RateLimited) else timedelta()
+        )
+        if message.put_off == 0:
+            await self._record(message, "put_off", refusal)
+        return True
+
+    async def put_off(self, message: QueuedMessage, at_least: timedelta = timedelta()) -> None:
+        """Keep a message whose run cannot begin now, for a later time. Each pause is twice the last.
+
+        One that has waited for eight days is dropped.
+        """
+        if message.put_off >= MAX_PUT_OFF:
+            await self._record(message, "dropped")
+            return
+        pause = max(at_least, min(FIRST_PAUSE * 2 ** min(message.put_off, 20), MAX_PAUSE))
+        later = message.model_copy(update={"put_off": message.put_off + 1})
+        await self.announce(await self.items.put_off(LaterRun(self.clock.now() + pause, later)))
+
+    async def _record(self, message: QueuedMessage, outcome: str, refusal: BatonError | None = None) -> None:
+        """Audit that a run does not begin, or not yet."""
+        cause, detail = message.request.begun_by, {"messageId": message.request.message_id}
+        detail |= cause.wire() if cause is not None else {}
+        detail |= {"code": refusal.code, "reason": refusal.detail} if refusal is not None else {}
+        if outcome == "dropped":
+            count(Metric.RUNS_DROPPED)
+        await self.audit.record(message.scope, "due.run", thread_id=message.thread_id, outcome=outcome, detail=detail)
+
+    async def _start_schedule(self, due: DueSchedule, now: datetime) -> None:
+        schedule = due.schedule
+        if schedule.follows_user:
+            last = await self.zones.last(due.owner)
+            zone = last.name if last is not None else DEFAULT_ZONE
+            if zone != schedule.zone:
+                schedule = schedule.move(zone, now)
+                if schedule.next_at is None or schedule.next_at > now + EARLY:
+                    await self._store_next(due.owner, schedule)
+                    return
+        chosen = await self.conversations.choose(due.owner, schedule)
+        if chosen is None:
+            return
+        scope, schedule = chosen.scope(due.owner), chosen
+        if await self.conversations.is_forgotten(scope, schedule.run_thread_id):
+            await self.schedules.remove(due.owner, schedule.id)
+            await self.audit.record(
+                due.owner, "schedule.run", thread_id=None, outcome="dropped", detail={"scheduleId": schedule.id}
+            )
+            return
+        message_id = schedule.message_id
+        request = MessageRequest(
+            ThreadRef(schedule.run_thread_id, may_create=True),
+            message_id,
+            derive_run_id(schedule.run_thread_id, message_id),
+            schedule.text,
+            agent_id=schedule.agent_id,
+            begun_by=schedule.source(now),
+        )
+        await self.queue().send(scope, queued_message(scope, request, request_id=message_id))
+        _count_start(schedule, now)
+        await self._store_next(due.owner, schedule.begin(now, request.run_id))
+
+    async def _store_next(self, owner: Scope, schedule: Schedule) -> None:
+        """Store a schedule's next slot. If somebody has changed the schedule since it was read, it stays due."""
+        changed = replace(schedule, revision=schedule.revision + 1)
+        if await self.schedules.replace(owner, changed):
+            await self.announce_next(owner, changed)
+
+    async def announce_next(self, owner: Scope, schedule: Schedule) -> None:
+        """Have the queue deliver a schedule's next slot, if it comes soon."""
+        entry = self.schedules.entry(owner, schedule)
+        if entry is not None:
+            await self.announce(entry)
+
+
+def _count_start(schedule: Schedule, now: datetime) -> None:
+    if schedule.next_at is not None:
+        count(Metric.TIME_TO_START, max(0, round((now - schedule.next_at).total_seconds() * 1000)))
+    if schedule.source(now).late is not None:
+        count(Metric.RUNS_LATE)
+
+
+async def _list_entries(pages: AsyncIterator[Sequence[DueEntry]]) -> AsyncIterator[DueEntry]:
+    async with aclosing(pages) as read:  # type: ignore[type-var]
+        async for page in read:
+            for entry in page:
+                yield entry

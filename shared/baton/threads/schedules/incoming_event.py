@@ -1,0 +1,68 @@
+"""Events of other systems, which begin runs in conversations."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.definition import EVENT_TYPE
+from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.schedules.run_source import CauseKind, RunSource
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, is_printable
+from baton.domain.threads.content import is_within
+
+MAX_DATA_BYTES = 16 * 1024
+"""Bytes of an event's data as JSON. All of it is in the prompt."""
+MAX_DATA_DEPTH = 32
+MAX_DATA_VALUES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingEvent:
+    """An event as its sender describes it."""
+
+    id: str
+    """The sender's id of it. The same id again is the same event."""
+    type: str
+    text: str
+    """Its data as JSON."""
+    hook_id: str = ""
+    """The hook that it came by; empty for one that a holder of ``event:send`` has sent."""
+
+    @classmethod
+    def parse(cls, event_id: object, event_type: object, data: object, *, hook_id: str = "") -> IncomingEvent:
+        """Check an event. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
+        if not isinstance(event_id, str) or not is_printable(event_id, MAX_MESSAGE_ID):
+            raise InvalidRequest(f"eventId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+        if not isinstance(event_type, str) or re.fullmatch(EVENT_TYPE, event_type) is None:
+            raise InvalidRequest("type must be 1 to 100 letters, digits and . _ : / -, such as order.shipped.")
+        return cls(event_id, event_type, _data_text(data), hook_id)
+
+    @property
+    def source(self) -> RunSource:
+        """The cause of its run."""
+        return RunSource(CauseKind.EVENT, self.id, self.type)
+
+    def message_id(self, thread_id: str) -> str:
+        """Return the id of the message with which its run begins. It makes the run once-only."""
+        return str(uuid.uuid5(uuid.UUID(thread_id), f"event\0{self.hook_id}\0{self.id}"))
+
+
+def _data_text(data: Any) -> str:
+    if not is_within(data, MAX_DATA_DEPTH, MAX_DATA_VALUES):
+        raise InvalidRequest(
+            f"data is nested over {MAX_DATA_DEPTH} levels deep, or holds more than {MAX_DATA_VALUES:,} values."
+        )
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest("data holds half of a surrogate pair, which is not text.") from None
+    except ValueError:
+        raise InvalidRequest("data holds a number that JSON cannot represent.") from None
+    if size > MAX_DATA_BYTES:
+        raise MessageTooLarge(f"data must be at most {MAX_DATA_BYTES // 1024} KB of JSON.")
+    return text

@@ -1,0 +1,34 @@
+"""Runs that could not begin when they were due, and wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton.domain.schedules.run_source import CauseKind
+from baton.domain.tenants.identity import Scope
+from baton.ports.threads.schedules import DueItems, LaterRun
+from baton.ports.threads.turn_queue import TurnQueue
+
+
+@dataclass(frozen=True, slots=True)
+class LaterRuns:
+    """The starts of runs that wait. They may repeat: by the id of its message, a run begins only once."""
+
+    items: DueItems
+    queue: Callable[[], TurnQueue]
+
+    async def begin(self, later: LaterRun) -> None:
+        """Queue the message of a run. Raises ``StoreUnavailable``: then it still waits."""
+        message = later.message
+        # The queue drops repetitions of this start, and not the next one.
+        name = f"{message.request.message_id[:100]}.{message.put_off}"
+        await self.queue().send(message.scope, message.model_copy(update={"request_id": name}))
+        await self.items.settle(later)
+
+    async def begin_results(self, scope: Scope, thread_id: str) -> None:
+        """Begin the runs of the results that wait in a conversation. Raises ``StoreUnavailable``."""
+        for later in await self.items.of_thread(scope, thread_id):
+            cause = later.message.request.begun_by
+            if cause is not None and cause.kind is CauseKind.TASK:
+                await self.begin(later)

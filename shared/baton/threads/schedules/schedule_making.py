@@ -1,0 +1,314 @@
+"""The schedules that users and agents make, list, change and cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice, pairwise
+from typing import Literal
+
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import (
+    AgentMismatch,
+    InvalidRequest,
+    LimitReached,
+    NotFound,
+    StoreUnavailable,
+    ThreadUnavailable,
+)
+from baton.domain.schedules.recurrence import Recurrence, normal_rule
+from baton.domain.schedules.schedule import (
+    MAX_TEXT,
+    USER_ZONE,
+    OwnedSchedule,
+    Schedule,
+    ScheduleStatus,
+    local_start,
+    now_on_clocks,
+)
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, Permission, Scope, ThreadRef, derive_thread_ref, is_printable
+from baton.domain.threads.thread import Thread
+from baton.domain.times import DEFAULT_ZONE, is_time_zone
+from baton.ports.clock import Clock, TimeZones
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.schedules import Schedules
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.schedules.due_starts import DueStarts
+from baton.threads.schedules.schedule_lists import rank
+
+COMPARED_SLOTS = 60
+"""Slots of a new rule whose distances are compared with the least distance that the agent allows."""
+RULE_COST = 400_000
+"""The size that ``off_loop`` gets, because computing a rule's slots takes as long as that many characters of text."""
+ATTEMPTS = 8
+"""Attempts at a change while others change the same schedule."""
+MAX_FINISHED = 100
+"""The most finished schedules of a user. Beyond that, those whose last run is longest ago are removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleRequest:
+    """A schedule to make, as a caller asks for it."""
+
+    text: str
+    at: str | None = None
+    rule: str | None = None
+    time_zone: str | None = None
+    ends_at: datetime | None = None
+    id: str | None = None
+    agent_id: str | None = None
+    thread: ThreadRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleChange:
+    """A change of a schedule. What is None stays as it is."""
+
+    text: str | None = None
+    at: str | None = None
+    rule: str | None = None
+    paused: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleMaking:
+    """The schedules of users, for their owners and for those who manage a tenant's."""
+
+    schedules: Schedules
+    store: ThreadStore
+    agents: AgentRegistry
+    zones: TimeZones
+    starts: DueStarts
+    audit: AuditLog
+    clock: Clock
+
+    async def create(
+        self, scope: Scope, request: ScheduleRequest, *, created_by: Literal["user", "agent"] = "user"
+    ) -> tuple[Schedule, bool]:
+        """Make a schedule of the caller. Returns it, and False if the caller has one with its id already.
+
+        Raises ``InvalidRequest``, ``UnknownAgent``, ``ThreadUnavailable``, ``AgentMismatch`` and ``LimitReached``.
+        """
+        schedule_id = request.id or self.clock.new_id()
+        if not is_printable(schedule_id, MAX_MESSAGE_ID) or "/" in schedule_id or schedule_id in (".", ".."):
+            raise InvalidRequest(f"id must be 1 to {MAX_MESSAGE_ID} printable characters without a slash.")
+        if request.id is not None and (earlier := await self.schedules.get(scope, schedule_id)) is not None:
+            return earlier, False
+        # Without a conversation it gets its own, which its first run begins.
+        thread = request.thread or derive_thread_ref(scope, f"schedule/{schedule_id}")
+        agent = await self._find_agent(scope, thread, request.agent_id)
+        own = await self.schedules.of_user(scope)
+        unfinished = [schedule for schedule in own if schedule.status is not ScheduleStatus.FINISHED]
+        if len(unfinished) >= agent.schedules.max_per_user:
+            raise LimitReached(
+                f"You have {len(unfinished)} schedules, as many as this agent allows. Cancel one to make another."
+            )
+        now, zone = self.clock.now(), await self._find_zone(scope, request.time_zone)
+        schedule = Schedule(
+            id=schedule_id,
+            agent_id=agent.id,
+            thread_id=thread.id,
+            text=_check_text(request.text),
+            start=local_start(request.at, zone, now) if request.at is not None else now_on_clocks(zone, now),
+            rule=_check_rule(request.rule, request.at),
+            zone=zone,
+            # A moment stays the same wherever the user is.
+            follows_user=request.time_zone == USER_ZONE and not _has_offset(request),
+            ends_at=request.ends_at,
+            created_at=now,
+            created_by=created_by,
+            permissions=tuple(sorted(scope.permissions)),
+            user_name=scope.name,
+        )
+        planned = await self._plan(schedule, agent, now)
+        stored = await self.schedules.add(scope, planned, is_first=not own)
+        is_new = stored == planned
+        if is_new:
+            await self._remove_oldest_finished(scope, own)
+            detail = {"scheduleId": stored.id, "agentId": agent.id, "createdBy": created_by}
+            await self.audit.record(scope, "schedule.create", thread_id=thread.id, outcome="created", detail=detail)
+            await self.starts.announce_next(scope, stored)
+        return stored, is_new
+
+    async def create_by_agent(
+        self, scope: Scope, schedule_id: str, thread_id: str, *, text: str, at: str | None, rule: str | None
+    ) -> Schedule:
+        """Make a schedule in a conversation, as its agent asks: once for each id, on the clocks of the user.
+
+        Raises as ``create`` does.
+        """
+        request = ScheduleRequest(
+            id=schedule_id,
+            thread=ThreadRef(thread_id, may_create=False),
+            text=text,
+            at=at,
+            rule=rule,
+            time_zone=USER_ZONE,
+        )
+        schedule, _ = await self.create(scope, request, created_by="agent")
+        return schedule
+
+    async def listed(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
+        """Return the caller's schedules, those of the next slots first, then those without one."""
+        own = await self.schedules.of_user(scope)
+        matching = [schedule for schedule in own if status in (None, schedule.status)]
+        return sorted(matching, key=rank)
+
+    async def get(self, scope: Scope, schedule_id: str, *, owner_id: str | None = None) -> OwnedSchedule:
+        """Return a schedule of the caller, or of the named user for those who manage the tenant's.
+
+        Raises ``NotFound`` and ``Forbidden``.
+        """
+        owner = _find_owner(scope, owner_id, "schedule.read")
+        schedule = await self._get(owner, schedule_id)
+        if owner is not scope:
+            await self._record(scope, owner, schedule, "schedule.read", "allowed")
+        return OwnedSchedule(owner.user_id, schedule)
+
+    async def change(
+        self, scope: Scope, schedule_id: str, change: ScheduleChange, *, owner_id: str | None = None
+    ) -> OwnedSchedule:
+        """Change a schedule of the caller; those who manage the tenant's may pause and resume any.
+
+        Raises ``NotFound``, ``InvalidRequest`` and ``Forbidden``.
+        """
+        owner = _find_owner(scope, owner_id, "schedule.change")
+        if owner is not scope and change != ScheduleChange(paused=change.paused):
+            raise InvalidRequest("Only its user can change a schedule's `text`, `at` and `rule`. Send `paused` only.")
+        for _ in range(ATTEMPTS):
+            schedule = await self._get(owner, schedule_id)
+            changed = await self._change(owner, schedule, change)
+            if changed == schedule:
+                return OwnedSchedule(owner.user_id, schedule)
+            changed = replace(changed, revision=schedule.revision + 1)
+            if await self.schedules.replace(owner, changed):
+                await self._record(scope, owner, changed, "schedule.change", "changed")
+                await self.starts.announce_next(owner, changed)
+                return OwnedSchedule(owner.user_id, changed)
+            await asyncio.sleep(0)
+        raise StoreUnavailable
+
+    async def remove(self, scope: Scope, schedule_id: str, *, owner_id: str | None = None) -> None:
+        """Cancel a schedule of the caller, or of the named user for those who manage the tenant's.
+
+        A run of it that has begun goes on. Raises ``NotFound`` and ``Forbidden``.
+        """
+        owner = _find_owner(scope, owner_id, "schedule.cancel")
+        schedule = await self._get(owner, schedule_id)
+        await self.schedules.remove(owner, schedule_id)
+        await self._record(scope, owner, schedule, "schedule.cancel", "cancelled")
+
+    async def _get(self, owner: Scope, schedule_id: str) -> Schedule:
+        schedule = await self.schedules.get(owner, schedule_id)
+        if schedule is None:
+            raise NotFound("There is no such schedule.")
+        return schedule
+
+    async def _change(self, scope: Scope, schedule: Schedule, change: ScheduleChange) -> Schedule:
+        now, changed = self.clock.now(), schedule
+        if change.text is not None:
+            changed = replace(changed, text=_check_text(change.text))
+        if change.at is not None:
+            changed = replace(changed, start=local_start(change.at, changed.zone, now))
+        if change.rule is not None:
+            changed = replace(changed, rule=_check_rule(change.rule, changed.start))
+        if change.at is not None or change.rule is not None:
+            agent = await self.agents.get(scope, schedule.agent_id)
+            changed = await self._plan(replace(changed, paused=False), agent, now)
+            changed = changed.pause() if schedule.paused else changed
+        if change.paused is not None and change.paused != changed.paused:
+            changed = changed.pause() if change.paused else changed.resume(now)
+        return changed
+
+    async def _plan(self, schedule: Schedule, agent: AgentDefinition, now: datetime) -> Schedule:
+        """Return the schedule with its first slot. Raises ``InvalidRequest`` if it has none, or too many."""
+        planned, slots = await off_loop(
+            RULE_COST, lambda: (schedule.plan(now), list(islice(schedule.slots(), COMPARED_SLOTS)))
+        )
+        if planned.next_at is None:
+            raise InvalidRequest(
+                "at: this time has passed." if schedule.rule is None else "rule: it has no time to come."
+            )
+        least = timedelta(minutes=agent.schedules.min_interval_minutes)
+        # Local times are compared, so that a day on which the clocks go forward counts as a whole one.
+        if any(after.local - before.local < least for before, after in pairwise(slots)):
+            raise InvalidRequest(
+                f"rule: this agent allows one run in {agent.schedules.min_interval_minutes} minutes at most."
+            )
+        return planned
+
+    async def _find_agent(self, scope: Scope, thread: ThreadRef, agent_id: str | None) -> AgentDefinition:
+        """Return the agent of the schedule's conversation, which must allow schedules."""
+        current: Thread | None = None
+        async with refusals_audited(self.audit, scope, thread.id, "schedule.create"):
+            try:
+                current = await own_thread(self.store, scope, thread.id)
+            except ThreadUnavailable as unavailable:
+                if not (unavailable.is_unused and thread.may_create):
+                    raise
+        if current is None:
+            agent = await self.agents.for_new_thread(scope, agent_id)
+        elif agent_id not in (None, current.agent_id):
+            raise AgentMismatch
+        else:
+            agent = await self.agents.get(scope, current.agent_id)
+        if not agent.schedules.allowed:
+            raise InvalidRequest(
+                f"The agent {agent.id} takes no schedules. Its definition would say `schedules: allowed`."
+            )
+        return agent
+
+    async def _find_zone(self, scope: Scope, time_zone: str | None) -> str:
+        if time_zone is not None and time_zone != USER_ZONE:
+            if not is_time_zone(time_zone):
+                raise InvalidRequest(
+                    f"timeZone: there is no time zone {time_zone[:64]!r}; use a name such as Europe/Vienna."
+                )
+            return time_zone
+        last = await self.zones.last(scope)
+        return last.name if last is not None else DEFAULT_ZONE
+
+    async def _remove_oldest_finished(self, scope: Scope, own: Sequence[Schedule]) -> None:
+        """Remove the oldest finished schedules beyond ``MAX_FINISHED``."""
+        finished = [schedule for schedule in own if schedule.status is ScheduleStatus.FINISHED]
+        finished.sort(key=lambda schedule: schedule.last_at or schedule.created_at)
+        for schedule in finished[: max(0, len(finished) - MAX_FINISHED)]:
+            await self.schedules.remove(scope, schedule.id)
+
+    async def _record(self, scope: Scope, owner: Scope, schedule: Schedule, action: str, outcome: str) -> None:
+        detail = {"scheduleId": schedule.id} | ({"userId": owner.user_id} if owner is not scope else {})
+        await self.audit.record(scope, action, thread_id=schedule.thread_id, outcome=outcome, detail=detail)
+
+
+def _find_owner(scope: Scope, owner_id: str | None, action: str) -> Scope:
+    """Return the scope of the caller, or of the user ``owner_id``, who need not exist. Raises ``Forbidden``."""
+    if owner_id in (None, scope.user_id):
+        return scope
+    scope.require(Permission.SCHEDULE_MANAGE, action)
+    return Scope(scope.tenant_id, str(owner_id))
+
+
+def _has_offset(request: ScheduleRequest) -> bool:
+    if request.rule is not None or request.at is None:
+        return False
+    return datetime.fromisoformat(request.at).tzinfo is not None
+
+
+def _check_text(text: str) -> str:
+    if not text.strip() or len(text) > MAX_TEXT:
+        raise InvalidRequest(f"text must be 1 to {MAX_TEXT} characters.")
+    return text
+
+
+def _check_rule(rule: str | None, at: str | None) -> str | None:
+    if rule is None:
+        if at is None:
+            raise InvalidRequest("Send `at`, or a `rule`.")
+        return None
+    Recurrence.parse(rule)
+    return normal_rule(rule)

@@ -1,0 +1,1 @@
+"""Outgoing webhooks: the events that a change of a thread means, and their deliveries."""

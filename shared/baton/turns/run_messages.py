@@ -1,0 +1,143 @@
+"""The messages that enter a run in progress: the record of a message's turn decides that each does so once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Container, Sequence
+from dataclasses import replace
+
+from baton.agents.incoming import Admit
+from baton.agents.run_facts import RunFacts
+from baton.domain.agents.agent_settings import WhileBusy
+from baton.domain.errors import RateLimited
+from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.queued import WaitingMessage
+from baton.memory.prompt.message_prompts import message_tokens
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.messages import EntryPoint, TurnRecord
+from baton.turns.turn_services import TurnServices
+
+REFUSED_NOTE = "[A message of the user, which a guardrail has refused.]"
+"""The text in place of a message that an earlier attempt has taken and a guardrail refuses now."""
+
+
+class RunMessages:
+    """The messages that enter one attempt at a run. Those of earlier attempts enter at the same points again."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        facts: RunFacts,
+        *,
+        lease: Callable[[], Lease],
+        waiting: Callable[[], Sequence[WaitingMessage]],
+        look: Callable[[], Awaitable[None]],
+    ) -> None:
+        """``waiting`` returns the thread's waiting messages, as they were read last; ``look`` reads them again."""
+        self._services = services
+        self._facts = facts
+        self._lease = lease
+        self._waiting = waiting
+        self._look = look
+        self._taken: dict[str, tuple[EntryPoint, WaitingMessage]] = {}
+        """The messages that earlier attempts have taken, by id."""
+        self._seen: set[str] = set()
+
+    async def load(self) -> None:
+        """Find the messages that earlier attempts have taken. Raises ``StoreUnavailable``."""
+        facts = self._facts
+        for waiting in self._waiting():
+            if waiting.run_id != facts.run.run_id or waiting.queued is None:
+                continue
+            record = await self._services.store.get_turn(facts.scope, facts.thread.id, waiting.message_id)
+            if record is not None and record.entered is not None and record.is_entered_in(facts.run.run_id):
+                self._taken[waiting.message_id] = record.entered, waiting
+                self._seen.add(waiting.message_id)
+
+    async def take(self, at: EntryPoint, admit: Admit, *, only_earlier: bool = False) -> Sequence[StoredMessage]:
+        """See ``Incoming.take``."""
+        entered = [
+            await self._take_again(message_id, admit)
+            for message_id, (point, _) in list(self._taken.items())
+            if only_earlier or (point.agent_id == at.agent_id and point.results <= at.results)
+        ]
+        if only_earlier:
+            return entered
+        await self._look()
+        for waiting in self._waiting():
+            if not self._may_enter(waiting):
+                continue
+            self._seen.add(waiting.message_id)
+            # One that is refused here gets a turn, in which it is refused like any other.
+            message = await admit(self._message(waiting))
+            if message is not None and await self._is_counted(waiting) and await self._claim(waiting, at):
+                entered.append(message)
+        return entered
+
+    def again(self, ids: Container[str]) -> Sequence[StoredMessage]:
+        """See ``Incoming.again``."""
+        messages = [self._message(waiting) for name, (_, waiting) in self._taken.items() if name in ids]
+        for message in messages:
+            del self._taken[message.id]
+        return messages
+
+    def rest(self) -> Sequence[StoredMessage]:
+        """See ``Incoming.rest``."""
+        return [self._message(waiting) for _, waiting in self._taken.values()]
+
+    def _may_enter(self, waiting: WaitingMessage) -> bool:
+        """Return whether the message was sent to enter this run, by a sender who may do what the run may."""
+        facts, queued = self._facts, waiting.queued
+        if queued is None or waiting.mode is not WhileBusy.STEER or waiting.message_id in self._seen:
+            return False
+        is_of_run = waiting.run_id == facts.run.run_id and waiting.is_waited_for(self._services.agents.clock.now())
+        is_of_task = queued.request.a2a_task in (None, facts.began_with.a2a_task)
+        return is_of_run and is_of_task and facts.scope.permissions <= queued.scope.permissions
+
+    async def _take_again(self, message_id: str, admit: Admit) -> StoredMessage:
+        _, waiting = self._taken.pop(message_id)
+        message = self._message(waiting)
+        admitted = await admit(message)
+        if admitted is not None:
+            return admitted
+        content = with_text(message.content, REFUSED_NOTE)
+        tokens = message_tokens(content, self._services.agents.counter)
+        return replace(message, content=content, tokens=tokens, is_rewritten=True)
+
+    async def _is_counted(self, waiting: WaitingMessage) -> bool:
+        """Count the message where messages are limited. Return False if it is over the limit."""
+        scope, limits = self._facts.scope, self._services.run_limits
+        try:
+            permit = await limits.check(scope, self._facts.thread.id, waiting.message_id, is_message=True)
+        except RateLimited:
+            return False
+        return permit is None or await limits.begin(permit, self._lease()) is None
+
+    async def _claim(self, waiting: WaitingMessage, at: EntryPoint) -> bool:
+        """Record that the message has entered the run. Return False if it has a turn already, or is withdrawn."""
+        facts, lease = self._facts, self._lease()
+        record = TurnRecord(
+            message_id=waiting.message_id,
+            run_id=facts.run.run_id,
+            digest=waiting.digest,
+            first_ordinal=facts.question.ordinal,
+            fence=lease.fence,
+            permissions=tuple(sorted(facts.scope.permissions)),
+            entered=at,
+        )
+        return await self._services.store.open_turn(lease, record) is None
+
+    def _message(self, waiting: WaitingMessage) -> StoredMessage:
+        assert waiting.queued is not None  # noqa: S101 - others are not taken
+        request, agents = waiting.queued.request, self._services.agents
+        return StoredMessage(
+            id=waiting.message_id,
+            role=Role.USER,
+            content=request.content,
+            ordinal=0,
+            run_id=self._facts.run.run_id,
+            timestamp=agents.clock.now(),
+            tokens=message_tokens(request.content, agents.counter),
+            a2a_task=request.a2a_task,
+            time_zone=request.time_zone,
+            is_steered=True,
+        )
