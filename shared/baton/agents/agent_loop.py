@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from baton.agents.agent_work import AgentWork
+from baton.agents.agent_work import ROOM_SHARE, AgentWork
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.calls.tool_calls import ToolCalls, make_call_events
+from baton.agents.guardrails.hooks import HookHandOver, HookRefusal
 from baton.agents.guardrails.screening import Screening
 from baton.agents.model_answer import AnswerEvents, ModelAnswer, StructuredAnswer
 from baton.agents.prompts.call_metadata import make_call_metadata
@@ -58,9 +59,9 @@ class AgentLoop:
         self._ids = CallIds(context, tools, work.caller)
         self._answer: ModelAnswer | None = None
         self._unused_id: str | None = None
-        """The id of an answer that the model is asked to give again: nothing was shown of it."""
+        """The id of a discarded answer of which nothing was shown; the next answer takes it."""
         self._is_asked_again = False
-        """True if an answer without words has been asked for again, which is done once."""
+        """True if the model was asked again after an answer without words, which is done once."""
         self._is_limit_shown = False
 
     @property
@@ -73,13 +74,13 @@ class AgentLoop:
         context: AssembledContext,
         *,
         is_question_judged: bool = False,
-        is_noted: bool = True,
+        is_inspected: bool = True,
         earlier: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Set the prompt. ``is_question_judged``: guardrails have judged it before.
+        """Take the assembled prompt. The question is judged unless ``is_question_judged``.
 
-        ``earlier`` are the sources of the texts and results before it in the same exchange.
-        ``is_noted``: the inspector's record gets the prompt, as that with which the agent began.
+        ``is_inspected``: the inspector records the prompt as the first one of the agent. ``earlier`` are the sources of
+        earlier texts and results of the same exchange.
         """
         self._recalled = context.recalled
         self._work.result.followed = tuple(
@@ -88,7 +89,7 @@ class AgentLoop:
         )
         self._work.sources.add(context.recalled.cited)
         self._work.sources.add(earlier)
-        if is_noted:
+        if is_inspected:
             self._context.inspection.contexts.append(AgentContext(self._agent, self._work.task_id, context))
         await self._prompt.begin(context)
         if self._screening is not None and not is_question_judged:
@@ -99,7 +100,7 @@ class AgentLoop:
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
         await self._calls.go_on(calls, approved, settled)
-        self._take(calls)
+        self._add_outcomes(calls)
 
     async def answer(self) -> None:
         """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""
@@ -121,6 +122,12 @@ class AgentLoop:
             assert answer is not None  # noqa: S101 - the model has been asked
             if self._unused_id is not None:
                 continue
+            if answer.hands_over:
+                return
+            late = await self._enter(only_earlier=True) if not answer.calls and not is_last else ()
+            if late:
+                self._prompt.add(answer.prompt, *late)
+                continue
             if not answer.calls or not await self._context.may_act():
                 return
             await self._carry_out(answer)
@@ -130,8 +137,17 @@ class AgentLoop:
                 if result.transfer is not None and result.transfer.refusal is None and len(answer.calls) == 1:
                     self._take_back_transfer()
                 return
-            if result.ends_conversation and result.has_answered:
-                return  # it has said goodbye
+            if (result.ends_conversation and result.has_answered) or result.stays_silent:
+                return  # it has said goodbye, or has nothing to say
+            entered = await self._enter()
+            if entered:
+                self._prompt.add(*entered)
+                await self._prompt.fit()
+
+    async def _enter(self, *, only_earlier: bool = False) -> Sequence[Prompt]:
+        """Return the prompts of the user's messages that enter the run here."""
+        messages = await self._work.enter_messages(room=self._prompt.budget // ROOM_SHARE, only_earlier=only_earlier)
+        return [Prompt(Role.USER, message.content, is_steered=True) for message in messages]
 
     async def _ask_model(self, *, is_last: bool) -> None:
         """Ask the model once. Raises ``ContextTooLong`` and the other failures of the model."""
@@ -141,23 +157,42 @@ class AgentLoop:
             await answer.read(self._open_stream(answer.prompts, is_last=is_last), self._ids)
         finally:
             work.result.model = answer.model
+        await self._hand_over(answer)
         screening = self._screening
         answer.close(
             is_spent=self._limit.is_spent or (screening is not None and screening.is_cut),
             has_changed=screening is not None and screening.has_changed,
             may_call=not is_last,
         )
-        await answer.show_rest(self._structured, self._prefix)
+        is_silent = answer.refusal is not None and await work.end_silently(answer.refusal)
+        if not is_silent:
+            await answer.show_rest(self._structured, self._prefix)
         await answer.record(work.transcript, work.sources, self._calls.judge, after_calls=bool(self._calls.outcomes))
         await self._count(answer)
         work.result.has_answered = answer.is_usable
-        again = self._list_corrections(answer)
-        if again:
-            self._prompt.add(*again)
+        corrections = () if is_silent else self._list_corrections(answer)
+        if corrections:
+            self._prompt.add(*corrections)
             await self._prompt.fit()
             self._unused_id = answer.events.message_id
         elif answer.failure is not None:
             raise answer.failure
+
+    async def _hand_over(self, answer: ModelAnswer) -> None:
+        """Hand the conversation over if a hook has decided so. If that is impossible, the user gets its sentence."""
+        refusal, own, hooks = answer.refusal, self._work.own, self._work.hooks
+        if not isinstance(refusal, HookHandOver) or own is None or hooks is None:
+            return
+        transfer = await own.hand_over(self._agent, refusal.verdict)
+        if transfer is None:
+            return
+        try:
+            if transfer.refusal is None:
+                await hooks.observe_handoff(transfer)
+        except HookRefusal as refused:
+            answer.refusal = refused
+            return
+        self._work.result.transfer, answer.hands_over = transfer, True
 
     def _begin_answer(self) -> ModelAnswer:
         """Return the answer to the next request, before it is sent."""
@@ -181,7 +216,7 @@ class AgentLoop:
         return ModelAnswer(self._context, self._agent, events, prompts, self._context.inspection.begin_call(note))
 
     def _open_stream(self, prompts: list[Prompt], *, is_last: bool) -> Callable[[Take], Awaitable[None]]:
-        """Return a function that asks the model, and gives the chunks of its answer, which guardrails have screened."""
+        """Return a function that asks the model and passes on the chunks of its answer, screened by guardrails."""
         context, own, tools = self._context, self._work.own, self._tools.specs
         conversation = own.tracker.current if own is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
@@ -190,8 +225,8 @@ class AgentLoop:
         def open_stream(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
             return context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
 
-        # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
-        # writes would have to wait: until the question is stored, only the first one is read.
+        # Until the question is stored, only the first chunk is read: reading the chunks of a fast model would occupy
+        # the event loop and delay the writes of the question.
         paced = partial(
             read_batches, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened
         )
@@ -211,7 +246,7 @@ class AgentLoop:
         return read_screened
 
     def _list_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
-        """Return the prompts with which the model is asked to answer again; nothing if its answer stands."""
+        """Return the prompts that ask the model to answer again; empty if its answer is accepted."""
         if answer.held.failure is not None and self._structured is not None:
             return self._structured.repair(answer.events.model_text, answer.finished)
         if not answer.is_empty or self._is_asked_again or not self._work.budget.allows_repair:
@@ -224,7 +259,7 @@ class AgentLoop:
         calls = answer.calls
         self._context.emit_all(make_call_events(calls, self._work.transcript.messages[-1].id))
         await self._calls.add_results(calls)
-        self._take(calls)
+        self._add_outcomes(calls)
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
@@ -234,7 +269,7 @@ class AgentLoop:
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
         await self._prompt.fit()
 
-    def _take(self, calls: Sequence[ToolCall]) -> None:
+    def _add_outcomes(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
             self._work.add_outcome(call, self._calls.outcomes[call.id])
 
@@ -247,21 +282,21 @@ class AgentLoop:
             transcript.add_answer(message.id, self._agent, message.text, sources=cited, is_cut=message.is_cut)
 
     def _tool_choice(self, *, is_last: bool) -> str | None:
-        """Return the tool choice for the next request: after the first call a forced one would be endless."""
+        """Return the tool choice for the next request. Only the first one is forced, or the agent would never end."""
         if is_last:
             return "none" if self._tools.specs else None
         chosen = self._settings.tool_choice
-        return chosen if chosen == "none" or not self._work.budget.has_called else None
+        return chosen if chosen == "none" or not self._work.budget.has_asked_model else None
 
     def _prefix(self) -> str:
-        """Return the sentence about a limitation, once, to show in front of the words that follow it."""
+        """Return the sentence about a limitation to show before the next words, once; otherwise an empty text."""
         if not self._work.result.is_limited or self._is_limit_shown or self._work.task_id is not None:
             return ""
         self._is_limit_shown = True
         return sentence(self._agent, "limited_resources") + "\n\n"
 
     async def _count(self, answer: ModelAnswer) -> None:
-        """Add the model's usage, or an own count if the endpoint reports none or the answer broke off."""
+        """Add the usage that the endpoint reports, or an estimate if it reports none or the answer broke off."""
         work, text, calls, finished = self._work, answer.events.model_text, answer.written_calls, answer.finished
         usage = finished.usage if finished is not None else None
         if finished is not None:

@@ -1,29 +1,42 @@
-"""One agent's work on one answer: its means, its questions to other agents, its sources, and how it has ended."""
+"""One agent's work on one answer: its tools, its questions to other agents, its sources and its result."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.agents.answer_sources import GivenSources
+from baton.agents.answer_sources import SourceCollection
 from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import AgentResult, CallOutcome
-from baton.agents.guardrails.hooks import Hooks
+from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, unless_stopped
+from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.call_cards import make_card
 from baton.agents.tools.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import derive_record_id
+from baton.domain.threads.events import message_steered
+from baton.domain.threads.message import StoredMessage, with_text
+from baton.memory.prompt.message_prompts import message_tokens
+from baton.ports.tenants.audit import Once
+from baton.ports.threads.messages import EntryPoint
 
 Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
-"""Returns an outcome as hooks leave it."""
+"""Returns an outcome after hooks have allowed, replaced or refused it."""
+
+
+ROOM_SHARE = 4
+"""The part of a prompt's budget, as its divisor, that a message takes at most to enter a run in progress."""
 
 
 def show_nothing(label: str) -> None:
-    """Show nothing, where no user waits."""
+    """Ignore a report that no user waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class AgentQuestion:
     report: Callable[[str], None] = show_nothing
     """Shows the user the agent's reports on its work."""
     judge: Judge | None = None
-    """Has the hooks of the agent that asks judge the outcome, before it is stored; None without any."""
+    """Lets the hooks of the asking agent judge the outcome before it is stored; None if it has no such hooks."""
 
 
 def make_unseen_transcript(context: Attempt, key: str) -> Transcript:
@@ -76,7 +89,7 @@ class AgentWork:
         self.caller = task_id or agent.id
         self.budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self.hooks = Hooks.of(context, agent, task_id)
-        self.sources = GivenSources()
+        self.sources = SourceCollection()
         """The passages, files and other sources that the agent was given, whether or not its answer cites them."""
         self.result = AgentResult(agent, context.model_of(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
@@ -97,4 +110,69 @@ class AgentWork:
         result.returns = result.returns or outcome.returns
         result.is_limited |= outcome.is_outage
         result.ends_conversation |= outcome.ends_conversation
+        result.stays_silent |= outcome.stays_silent
         self.sources.add(outcome.sources)
+
+    async def end_silently(self, refusal: HookRefusal) -> bool:
+        """End a run that began by itself if a guardrail has refused its first message. Return whether it has.
+
+        The user, who has not asked anything, gets no sentence about it; the audit has a record.
+        """
+        context, cause = self.context, self.context.facts.question.begun_by
+        if cause is None or self.task_id is not None or not context.screened.is_refused:
+            return False
+        self.result.stays_silent = True
+        detail = {**cause.wire(), "refusedBy": refusal.by, "agentId": self.agent.id}
+        record_id = derive_record_id(context.thread_id, "due.run", context.run.run_id)
+        once = Once(record_id, context.facts.question.timestamp)
+        await context.services.audit.record(
+            context.scope, "due.run", thread_id=context.thread_id, outcome="refused", detail=detail, once=once
+        )
+        return True
+
+    async def enter_messages(self, *, room: int, only_earlier: bool = False) -> Sequence[StoredMessage]:
+        """Add the user's messages that enter the run here to the transcript, and return them.
+
+        A message of more than ``room`` tokens does not enter, and a consulted agent gets none. With ``only_earlier``,
+        after the agent has answered, only messages that entered an earlier attempt enter.
+        """
+        context = self.context
+        if self.task_id is not None or not await context.may_act():
+            return ()
+
+        async def admit(message: StoredMessage) -> StoredMessage | None:
+            return await self._judge(message) if message.tokens <= room else None
+
+        only_earlier |= not self.agent.allows(WhileBusy.STEER)
+        point = EntryPoint(self.agent.id, self.transcript.result_count)
+        return self._add(await context.incoming.take(point, admit, only_earlier=only_earlier))
+
+    def enter_again(self, texts: Mapping[str, str]) -> None:
+        """Add messages that entered an earlier attempt. ``texts`` are their judged texts by message id."""
+        self._add([self._with_text(message, texts[message.id]) for message in self.context.incoming.again(texts)])
+
+    def _add(self, messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
+        added = [self.transcript.add_steered(message) for message in messages]
+        for message in added:
+            if self.context.enter is not None:
+                self.context.enter(message)
+            else:
+                self.context.emit(message_steered(message))
+        return added
+
+    async def _judge(self, message: StoredMessage) -> StoredMessage | None:
+        """Return the message as input guardrails allow it; None if they refuse it or the run is stopped."""
+        if self.hooks is None or not self.hooks.has(HookPoint.INPUT_GUARDRAIL):
+            return message
+        try:
+            text = await unless_stopped(self.context, judge_question(self.hooks, self.context, message.content))
+        except (HookRefusal, RunStopped):
+            return None
+        return self._with_text(message, text)
+
+    def _with_text(self, message: StoredMessage, text: str) -> StoredMessage:
+        if text == message.text:
+            return message
+        content = with_text(message.content, text)
+        tokens = message_tokens(content, self.context.services.counter)
+        return replace(message, content=content, tokens=tokens, is_rewritten=True)

@@ -1,4 +1,4 @@
-"""The sources that an agent is given for an answer, those that it rests on, and citations that are passed on."""
+"""The sources that an agent gets for an answer, those that the answer is based on, and renumbered citations."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from baton.domain.documents.numbered_passages import (
     PassageNumbers,
     Source,
     drop_citation,
-    list_numbered,
     source_key,
+    sources_by_number,
 )
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.memory.prompt.quoting import quote
@@ -34,8 +34,8 @@ MAX_FILE_URL = 4_096
 """Characters of the address of a kept file: it is signed."""
 
 
-class GivenSources:
-    """Passages, files and sources of tools, each once and bounded, in the order in which they came."""
+class SourceCollection:
+    """Passages, files and sources of tools without duplicates, shortened, in the order in which they came."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Mapping[str, Any]] = {}
@@ -46,11 +46,11 @@ class GivenSources:
         return tuple(self._sources.values())
 
     def of_kind(self, kind: str) -> tuple[Mapping[str, Any], ...]:
-        """Return the passages of documents, or the files that came with answers of agents and tools."""
+        """Return the sources of a kind, such as ``DOCUMENT_SOURCE`` or ``FILE_SOURCE``."""
         return tuple(source for source in self._sources.values() if source.get("kind") == kind)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
-        """Add sources. Those that are there already stay as they are, unless they were consulted only."""
+        """Add sources. An existing one stays, unless it was only consulted and the new one was not."""
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
                 bounded = _bound(source)
@@ -60,8 +60,8 @@ class GivenSources:
 
 
 def bound_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Return sources as an answer may have them."""
-    bounded = GivenSources()
+    """Return sources within the limits of an answer."""
+    bounded = SourceCollection()
     bounded.add(sources)
     return bounded.all
 
@@ -81,12 +81,12 @@ def _shorten(key: str, value: Any, longest_url: int) -> Any:
 
 
 MAX_CITATION = 160
-"""Characters behind a title in which its page or section is looked for."""
+"""Characters after a title that are searched for its page or section."""
 
 MAX_READ = 50_000
-"""Characters of an answer in which citations are looked for."""
+"""Characters of an answer that are searched for citations."""
 MAX_CITATIONS = 100
-"""Citations of one document that are looked at."""
+"""Citations of one document that are evaluated."""
 _BLANK = " ,.:\"'”»`*_"
 _OPENING = "([\uff08\u3010"
 _CLOSING = re.compile("[)\\]\uff09\u3011;\n]")
@@ -96,13 +96,16 @@ _QUOTES = frozenset("\"'“”„«»*_《》")
 def select_answer_sources(
     model_text: str, sources: Sequence[Source], visible_text: str | None = None, *, caller: str | None = None
 ) -> tuple[Source, ...]:
-    """Return those of ``sources`` that an answer rests on, in their order.
+    """Return those of ``sources`` that an answer is based on, in their order.
 
-    An answer that says only that it found nothing rests on nothing but files that came with it. One that cites some of
-    its documents rests on those; one that cites none may rest on all that were in its prompt, unless it cites numbers
-    that nothing has: then its documents count as consulted. So do those of ``caller``, the agent if it has called
-    tools. Agents and what tools have named are kept: they were asked for this answer. ``visible_text`` is the text that
-    the user sees, if it differs from the model's: the places of citations are offsets in it.
+    - An answer that only says that it found nothing has no sources except files that came with it.
+    - If it cites documents, those are its sources. If it cites none, it may be based on any document of its prompt, so
+      all of them are. They only count as consulted if the answer cites numbers that no passage has; so do the documents
+      of ``caller``, the id of the answering agent if it has called tools.
+    - Consulted agents, and sources that tools name, are always sources.
+
+    ``visible_text`` is the text that the user sees, if it differs from the model's: the places of citations are offsets
+    in it.
     """
     if has_found_nothing(model_text, sources):
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
@@ -110,7 +113,7 @@ def select_answer_sources(
     if cited:
         selected = (cited.get(source_key(source)) if _may_be_cited(source) else source for source in sources)
         return tuple(source for source in selected if source is not None)
-    # Without excerpts, which are of use beside a citation only.
+    # Excerpts are useful only beside a citation.
     brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
     return tuple(
         _as_consulted(source)
@@ -128,16 +131,16 @@ def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str
 def select_consulted_sources(
     agent: AgentDefinition, answer: str, documents: Sequence[Source] = (), files: Sequence[Source] = ()
 ) -> tuple[Source, ...]:
-    """Return the additions of a consulted agent's ``answer`` to the sources of the answer for which it was asked.
+    """Return the sources that a consulted agent's ``answer`` adds to the answer of the agent that asked it.
 
-    That is the agent itself, unless it says only that it found nothing; the files that it has sent; and those of its
-    ``documents`` that it cites. If it cites none, they were consulted: of each, it is not known whether it was used.
+    These are the agent itself, unless it only says that it found nothing; its ``files``; and those of its ``documents``
+    that it cites. If it cites none, all of them count as consulted, because nobody knows which of them it used.
     """
     if not files and has_found_nothing(answer, documents):
         return ()
     cited = select_cited_sources(answer, documents)
-    rests_on_all = not cited and not has_found_nothing(answer, documents)
-    consulted = [_as_consulted(document) for document in documents if rests_on_all or document.get(CONSULTED)]
+    may_use_all = not cited and not has_found_nothing(answer, documents)
+    consulted = [_as_consulted(document) for document in documents if may_use_all or document.get(CONSULTED)]
     asked_agent = {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
     return (asked_agent, *cited, *consulted, *files)
 
@@ -159,7 +162,7 @@ def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
 
 
 def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tuple[dict[str, Source], bool]:
-    """Return the cited documents by their keys, and whether the text cites numbers that nothing has."""
+    """Return the cited documents by their keys, and whether the text cites numbers that no passage has."""
     documents = [source for source in sources if _may_be_cited(source)]
     places, is_wrong = _find_places(visible_text, documents)
     exact = {source.get("id") for source in documents if source.get("number") in places}
@@ -175,29 +178,29 @@ def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tupl
 
 
 def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
-    """Return the places where a text cites ``sources`` by number, and whether it cites a number that nothing has."""
-    text, numbered = text[:MAX_READ], list_numbered(sources)
-    own = {
+    """Return the places where a text cites ``sources`` by number, and whether it cites a number that none has."""
+    text, numbered = text[:MAX_READ], sources_by_number(sources)
+    footnotes = {
         number
-        for number, defined in find_definitions(text).items()
-        if number not in numbered or not _is_named(numbered[number], defined)
+        for number, definition in find_definitions(text).items()
+        if number not in numbered or not _describes(definition, numbered[number])
     }
     places: dict[int, list[dict[str, int]]] = {}
     is_wrong = False
     for mark in find_marks(text):
         for number in mark.numbers:
-            if number in numbered and number not in own:
+            if number in numbered and number not in footnotes:
                 of_number = places.setdefault(number, [])
                 if len(of_number) < MAX_CITATIONS:
                     of_number.append({"start": mark.start, "end": mark.end})
-            is_wrong |= number not in numbered and number not in own
+            is_wrong |= number not in numbered and number not in footnotes
     return places, is_wrong
 
 
-def _is_named(source: Source, text: str) -> bool:
-    """Return whether a footnote is the passage's own: it has its title or its address, or says nothing."""
+def _describes(footnote: str, source: Source) -> bool:
+    """Return whether a footnote stands for the passage: it has the title or the address, or is empty."""
     names = [name for name in (_title(source), str(source.get("url") or "")) if name]
-    return not text.strip() or any(name.casefold() in text.casefold() for name in names)
+    return not footnote.strip() or any(name.casefold() in footnote.casefold() for name in names)
 
 
 def _may_be_cited(source: Source) -> bool:
@@ -222,7 +225,7 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
         if document_id in numbered:
             places = [reference for reference in places if reference.strip(_BLANK)]
         if places:
-            exact = [source for source in passages if any(_stands_at(source, reference) for reference in places)]
+            exact = [source for source in passages if any(_names_part(reference, source) for reference in places)]
             sources += exact or ([] if document_id in numbered else passages)
     return [source for source in documents if source in sources]
 
@@ -266,7 +269,7 @@ def _title(source: Source) -> str:
     return str(source.get("title") or "").strip()
 
 
-def _stands_at(source: Source, reference: str) -> bool:
+def _names_part(reference: str, source: Source) -> bool:
     """Return whether a citation names the page or the section of the passage, or both have neither."""
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
     if page is None and not section:
@@ -282,15 +285,15 @@ DATA_LINE = "[Data: "
 
 
 def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> CallOutcome:
-    """Return the outcome of a question with the citations of the answer in ``numbers``.
+    """Return the outcome of a question with its citations renumbered by ``numbers``.
 
-    Two agents that are asked at once both number their passages from 1, and so does the one that asks: its model gets
-    each passage under one number. A number that the answer's sources do not have is put in round brackets, so that it
-    cannot pass for one of the run. ``lists``: the text ends with the cited passages, by their numbers.
+    All agents number their passages from 1, both consulted and asking ones. Renumbered, each passage has one number for
+    the asking model. A number that the answer's sources do not have is put in round brackets, so that nobody takes it
+    for one of the run. ``lists``: the text ends with a list of the cited passages.
     """
     if outcome.error is not None:
         return outcome
-    own = list_numbered(outcome.sources)
+    own = sources_by_number(outcome.sources)
     sources = tuple(_renumber_source(source, numbers) for source in outcome.sources)
     text = replace_marks(outcome.output, lambda mark: _rewrite(outcome.output, mark, own, numbers))
     cited = [_describe(source) for source in sources if source.get("number") is not None]

@@ -21,7 +21,7 @@ from baton.domain.threads.interrupt import (
     decision_message_id,
     interrupt_id,
     is_client_call,
-    shown_arguments,
+    shorten_arguments,
 )
 from baton.domain.threads.thread import Run
 from baton.ports.clock import Clock
@@ -43,12 +43,12 @@ class Approvals:
         self._store = store
         self._audit = audit
 
-    async def is_passed_over(
+    async def are_superseded(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptDecision], message_id: str
     ) -> bool:
-        """Return whether the thread's user has sent ``message_id`` instead of ``answers``.
+        """Return whether ``answers`` only cancel interrupts because the user has sent the new message ``message_id``.
 
-        AG-UI's clients cancel open interrupts with the message that they send instead. If they only refuse, they name
+        AG-UI's clients cancel open interrupts in the request with the new message. A request that only refuses names
         the message that the interrupted run answers.
         """
         if any(answer.status is not DecisionStatus.CANCELLED for answer in answers):
@@ -62,13 +62,13 @@ class Approvals:
         turn = await self._store.get_turn(scope, thread_id, message_id)
         if turn is None:
             return True
-        # A repeated message, or the question itself.
-        taken = decision_message_id(answers[0].interrupt_id)
-        if thread.pending is not None and thread.pending.message_id == taken:
+        # The message is a repeated one, or the question of the interrupted run.
+        decision_id = decision_message_id(answers[0].interrupt_id)
+        if thread.pending is not None and thread.pending.message_id == decision_id:
             return turn.first_ordinal > thread.pending.first_ordinal
-        return await self._store.get_turn(scope, thread_id, taken) is None
+        return await self._store.get_turn(scope, thread_id, decision_id) is None
 
-    async def owner(
+    async def find_owner(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptDecision], *, is_whole: bool = False
     ) -> Scope:
         """Return the scope of the thread's user, in which the run continues. Raises ``ThreadUnavailable``.
@@ -99,7 +99,7 @@ class Approvals:
             ]
             if missing and any(thread.pending.get(answered_id) is not None for answered_id in answered_ids):
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
-        # Sealed: it is of no use to a run of another user's.
+        # The token is sealed for its user: a run of another user cannot use it.
         return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
 
 
@@ -117,7 +117,7 @@ def make_interrupts(
     """
     expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
 
-    def interrupt(number: int, call: ToolCall) -> Interrupt:
+    def make_interrupt(number: int, call: ToolCall) -> Interrupt:
         is_client = is_client_call(call.id)
         card = cards.get(call.id) or CallCard("", sentence(agent, "client_tool_waiting", tool=call.name))
         return Interrupt(
@@ -126,12 +126,12 @@ def make_interrupts(
             tool_name=call.name,
             message=card.text,
             expires_at=expires_at,
-            arguments="" if is_client else shown_arguments(call.arguments),
+            arguments="" if is_client else shorten_arguments(call.arguments),
             label=card.label,
             fields=card.fields,
         )
 
-    return tuple(interrupt(number, call) for number, call in enumerate(calls, start=1))
+    return tuple(make_interrupt(number, call) for number, call in enumerate(calls, start=1))
 
 
 def pending_interrupts(
@@ -180,7 +180,7 @@ def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]
 
 
 async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
-    """Audit a decision or a result, under the user who gave it. A late one counts as none."""
+    """Audit a decision or a result under the user who gave it. One that came too late is audited as expired."""
     answer = interrupt.answer
     if answer is None:
         return
@@ -191,6 +191,6 @@ async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrup
         action, outcome = "tool.approve", "approved" if answer.approves else "refused"
     if answer.answered_by is None:
         outcome = "expired"
-    by = Scope(owner.tenant_id, answer.answered_by or owner.user_id)
+    actor = Scope(owner.tenant_id, answer.answered_by or owner.user_id)
     detail = {"interruptId": interrupt.id, "tool": interrupt.tool_name, "toolCallId": interrupt.tool_call_id}
-    await audit.record(by, action, thread_id=thread_id, outcome=outcome, detail=detail)
+    await audit.record(actor, action, thread_id=thread_id, outcome=outcome, detail=detail)

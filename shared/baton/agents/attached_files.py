@@ -82,7 +82,7 @@ class ReturnedFiles:
 
     @property
     def left_out(self) -> str:
-        """The description of files that are too many."""
+        """A note about the files beyond ``MAX_FILES``; empty if there are none."""
         return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
 
     async def _keep(self, name: str, media_type: str, data: bytes | None) -> tuple[str, str] | None:
@@ -135,14 +135,14 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
         if isinstance(part, TextPart):
             continue
         try:
-            sent.append(await _attachment(context, part))
+            sent.append(await _make_attachment(context, part))
         except NotFound:
             kind = "image" if isinstance(part, ImagePart) else "document"
             missing.append(MISSING.format(kind=kind, name=part_name(part) or "that was announced"))
     return sent, missing
 
 
-async def _attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
+async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
     source, name = part.source, part_name(part)
     if isinstance(source, DataSource):
         return Attachment(name, source.mime_type, data=base64.b64decode(source.value))

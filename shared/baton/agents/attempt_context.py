@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ag_ui.core import BaseEvent
 
 from baton.agents.context_budgets import ContextBudgets
+from baton.agents.incoming import Incoming, NoIncoming
 from baton.agents.run_facts import RunFacts
 from baton.agents.step_journal import StepJournal
 from baton.agents.transcript import Transcript
@@ -32,7 +33,7 @@ from baton.domain.times import Today
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.history_reading import ReadHistory
-from baton.memory.prompt.message_prompts import message_tokens
+from baton.memory.prompt.message_prompts import message_tokens, quote_cause
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.agent_client import AgentClient
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
@@ -43,6 +44,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.run_records import RunRecords
 from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.background.background_work import BackgroundWork
 from baton.threads.handoffs.conversation_states import ConversationTracker
 
 
@@ -63,6 +65,8 @@ class AgentServices:
     counter: TokenCounter
     audit: AuditLog
     clock: Clock
+    background: Callable[[], BackgroundWork] | None
+    """Returns the work in the background; None in a dry run, which begins no tasks."""
     budgets: ContextBudgets = field(default_factory=ContextBudgets)
     """The tokens that a prompt may have, by model."""
     functions: Functions = field(default_factory=Functions)
@@ -78,6 +82,7 @@ MAX_RESERVE_SECONDS = 15.0
 RESERVED_SHARE = 0.25
 """The share of a turn's time that is reserved for its last answer, up to the seconds above."""
 SHARE_OF_SILENCE = 0.9
+"""The share of a consultation's time after which a silent model counts as failed."""
 
 
 class Writes:
@@ -88,13 +93,13 @@ class Writes:
         self._waiting: list[Coroutine[Any, Any, None]] | None = []
 
     def begin(self) -> None:
-        """Write all that waits, and everything from now on at once."""
+        """Start the waiting writes. Later ones start at once."""
         waiting, self._waiting = self._waiting or (), None
         for write in waiting:
             self.add(write)
 
     def add(self, write: Coroutine[Any, Any, None]) -> None:
-        """Begin to write, once the run may."""
+        """Start a write, or let it wait for ``begin``."""
         if self._waiting is not None:
             self._waiting.append(write)
         else:
@@ -106,7 +111,7 @@ class Writes:
         await gather_all(*tasks)
 
     async def stop(self) -> None:
-        """Give up the writes that wait: the run will be taken over, and makes them again."""
+        """Cancel all writes, because another worker takes the run over and makes them again."""
         for write in self._waiting or ():
             write.close()
         await stop_all(*self._tasks)
@@ -117,7 +122,7 @@ class ScreenedQuestion:
     """The verdict of guardrails on the user's message of a run."""
 
     text: str | None = None
-    """The text in its place; None if it stays."""
+    """The replacement; None if the text stays."""
     is_refused: bool = False
     judged_by: list[str] = field(default_factory=list)
     """The agents whose guardrails have not refused it."""
@@ -132,7 +137,8 @@ class ScreenedQuestion:
         if self.text is None or message.role is not Role.USER:
             return message
         content = with_text(message.content, self.text)
-        return replace(message, content=content, tokens=message_tokens(content, counter), is_rewritten=True)
+        words = content if message.begun_by is None else quote_cause(message.begun_by, self.text)
+        return replace(message, content=content, tokens=message_tokens(words, counter), is_rewritten=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +168,9 @@ class Attempt:
     journal: Mapping[str, ToolCallRecord]
     """The calls that earlier attempts have executed, by id. They are not repeated."""
     remote_tasks: dict[str, RemoteTask]
-    """Tasks of remote agents that an earlier attempt has begun, by Baton's id of the message that each works on.
+    """Tasks of remote agents that an earlier attempt has begun, by Baton's id of the message that a task works on.
 
-    Those that are followed are taken out. The others are stopped after the run.
+    The run removes those that it follows. The others are stopped after the run.
     """
     steps: StepJournal
     """The steps of agents with ``run`` in this exchange."""
@@ -172,6 +178,10 @@ class Attempt:
     """The notes of the Context Inspector on the run."""
     data: ConversationData
     """The data that tools keep in the conversation, with the changes of this attempt."""
+    incoming: Incoming = field(default_factory=NoIncoming)
+    """The user's messages that enter the run."""
+    enter: Callable[[StoredMessage], None] | None = None
+    """Adds a message that has entered a fork's run to the parent; None outside a fork."""
     ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -185,7 +195,7 @@ class Attempt:
     numbers: PassageNumbers = field(default_factory=PassageNumbers)
     """The numbers of passages in the prompts of the run. A consulted agent has its own."""
     verdicts: dict[tuple[str, Origin, str], str | None] = field(default_factory=dict)
-    """Other texts of the run's prompts as guardrails have left them, by agent, origin and text; None: left out."""
+    """Verdicts on the other texts of the run's prompts, by agent, origin and text: the text to use, or None."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
 
@@ -212,7 +222,7 @@ class Attempt:
             self.emit(event)
 
     async def may_act(self) -> bool:
-        """Wait until the question is stored. Returns False if the run was stopped: nothing may be done outside then.
+        """Wait until the question is stored. Return False if the run was stopped: then no tool or agent may be called.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
@@ -234,9 +244,10 @@ class Attempt:
             raise
 
     def make_context(self, kind: type[Context], agent: AgentDefinition, **fields: Any) -> Context:
-        """Return the user and the turn that code of ``agent`` works for. ``fields`` are the others of the ``kind``."""
+        """Return the context of code of ``agent``, with the user and the run. ``fields`` are specific to ``kind``."""
         run_id, zone, workflow = self.run.run_id, self.today.known_zone, self.tracker.current.workflow
         fields["workflow"] = workflow.own_copy if workflow is not None and workflow.agent_id == agent.id else None
+        fields["begun_by"] = self.facts.began_with.begun_by
         return kind(self.scope, self.thread_id, run_id=run_id, agent_id=agent.id, time_zone=zone, **fields)
 
     def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
@@ -260,8 +271,8 @@ class Attempt:
             extra=choice.extra,
             fallback=choice.fallback,
             timeout_seconds=min(choice.timeout_seconds, patience),
-            # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
             answer_schema=agent.answer_schema,
+            # Agents of a thread have separate keys, because their prompts differ. OpenAI allows 64 characters.
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
             caller=self.model_caller,
         )
@@ -276,7 +287,7 @@ class Attempt:
         return agent.model.name or self.services.default_model
 
     def fit(self, agent: AgentDefinition) -> AgentDefinition:
-        """Return the agent with the working memory that its model takes."""
+        """Return the agent with the working memory that its model accepts."""
         return self.services.budgets.fit(agent, self.model_of(agent), self.thread_id)
 
     def work_seconds(self, seconds: float) -> float:
@@ -322,7 +333,7 @@ class Budget:
         return self.allows_model_call and not self._is_late()
 
     @property
-    def has_called(self) -> bool:
+    def has_asked_model(self) -> bool:
         """True if the model has been asked."""
         return self._model_calls > 0
 

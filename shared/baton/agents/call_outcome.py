@@ -48,18 +48,21 @@ class CallOutcome:
     task_status: str | None = None
     is_refused: bool = False
     """True if it was not executed."""
+    is_withheld: bool = False
+    """True if the tool succeeded, and a hook has refused its result."""
     is_outage: bool = False
     """True if it failed because a tool or agent was unavailable. Baton says so to the user."""
     sources: tuple[Mapping[str, Any], ...] = ()
     tokens: int = 0
     """Tokens that other agents used for it. They count against the asking agent's budget."""
     ends_conversation: bool = False
+    stays_silent: bool = False
     waits: bool = False
     """True if it needs an approval first, or the user's application carries it out. Nothing was done yet."""
     waits_for: ToolCall | None = None
     """The call that waits in its place: the one that completes a workflow."""
     refused_to: str | None = None
-    """The state that the tool sends a workflow back to; empty if it names none, None if the tool has not refused."""
+    """The state to which the refusing tool sends a workflow back; empty if it names none, None without a refusal."""
     transfer: Transfer | None = None
     """The handoff that it asks for, with the reason if that is refused."""
     returns: AgentReport | None = None
@@ -108,6 +111,8 @@ class AgentResult:
     returns: AgentReport | None = None
     """Its report, if it hands the conversation back."""
     ends_conversation: bool = False
+    stays_silent: bool = False
+    """True if it has nothing to say in a run that no message of the user has begun."""
     followed: tuple[FollowedProcedure, ...] = ()
     """The procedures in its prompt."""
     history: WindowedHistory | None = None

@@ -17,9 +17,9 @@ MAX_CONVERSATIONS = 1_000
 class ContextBudgets:
     """The budgets of this process's conversations with models, in tokens as Baton counts them.
 
-    A prompt that was too long is shortened, and the length that the model took is kept for the conversation: otherwise
-    each later prompt of it would be refused first. Its texts may be what the model counts differently, so that no other
-    conversation is shortened for them.
+    A prompt that was too long is shortened, and the length that the model accepted is kept for the conversation:
+    otherwise each later prompt of it would be refused first. Other conversations are not shortened, because the refusal
+    may be due to texts that the model counts differently from Baton.
     """
 
     def __init__(self, declared: Callable[[str], int | None] = lambda _model: None) -> None:
@@ -38,10 +38,10 @@ class ContextBudgets:
         self._learned[key] = max(MIN_TOKENS, min(budget, self._learned.get(key, budget)))
 
     def fit(self, agent: AgentDefinition, model: str, thread_id: str) -> AgentDefinition:
-        """Return the agent with the working memory that its model takes in a conversation."""
+        """Return the agent with the working memory that its model accepts in a conversation."""
         limit = agent.memory.max_working_memory_tokens
-        most = self.of(model, limit, thread_id)
-        if most >= limit:
+        accepted_tokens = self.of(model, limit, thread_id)
+        if accepted_tokens >= limit:
             return agent
-        memory = agent.memory.model_copy(update={"max_working_memory_tokens": most})
+        memory = agent.memory.model_copy(update={"max_working_memory_tokens": accepted_tokens})
         return agent.model_copy(update={"memory": memory})

@@ -10,14 +10,14 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.answer_sources import GivenSources, select_answer_sources, select_cited_sources
+from baton.agents.answer_sources import SourceCollection, select_answer_sources, select_cited_sources
 from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.tools.tool_set import CallIds
 from baton.agents.transcript import Transcript
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.answer_schema import violations
+from baton.domain.agents.answer_schema import AnswerProblems, find_answer_problems
 from baton.domain.errors import AnswerInvalid, LeaseLost, StoreUnavailable
 from baton.domain.json_values import count_values, json_object
 from baton.domain.runs.provider_parts import ProviderParts
@@ -38,8 +38,8 @@ REPAIR = (
     "Your answer cannot be used: {problems}. Give the whole answer again, as one JSON object that is valid against "
     "this JSON Schema, and write nothing else: {schema}"
 )
-NO_OBJECT = "it is no JSON object"
-TOO_MANY_VALUES = f"it holds more than {MAX_VALUES} values"
+NO_OBJECT = AnswerProblems.without_details("it is no JSON object")
+TOO_MANY_VALUES = AnswerProblems.without_details(f"it holds more than {MAX_VALUES} values")
 UNFIT = "The agent's answer does not fit its schema: {problem}. Please try again."
 TOO_LONG = (
     "The agent's answer was cut at its length limit, so that its JSON is not complete. Please ask for less, or ask the "
@@ -65,7 +65,7 @@ class StructuredAnswer:
         self._agent = agent
         self._schema = schema
         self._budget = budget
-        self._problems: Sequence[str] = ()
+        self._problems = AnswerProblems()
         self._is_repaired = False
 
     @classmethod
@@ -74,45 +74,45 @@ class StructuredAnswer:
         return cls(agent, agent.answer_schema, budget) if agent.answer_schema is not None else None
 
     async def judge(self, model_text: str, *, is_cut: bool) -> HeldText:
-        """Return the final answer that the model wrote, as compact JSON, or the error that it is."""
+        """Check the final answer that the model wrote. Return it as compact JSON, or the error."""
         if is_cut:
-            self._problems = ()
+            self._problems = AnswerProblems()
             return HeldText(failure=AnswerInvalid(TOO_LONG))
         values = count_values(model_text)
         size = checking_size(self._schema, model_text)
         text, self._problems = (
-            await off_loop(size, self._check, model_text) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
+            await off_loop(size, self._check, model_text) if values <= MAX_VALUES else ("", TOO_MANY_VALUES)
         )
-        if not self._problems:
+        if not self._problems.sentences:
             return HeldText(text, is_structured=True)
-        logger.warning("answer does not fit its schema", agent=self._agent.id, problems=self._problems)
-        return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems[0])))
+        logger.warning("answer does not fit its schema", agent=self._agent.id, problems=self._problems.logged)
+        return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems.sentences[0])))
 
     def repair(self, model_text: str, finished: Finished | None) -> Sequence[Prompt]:
         """Return the prompts to add, so that the model corrects the answer that was judged last.
 
         Nothing is returned if it was corrected before, was cut, or would exceed the agent's limits.
         """
-        if self._is_repaired or not self._problems or not self._budget.allows_repair:
+        if self._is_repaired or not self._problems.sentences or not self._budget.allows_repair:
             return ()
         self._is_repaired = True
         schema = json.dumps(self._schema, ensure_ascii=False, separators=(",", ":"))
-        note = Prompt(Role.SYSTEM, REPAIR.format(problems="; ".join(self._problems), schema=schema))
+        note = Prompt(Role.SYSTEM, REPAIR.format(problems="; ".join(self._problems.sentences), schema=schema))
         if not model_text:
             return (note,)
         parts = finished.provider_parts if finished is not None else None
         return (Prompt(Role.ASSISTANT, encodable(model_text), provider_parts=parts), note)
 
-    def _check(self, model_text: str) -> tuple[str, Sequence[str]]:
+    def _check(self, model_text: str) -> tuple[str, AnswerProblems]:
         """Return the answer as compact JSON, and its problems."""
         value = json_object(model_text)
         if value is None:
-            return "", [NO_OBJECT]
+            return "", NO_OBJECT
         try:
             text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
         except (ValueError, RecursionError):  # a number beyond what a float holds, or too deep
-            return "", [NO_OBJECT]
-        return text, violations(self._schema, json.loads(text))
+            return "", NO_OBJECT
+        return text, find_answer_problems(self._schema, self._agent.code.answer_check, json.loads(text))
 
 
 class AnswerEvents:
@@ -129,7 +129,7 @@ class AnswerEvents:
     ) -> None:
         """``prefix`` returns Baton's own text in front of the next words.
 
-        ``message_id`` is an id that was taken and not used. With ``holds_text`` no text is shown before ``show``.
+        ``message_id`` is the unused id of a discarded answer. With ``holds_text`` no text is shown before ``show``.
         """
         self._agent = agent
         self._transcript = transcript
@@ -151,7 +151,7 @@ class AnswerEvents:
                 yield from message_events.reasoning_start(self._thinking_id, self._agent)
             yield from message_events.reasoning_content(self._thinking_id, chunk.text)
             return
-        yield from self._thinking_ends()
+        yield from self._end_thinking()
         if isinstance(chunk, TextTakenBack):
             if self._is_open:
                 yield message_events.text_end(self.message_id, is_taken_back=True)
@@ -172,7 +172,7 @@ class AnswerEvents:
         """Yield the events of a text that was held back, without its end."""
         if not text:
             return
-        yield from self._thinking_ends()
+        yield from self._end_thinking()
         self._is_open, self.text = True, text
         yield message_events.text_start(self.message_id, self._agent, is_structured=is_structured)
         for start, end in slices(text, message_events.MAX_DELTA_CHARS):
@@ -180,7 +180,7 @@ class AnswerEvents:
 
     def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
         """Yield the events of a ``sentence`` in place of the answer, without its end. ``by`` has refused the answer."""
-        yield from self._thinking_ends()
+        yield from self._end_thinking()
         if self._is_open:
             yield message_events.text_end(self.message_id, is_taken_back=True)
             self.message_id = self._transcript.new_id()
@@ -188,13 +188,20 @@ class AnswerEvents:
         yield message_events.text_start(self.message_id, self._agent, refused_by=by)
         yield message_events.text_content(self.message_id, sentence)
 
+    def take_back(self) -> Iterable[BaseEvent]:
+        """Yield the events that take the text back. Nothing is shown in its place."""
+        yield from self._end_thinking()
+        if self._is_open:
+            yield message_events.text_end(self.message_id, is_taken_back=True)
+        self._is_open, self.text = False, ""
+
     def end(self, sources: Iterable[Mapping[str, object]], *, is_cut: bool) -> Iterable[BaseEvent]:
         """Yield the events that end the answer."""
-        yield from self._thinking_ends()
+        yield from self._end_thinking()
         if self._is_open:
             yield message_events.text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
 
-    def _thinking_ends(self) -> Iterable[BaseEvent]:
+    def _end_thinking(self) -> Iterable[BaseEvent]:
         if self._thinking_id is not None:
             yield from message_events.reasoning_end(self._thinking_id)
             self._thinking_id = None
@@ -204,7 +211,7 @@ MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
 
 JudgeCalls = Callable[[Sequence[ToolCall]], Awaitable[list[ToolCall]]]
-"""Returns the calls of an answer as hooks leave them."""
+"""Returns the calls of an answer after hooks have judged or changed their arguments."""
 
 
 class ModelAnswer:
@@ -230,6 +237,8 @@ class ModelAnswer:
         self.finished: chat_model.Finished | None = None
         """The model's report of its end; None if the answer broke off or was refused."""
         self.refusal: HookRefusal | None = None
+        self.hands_over = False
+        """True if a hook has decided that another agent, or the people of a desk, answer in its place."""
         self.failure: Exception | None = None
         """The error that ended it, or that makes it unusable."""
         self.held = HeldText()
@@ -251,7 +260,7 @@ class ModelAnswer:
     @property
     def is_empty(self) -> bool:
         """True if the model has ended without a text and without calls."""
-        return self.is_whole and not (self.events.text or self.calls or self._is_spent)
+        return self.is_whole and not (self.events.text or self.calls or self._is_spent or self.hands_over)
 
     async def read(self, stream: Callable[[Take], Awaitable[None]], ids: CallIds) -> None:
         """Show and collect the chunks that ``stream`` gives. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
@@ -278,7 +287,7 @@ class ModelAnswer:
         self.is_whole = self.failure is None and not self._context.stop.is_set()
 
     def close(self, *, is_spent: bool, has_changed: bool, may_call: bool) -> None:
-        """Decide what counts of the answer, after its last chunk.
+        """Decide after the last chunk which parts of the answer count.
 
         ``is_spent``: a limit has cut the text. ``has_changed``: guardrails have changed it.
         """
@@ -294,7 +303,9 @@ class ModelAnswer:
 
     async def show_rest(self, structured: StructuredAnswer | None, prefix: Callable[[], str]) -> None:
         """Show the sentence of a refusal, or the text that was held back until ``structured`` has checked it."""
-        if self.refusal is not None:
+        if self.hands_over:
+            self._context.emit_all(self.events.take_back())
+        elif self.refusal is not None:
             self._context.emit_all(self.events.refuse(self.refusal.sentence, self.refusal.by))
         elif structured is not None and self.is_whole:
             text = self.events.model_text
@@ -306,7 +317,7 @@ class ModelAnswer:
             self._context.emit_all(self.events.show(self.held.text, is_structured=self.held.is_structured))
 
     async def record(
-        self, transcript: Transcript, sources: GivenSources, judge: JudgeCalls, *, after_calls: bool
+        self, transcript: Transcript, sources: SourceCollection, judge: JudgeCalls, *, after_calls: bool
     ) -> None:
         """End the message, and add the answer to the transcript and to the inspector's record.
 
@@ -337,7 +348,7 @@ class ModelAnswer:
         if (end := self.finished) is not None:
             self._note.model, self._note.usage, self._note.dropped = end.model, end.usage, end.dropped
 
-    def _cite(self, sources: GivenSources, *, after_calls: bool) -> Sequence[Mapping[str, Any]]:
+    def _cite(self, sources: SourceCollection, *, after_calls: bool) -> Sequence[Mapping[str, Any]]:
         """Return the sources of the text. If calls follow it, only those that it cites."""
         if self.refusal is not None:
             return ()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
-from baton.domain.threads.turn_requests import ActionRequest, ClientOffer, ConversationAction, TurnRequest
+from baton.domain.threads.turn_requests import ASK_NO_MODEL, ActionRequest, ClientOffer, TurnRequest
 from baton.memory.early_recall import EarlyRecall
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.registry.registered_agents import RegisteredAgents
@@ -90,10 +90,9 @@ class RunFacts:
     def user_message(self) -> StoredMessage | None:
         """The user's message that the run answers; None if there is none."""
         messages = (self.question, *reversed(self.unfinished))
-        return next((message for message in messages if message.role is Role.USER), None)
+        return next((message for message in messages if message.is_question), None)
 
     @property
     def asks_no_model(self) -> bool:
-        """True if the request is an exit or a merge. These call no model and are never stopped or given up."""
-        actions = (ConversationAction.EXIT, ConversationAction.MERGE)
-        return isinstance(self.request, ActionRequest) and self.request.action in actions
+        """True if the request is an action that calls no model. Such actions are never stopped or given up."""
+        return isinstance(self.request, ActionRequest) and self.request.action in ASK_NO_MODEL

@@ -25,7 +25,7 @@ class StepJournal:
         began_at: datetime = UNKNOWN_TIME,
         steps: Mapping[str, RunStep] | None = None,
     ) -> None:
-        """``message_id`` is the first message of the exchange, of ``began_at`` at ``first_ordinal``.
+        """``message_id``, ``first_ordinal`` and ``began_at`` are those of the first message of the exchange.
 
         ``steps`` are the recorded steps by id.
         """
@@ -34,14 +34,14 @@ class StepJournal:
         self.slots = asyncio.Semaphore(MAX_AT_ONCE)
         """Places for steps that wait for models and tools. Agents that are asked take none themselves."""
         self._first_ordinal = first_ordinal
-        self._known = dict(steps or {})
-        self._bytes = sum(step.recorded_size for step in self._known.values())
+        self._records = dict(steps or {})
+        self._bytes = sum(step.recorded_size for step in self._records.values())
         self._count = 0
 
     @property
     def sources(self) -> list[Mapping[str, Any]]:
         """The sources of the recorded steps."""
-        return [source for step in self._known.values() for source in step.sources]
+        return [source for step in self._records.values() for source in step.sources]
 
     def take(self) -> None:
         """Count a step before it is looked up or carried out. Raises ``RunLimitReached``."""
@@ -51,7 +51,7 @@ class StepJournal:
 
     def find(self, step_id: str, kind: StepKind, digest: str, position: str) -> RunStep | None:
         """Return the record of a step; None if there is none. Raises ``RunChanged`` if it is another step's."""
-        step = self._known.get(step_id)
+        step = self._records.get(step_id)
         if step is not None and (step.kind, step.digest) != (kind, digest):
             what = f"Step {position} was {step.kind.value}, and is another {kind.value} now."
             raise RunChanged(f"{RunChanged.detail} ({what})")
@@ -68,4 +68,4 @@ class StepJournal:
                 f"The agent's steps have more than {MAX_JOURNAL_BYTES} bytes together, arguments included."
             )
         await records.put_step(lease, step, first_ordinal=self._first_ordinal)
-        self._known[step.id] = step
+        self._records[step.id] = step

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import name_cited, split_consulted
 from baton.domain.runs.provider_parts import ProviderParts, Replay
-from baton.domain.runs.tool_call import CallEnd, ToolCall
+from baton.domain.runs.tool_call import DESK_NOTE, CallEnd, ToolCall
 from baton.domain.tenants.identity import derive_message_id
-from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.threads.thread import Run
 from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE, answer_tokens, message_tokens
 from baton.ports.agents.chat_model import TokenCounter
@@ -117,6 +119,41 @@ class Transcript:
             provider_parts=provider_parts,
         )
 
+    def add_message_of(
+        self, message_id: str, agent: AgentDefinition, content: Content, author: Person
+    ) -> StoredMessage:
+        """Add a message that a person of a desk has written to the user."""
+        tokens = message_tokens(content, self._counter)
+        return self._add(
+            message_id, Role.ASSISTANT, content, tokens, agent_id=agent.id, agent_name=agent.name, author=author
+        )
+
+    def add_note_of(self, message_id: str, agent: AgentDefinition, text: str, author: Person) -> StoredMessage:
+        """Add a note that a person of a desk leaves for people, and for the agent after the return."""
+        return self._add(
+            message_id,
+            Role.TOOL,
+            text,
+            message_tokens(text, self._counter),
+            agent_id=agent.id,
+            agent_name=agent.name,
+            is_handoff_summary=True,
+            tool_name=DESK_NOTE,
+            tool_call_id=message_id,
+            author=author,
+        )
+
+    def add_steered(self, message: StoredMessage) -> StoredMessage:
+        """Add a user's message that enters the run here, with its ordinal and attempt."""
+        ordinal = self._first_ordinal + len(self.messages)
+        self.messages.append(replace(message, ordinal=ordinal, attempt=self._run.attempt))
+        return self.messages[-1]
+
+    @property
+    def result_count(self) -> int:
+        """The number of results of tools."""
+        return sum(message.role is Role.TOOL for message in self.messages)
+
     def add_result(
         self,
         message_id: str,
@@ -147,11 +184,11 @@ class Transcript:
             sources=tuple(dict(source) for source in sources if source.get("number") is not None),
         )
 
-    def _add(self, message_id: str, role: Role, text: str, tokens: int, **fields: Any) -> StoredMessage:
+    def _add(self, message_id: str, role: Role, content: Content, tokens: int, **fields: Any) -> StoredMessage:
         message = StoredMessage(
             id=message_id,
             role=role,
-            content=text,
+            content=content,
             ordinal=self._first_ordinal + len(self.messages),
             run_id=self._run.run_id,
             timestamp=self._clock.now(),

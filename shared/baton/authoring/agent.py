@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,18 +14,25 @@ from baton.authoring.call_site import CallSite
 from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
+from baton.authoring.type_checks import make_type_check
+from baton.domain.agents.agent import AgentKind
 from baton.domain.agents.agent_checks import Problem, check_agent, validation_problems
 from baton.domain.agents.agent_settings import (
+    BackgroundSettings,
+    EventRule,
     LearningSettings,
     MemorySettings,
     ModelChoice,
     RemoteAgent,
+    ScheduleRules,
     Timeouts,
     ToolLimits,
 )
 from baton.domain.agents.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.domain.handoffs.handoff import HandoffDefinition
+from baton.domain.desks.desk import ClosedDesk, DeskDefinition
+from baton.domain.desks.opening_hours import OpeningHours
+from baton.domain.handoffs.handoff import ContextMode, HandoffDefinition
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,12 +59,15 @@ class Agent(HookDecorators):
         tools: Functions with ``@tool``, other functions, HTTP operations and servers of MCP.
         libraries: The project's libraries of documents that it finds besides its own, by their folders' names.
         sub_agents: Agents that it may ask, or their ids.
+        background_agents: Those of them that work in the background: the user goes on talking meanwhile.
+        background: The hours that they have, and whether results open a closed conversation again:
+            ``{"expires_hours": 24, "after_closing": "reopens"}``.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
         guardrails: Endpoints that judge what users and the agent say. For functions, use ``@agent.input_guardrail`` and
             ``@agent.output_guardrail``.
         output_type: The type of its answers, if they are JSON and not text: a pydantic model, a dataclass, a
-            ``TypedDict``, or a JSON Schema of type object.
+            ``TypedDict``, or a JSON Schema of type object. Validators of a model check the answers, too.
         model: Its model, by name or as ``Model(...)``. Default: the deployment's.
         memory: Token budgets of its prompt.
         learning: The completed tasks that become procedures.
@@ -73,6 +84,10 @@ class Agent(HookDecorators):
         ends_conversations: Whether it may close the conversation.
         client_tools: Whether its model may call tools that the user's application offers.
         client_context: Whether its prompt holds the context that the user's application sends.
+        schedules: Whether its users may have schedules and reminders, and how many.
+        events: The types of events that begin a run of it: ``{"type": "order.shipped", "instructions": "..."}``.
+        while_busy: The treatment of messages that come while it works: ``queue``, ``steer`` or ``interrupt``.
+        while_busy_allowed: The treatments that a message may choose. Default: all of them.
         remote: The endpoint of a remote agent, which has its own model and prompt.
 
     Raises:
@@ -92,6 +107,8 @@ class Agent(HookDecorators):
         ] = (),
         libraries: Sequence[str] = (),
         sub_agents: Sequence[Agent | str] = (),
+        background_agents: Sequence[Agent | str] = (),
+        background: BackgroundSettings | Values | None = None,
         handoffs: Sequence[HandoffDefinition | Agent | str | Values] = (),
         workflow: WorkflowDefinition | Values | None = None,
         guardrails: Sequence[GuardrailDefinition | Values] = (),
@@ -112,16 +129,32 @@ class Agent(HookDecorators):
         ends_conversations: bool = False,
         client_tools: bool = True,
         client_context: bool = True,
+        schedules: ScheduleRules | Values | None = None,
+        events: Sequence[EventRule | Values] = (),
+        while_busy: Literal["queue", "steer", "interrupt"] | None = None,
+        while_busy_allowed: Sequence[str] | None = None,
         remote: RemoteAgent | Values | None = None,
     ) -> None:
         arguments = dict(locals())
         settings = {name: arguments[name] for name, default in _DEFAULTS.items() if arguments[name] is not default}
-        self.site = CallSite.of_caller(NAMES, first="id")
-        self.is_described = description is not None
-        """Whether other agents' models can learn from its description when to turn to it."""
         unfit: list[Problem] = []
-        values = {**_described(settings), **_converted(settings, unfit)}
+        values = {**_add_texts(settings), **_to_fields(settings, unfit)}
+        self._define(CallSite.of_caller(NAMES, first="id"), values, unfit, is_described=description is not None)
+        self.definition.code.answer_check = make_type_check(output_type)
+
+    def _define(
+        self, site: CallSite, values: Mapping[str, Any], unfit: Sequence[Problem] = (), *, is_described: bool
+    ) -> None:
+        """Check the agent that was made at ``site``. Raises ``UnusableDefinition``, also for ``unfit`` values."""
+        self.site = site
+        self.is_described = is_described
+        """Whether other agents' models can learn from its description when to turn to it."""
         definition, problems = check_agent(values)
+        # The rules of a desk are arguments of ``Desk`` itself.
+        problems = [
+            replace(problem, place=problem.place[1:]) if problem.place[:1] == ("desk",) else problem
+            for problem in problems
+        ]
         paths = [problem.place for problem in unfit]
         problems = [problem for problem in problems if not any(problem.place[: len(path)] == path for path in paths)]
         problems = [*unfit, *problems]
@@ -174,20 +207,77 @@ _DEFAULTS = {
 }
 
 
+class Desk(Agent):
+    """A desk: an agent whose answers people write.
+
+    Another agent hands the conversation over to it, as to a specialist. No model speaks until it has returned.
+
+    Args:
+        id: Small letters, digits, ``-`` and ``_``.
+        name: The name that users see. Default: made from the id.
+        description: What its people do, for users and for the models of agents that hand over to it. Default: its name.
+        permission: The permission that its people need besides ``desk:answer``.
+        hours: Its opening hours: ``{"zone": "Europe/Vienna", "week": {"mon-fri": "09:00-17:00"}}``, with other hours of
+            single days in ``except``. Default: it is always open.
+        wait_minutes: Minutes of opening time after which a conversation that nobody has taken returns.
+        silence_minutes: Minutes for which the person may leave the user without an answer before it returns; 0: any.
+        closed: ``tell`` to say outside the hours when it opens, and stay with the agent; ``queue`` to wait for that.
+        context: The part of the conversation that its people get, as in ``Handoff``.
+        required_permissions: The permissions a user needs to be handed over to it.
+        triggers: Phrases and patterns of messages that another agent hands over to it.
+        exit_words: Messages that return the user to the main agent; by locale.
+        sentences: The fixed sentences that Baton says for it, by locale and name.
+        default_locale: The locale of its sentences for users without one.
+        avatar_url: The address of its picture.
+
+    Raises:
+        UnusableDefinition: A field is wrong. Its message has a line for each problem, with file and line.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002  the field's name
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        permission: str | None = None,
+        hours: OpeningHours | Values | None = None,
+        wait_minutes: int = 10,
+        silence_minutes: int = 30,
+        closed: ClosedDesk | Literal["tell", "queue"] = ClosedDesk.STAY,
+        context: ContextMode | Literal["summary", "recent", "full", "forked"] = ContextMode.SUMMARY,
+        required_permissions: Sequence[str] = (),
+        triggers: Sequence[str] = (),
+        exit_words: Mapping[str, Sequence[str]] | None = None,
+        sentences: Mapping[str, Mapping[str, str]] | None = None,
+        default_locale: str | None = None,
+        avatar_url: str | None = None,
+    ) -> None:
+        arguments = dict(locals())
+        rules = {name: arguments[name] for name in DeskDefinition.model_fields if arguments[name] is not None}
+        others = ("id", "required_permissions", "triggers", "exit_words", "sentences", "default_locale", "avatar_url")
+        values = {name: arguments[name] for name in others if arguments[name] not in (None, ())}
+        values |= {**_add_texts(arguments), "kind": AgentKind.DESK, "desk": rules}
+        self._define(CallSite.of_caller({}, first="id"), values, is_described=description is not None)
+
+    def __repr__(self) -> str:
+        return f"<desk {self.definition.id}>"
+
+
 def id_of(agent: Agent | str) -> str:
     """Return an agent's id."""
     return agent.id if isinstance(agent, Agent) else agent
 
 
-def _described(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts for others, made of the id where they are not given."""
+def _add_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the agent's name and description, which are derived from its id if they are missing."""
     words = str(arguments.get("id", "")).replace("-", " ").replace("_", " ").strip()
     name = arguments.get("name") or words[:1].upper() + words[1:]
     return {"name": name, "description": arguments.get("description") or name}
 
 
-def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Return the fields as a file in YAML would have them. What cannot be converted is added to ``problems``."""
+def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """Return the fields in the form of a file in YAML. Problems of values that do not fit are added to ``problems``."""
     values: dict[str, Any] = {}
     for name, value in arguments.items():
         match name:
@@ -199,11 +289,13 @@ def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
                 except ValueError as problem:
                     problems.append(Problem(("answer_schema",), str(problem)))
             case "tools":
-                values[name] = [_tool_of(item, index, problems) for index, item in enumerate(_listed(value))]
-            case "sub_agents":
-                values[name] = [id_of(item) for item in _listed(value)]
+                values[name] = [
+                    _to_tool_definition(item, index, problems) for index, item in enumerate(_as_sequence(value))
+                ]
+            case "sub_agents" | "background_agents":
+                values[name] = [id_of(item) for item in _as_sequence(value)]
             case "handoffs":
-                values[name] = [item.id if isinstance(item, Agent) else item for item in _listed(value)]
+                values[name] = [item.id if isinstance(item, Agent) else item for item in _as_sequence(value)]
             case "model":
                 values[name] = {"name": value} if isinstance(value, str) else value
             case "name" | "description":
@@ -219,12 +311,13 @@ def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
     return values
 
 
-def _listed(value: Any) -> Any:
+def _as_sequence(value: Any) -> Any:
     """Return a sequence unchanged. Any other value becomes its only item, for the check to refuse."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-def _tool_of(item: Any, index: int, problems: list[Problem]) -> Any:
+def _to_tool_definition(item: Any, index: int, problems: list[Problem]) -> Any:
+    """Return the definition of a function as a tool; other values unchanged. ``index`` is for ``problems``."""
     if isinstance(item, Tool):
         return item.definition
     if not callable(item):

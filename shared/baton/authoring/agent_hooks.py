@@ -87,7 +87,8 @@ class HookDecorators:
     def before_model(self) -> HookDecorator:
         """Inspect each request to the model before it is sent: ``messages``, a list of ``{role, text}``.
 
-        A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn.
+        A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn, and
+        ``HandOver(agent)`` hands the conversation over, without a request.
         """
         return HookDecorator(self.definition, HookPoint.BEFORE_MODEL)
 
@@ -97,7 +98,8 @@ class HookDecorators:
 
         An answer that its user stops, that is too long or whose model fails has no calls.
 
-        ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn.
+        ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn. ``HandOver(agent)`` does
+        so too, and hands the conversation over.
         """
         return HookDecorator(self.definition, HookPoint.AFTER_MODEL)
 

@@ -1,4 +1,4 @@
-"""Calls in source files: their places, the lines of their arguments, and advice about misspelt ones."""
+"""Calls in source files: their positions, the lines of their arguments, and advice about misspelt ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import baton
 from baton.domain.definition import similar_name
 
 FieldPath = Sequence[str | int]
-"""Names of fields and places in lists, from the outside in."""
+"""Names of fields and indices of lists, from the outermost to the innermost."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class CallSite:
         return cls(Path(code.co_filename), line, positions, names or {}, first)
 
     def problem(self, path: FieldPath, what: str) -> str:
-        """``file:line: field: what is wrong``, for the argument at ``path``."""
+        """Return ``file:line: field: what`` for the argument at ``path``, whose problem is ``what``."""
         return f"{self.where(path)}: {what}"
 
     def where(self, path: FieldPath) -> str:
-        """``file:line: field``, with the argument's name as the field."""
+        """Return the position of the argument at ``path``, as ``file:line: field`` with the argument's name."""
         parts = [self.names.get(str(part), part) if not index else part for index, part in enumerate(path)]
         name = ".".join(str(part) for part in parts if part != "[key]") or "(call)"
         return f"{self.file}:{self.line_of(path)}: {name}"
@@ -63,7 +63,7 @@ class CallSite:
         node: ast.expr | None = self._call
         line = self.line
         for index, part in enumerate(path):
-            node = self._argument(node, str(part)) if not index else _inside(node, part)
+            node = self._argument(node, str(part)) if not index else _find_member(node, part)
             if node is None:
                 break
             line = node.lineno
@@ -74,11 +74,11 @@ class CallSite:
             return None
         if name == self.first and call.args:
             return call.args[0]
-        return _keyword(call, self.names.get(name, name))
+        return _find_keyword(call, self.names.get(name, name))
 
     @cached_property
     def _call(self) -> ast.Call | None:
-        """The call in the file as it is now; None if it is not found there."""
+        """The call in the current file; None if the file has changed or cannot be parsed."""
         try:
             tree = ast.parse(self.file.read_bytes())
         except (OSError, SyntaxError, ValueError):
@@ -103,32 +103,33 @@ def _span(node: ast.Call) -> tuple[int | None, ...]:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+def _find_keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
-def _inside(node: ast.expr | None, part: str | int) -> ast.expr | None:
+def _find_member(node: ast.expr | None, part: str | int) -> ast.expr | None:
+    """Return the item, argument or value that ``part`` names in a list, call or dictionary; None without it."""
     if isinstance(node, ast.List | ast.Tuple) and isinstance(part, int):
         return node.elts[part] if part < len(node.elts) else None
     if isinstance(node, ast.Call) and isinstance(part, str):
-        return _keyword(node, part)
+        return _find_keyword(node, part)
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         return next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == part), None)
     return None
 
 
-_UNKNOWN = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
-_OURS = Path(baton.__file__).parent
+_UNKNOWN_ARGUMENT = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+_BATON_FOLDER = Path(baton.__file__).parent
 
 
 def unknown_argument(problem: BaseException) -> tuple[str, str] | None:
     """Return the name of an argument that a project has misspelt, and the problem; None for any other error."""
-    match = _UNKNOWN.match(str(problem)) if isinstance(problem, TypeError) else None
+    match = _UNKNOWN_ARGUMENT.match(str(problem)) if isinstance(problem, TypeError) else None
     trace = problem.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if match is None or trace is None or Path(trace.tb_frame.f_code.co_filename).is_relative_to(_OURS):
+    if match is None or trace is None or Path(trace.tb_frame.f_code.co_filename).is_relative_to(_BATON_FOLDER):
         return None
     called, name = match.groups()
     for function_name, function in _callables():

@@ -1,7 +1,7 @@
-"""Containment of a project's code: its exits are failures of a call, and what blocks the event loop is noticed.
+"""Containment of a project's code: its exits become failures of a call, and blocking of the event loop is reported.
 
-The code of a project shares the event loop with other conversations. ``ProjectCode`` runs a coroutine of it stretch by
-stretch, from one await to the next. Tasks that such code begins itself are run in the same way.
+The code of a project shares the event loop with other conversations. ``ProjectCode`` runs one of its coroutines in
+stretches from one await to the next. Tasks that such code begins are run in the same way.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 BLOCKED_SECONDS = 0.5
-"""The time without an await from which on it is noticed. After ten seconds, leases are lost."""
+"""The minimum seconds of a stretch that is reported. Stretches of ten seconds lose leases."""
 BATON = f"{Path(__file__).parents[1]}{os.sep}"
-"""The folder of Baton's own code, as paths in it begin."""
+"""The beginning of paths in the folder of Baton's own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Blocked:
     after: str
     """``file:line`` of the await before it, or of the function's beginning."""
     until: str | None
-    """``file:line`` of the await that ended it; None: the function has ended."""
+    """``file:line`` of the await that ended it; None if the function has ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,9 +43,9 @@ class Owner:
     begins: str
     """``file:line`` of the function."""
     note: Callable[[Blocked], None]
-    """Takes note of a stretch that was too long."""
+    """Reports a stretch that was too long."""
     others_seconds: float = 0.0
-    """Seconds within stretches that were Baton's."""
+    """The seconds within stretches in which Baton's code ran."""
 
     @classmethod
     def of(cls, function: Callable[..., Any], note: Callable[[Blocked], None]) -> Owner:
@@ -71,7 +71,7 @@ class _Stretches(Coroutine[Any, Any, T]):
         self._work = work
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the coroutine. Libraries look at ``cr_running`` and others of tasks' coroutines."""
+        """Return an attribute of the coroutine. Libraries read ``cr_running`` and others of tasks' coroutines."""
         if name == "_work":  # a step that has not begun
             raise AttributeError(name)
         return getattr(self._work, name)
@@ -120,7 +120,7 @@ class ProjectCode(_Stretches[T]):
     def __init__(self, work: Coroutine[Any, Any, T], owner: Owner) -> None:
         super().__init__(work)
         self._owner = owner
-        self._after = _find_place(work)
+        self._after = _find_position(work)
 
     def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         owner, token = self._owner, _owner.set(self._owner)
@@ -136,9 +136,9 @@ class ProjectCode(_Stretches[T]):
         finally:
             seconds = time.perf_counter() - began - (owner.others_seconds - others)
             _owner.reset(token)
-            after, self._after = self._after, _find_place(self._work)
+            after, self._after = self._after, _find_position(self._work)
             if seconds >= BLOCKED_SECONDS:
-                owner.note(Blocked(seconds, _written(after) or owner.begins, _written(self._after)))
+                owner.note(Blocked(seconds, _format_position(after) or owner.begins, _format_position(self._after)))
 
 
 class BatonCode(_Stretches[T]):
@@ -160,10 +160,10 @@ class BatonCode(_Stretches[T]):
 
 def contained(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
     """Return ``work`` of a project's code as a coroutine that contains it."""
-    return ProjectCode(work if isinstance(work, Coroutine) else _awaited(work), owner)
+    return ProjectCode(work if isinstance(work, Coroutine) else _await(work), owner)
 
 
-async def _awaited(work: Awaitable[T]) -> T:
+async def _await(work: Awaitable[T]) -> T:
     return await work
 
 
@@ -190,8 +190,11 @@ def contain_tasks() -> None:
         loop.set_task_factory(_TaskFactory(before))
 
 
-def _find_place(work: Any) -> tuple[CodeType, int] | None:
-    """Return the place at which a coroutine waits, in its outermost code that is not Baton's; None without one."""
+def _find_position(work: Any) -> tuple[CodeType, int] | None:
+    """Return the code and the line at which a coroutine waits, in its outermost code that is not Baton's.
+
+    None if it has no such code.
+    """
     while work is not None:
         frame = getattr(work, "cr_frame", None)
         if frame is not None and not frame.f_code.co_filename.startswith(BATON):
@@ -200,5 +203,5 @@ def _find_place(work: Any) -> tuple[CodeType, int] | None:
     return None
 
 
-def _written(position: tuple[CodeType, int] | None) -> str | None:
+def _format_position(position: tuple[CodeType, int] | None) -> str | None:
     return f"{position[0].co_filename}:{position[1]}" if position is not None else None

@@ -1,4 +1,4 @@
-"""Calls of the functions of agents and tools, with the context and the resources that they ask for."""
+"""Calls of the functions of agents and tools, with the context and the resources of their parameters."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Functions:
     def __init__(
         self, packages: Callable[[], Sequence[str]] = tuple, *, logs_messages: Callable[[], bool] = bool
     ) -> None:
-        """``packages`` returns the packages that tools may come from. It is asked whenever one is imported.
+        """``packages`` returns the packages from which tools may be imported.
 
-        ``logs_messages`` returns whether the log has the messages and tracebacks of what functions raise, which may
-        quote users: on a developer's machine.
+        ``logs_messages`` returns whether the log has the messages and tracebacks of errors that functions raise. These
+        may quote users, so it is for a developer's machine.
         """
         self.packages = packages
         self.logs_messages = logs_messages
@@ -81,7 +81,7 @@ class Functions:
         names = [name for name in inspect.signature(function).parameters if name != "return"]
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
         others = [name for name in names if name not in contexts and name not in arguments and name in hints]
-        # Resources are looked for in all modules of the process, which takes a millisecond.
+        # Only if needed, because the search for resources in all modules takes a millisecond.
         resources = self._resources.known() if others else {}
         return Filled(
             contexts, {name: resource for name in others if (resource := resources.get(_key(hints[name]))) is not None}
@@ -118,7 +118,10 @@ class Functions:
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, values: Mapping[str, Any], names: Sequence[str]
     ) -> Any:
-        """Call a function with the ``values`` that it has parameters for. Raises its exceptions."""
+        """Call a function with those ``values`` that it has parameters for. Raises its exceptions.
+
+        ``names`` are the parameters that ``values`` may fill.
+        """
         parameters = [name for name in inspect.signature(function).parameters if name in names]
         filled = self.find_filled(function, parameters)
         return await self.call(function, context, {name: values[name] for name in parameters}, filled)
@@ -135,9 +138,9 @@ class Functions:
         )
 
     def note(self, problem: Exception) -> None:
-        """Take note of what has ended a turn, or an agent's answer, with an internal error.
+        """Report an error that has ended a turn, or an agent's answer, with an internal error.
 
-        The log has it, so there is nothing to do; conversation tests show it to the developer.
+        It does nothing, because the log has the error; conversation tests show it to the developer.
         """
 
     async def close_replaced(self) -> None:

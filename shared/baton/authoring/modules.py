@@ -15,31 +15,31 @@ from baton.authoring.functions import AGENTS_PACKAGE, is_of
 
 
 def module_files(folder: Path) -> list[Path]:
-    """Return the files of the modules with agents. Those whose names begin with ``_`` are for the others to import."""
+    """Return the files of the modules with agents. Modules whose names begin with ``_`` are only imported by others."""
     return sorted(path for path in folder.glob("*.py") if path.stem.isidentifier() and not path.stem.startswith("_"))
 
 
 @contextmanager
 def kept_on_failure() -> Iterator[None]:
-    """Have the modules of agents that were there before again if the block raises."""
-    before = _loaded()
+    """Restore the previous modules of agents if the block raises."""
+    previous = _loaded_modules()
     try:
         yield
     except BaseException:
-        _replace_with(before)
+        _replace_modules(previous)
         raise
 
 
 @contextmanager
 def fresh_package(folder: Path) -> Iterator[None]:
-    """Import the modules of ``folder`` from their files as they are now, in the block.
+    """Make ``folder`` the package of agents, whose modules the block imports from their current files.
 
-    If the block raises, the ones from before are the package again.
+    If the block raises, the previous modules are restored.
     """
     with kept_on_failure():
         package = ModuleType(AGENTS_PACKAGE)
         package.__path__ = [str(folder)]
-        _replace_with({AGENTS_PACKAGE: package})
+        _replace_modules({AGENTS_PACKAGE: package})
         importlib.invalidate_caches()
         yield
 
@@ -47,11 +47,11 @@ def fresh_package(folder: Path) -> Iterator[None]:
 def import_agents(path: Path) -> list[Agent]:
     """Import one module of the package, and return the agents that are its variables."""
     module = importlib.import_module(f"{AGENTS_PACKAGE}.{path.stem}")
-    return _agents_in(vars(module))
+    return _find_agents(vars(module))
 
 
-def _agents_in(variables: Mapping[str, Any]) -> list[Agent]:
-    """Return the agents that are variables, or members of lists and tuples that are."""
+def _find_agents(variables: Mapping[str, Any]) -> list[Agent]:
+    """Return the agents among the values of ``variables`` and in their lists and tuples."""
     agents: dict[int, Agent] = {}
     for value in list(variables.values()):
         for item in value if isinstance(value, list | tuple) else (value,):
@@ -60,11 +60,11 @@ def _agents_in(variables: Mapping[str, Any]) -> list[Agent]:
     return list(agents.values())
 
 
-def _replace_with(modules: Mapping[str, ModuleType]) -> None:
-    for name in _loaded():
+def _replace_modules(modules: Mapping[str, ModuleType]) -> None:
+    for name in _loaded_modules():
         del sys.modules[name]
     sys.modules.update(modules)
 
 
-def _loaded() -> dict[str, ModuleType]:
+def _loaded_modules() -> dict[str, ModuleType]:
     return {name: module for name, module in sys.modules.copy().items() if is_of(name, [AGENTS_PACKAGE])}

@@ -13,6 +13,7 @@ from baton.authoring.agent import Agent, id_of
 from baton.authoring.errors import WrongArgument
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
+from baton.authoring.type_checks import make_type_check
 from baton.domain.agents import tool as tools
 from baton.domain.agents.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.definition import Definition
@@ -35,7 +36,7 @@ class _Unset:
 
 
 _UNSET: Any = _Unset()
-_ALWAYS_GIVEN = ("type", "equals")
+_ALWAYS_SET = ("type", "equals")
 """Fields that have a value even if it is the default, or None."""
 
 
@@ -62,7 +63,7 @@ def Handoff(  # noqa: N802  it stands where a class would
         reason: The situation in which to hand over, for the model of the agent that does.
         required_permissions: Permissions that the user needs in addition to those of the target.
     """
-    return _made(HandoffDefinition, locals(), agent=id_of(agent))
+    return _make_definition(HandoffDefinition, locals(), agent=id_of(agent))
 
 
 def Workflow(  # noqa: N802
@@ -89,7 +90,7 @@ def Workflow(  # noqa: N802
         on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
             agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.
     """
-    return _made(WorkflowDefinition, locals(), on_complete=_completion(on_complete))
+    return _make_definition(WorkflowDefinition, locals(), on_complete=_to_completion(on_complete))
 
 
 def Completion(  # noqa: N802
@@ -107,9 +108,9 @@ def Completion(  # noqa: N802
         back_to: The state to return to if the tool refuses. Default: the state before the end. A function may return
             ``Refuse("...", state="...")``.
     """
-    completion = _completion(tool)
+    completion = _to_completion(tool)
     name = completion if isinstance(completion, str) else completion.tool
-    definition = _made(CompletionDefinition, {"arguments": arguments, "back_to": back_to}, tool=name)
+    definition = _make_definition(CompletionDefinition, {"arguments": arguments, "back_to": back_to}, tool=name)
     return definition.of(completion.function) if isinstance(completion, CompletionDefinition) else definition
 
 
@@ -130,12 +131,13 @@ def State(  # noqa: N802
         label: The name of the step for users.
         instructions: Instructions for the model in this state.
         collects: The data that must be collected before the next states: a pydantic model, a dataclass, a
-            ``TypedDict`` or a JSON Schema of type object.
+            ``TypedDict`` or a JSON Schema of type object. Validators of a model check the data, too.
         transitions: The transitions, or names of states. Default: to the next state and back to every earlier one.
         final: Whether reaching it completes the workflow.
         can_exit: Whether clients offer the user to leave in this state.
     """
-    return _made(WorkflowState, locals(), collects=_collected(collects))
+    state = _make_definition(WorkflowState, locals(), collects=_data_schema(collects))
+    return state.of_type(make_type_check(collects))
 
 
 def Transition(to: str, *, when: ConditionDefinition | None = None) -> TransitionDefinition:  # noqa: N802
@@ -145,7 +147,7 @@ def Transition(to: str, *, when: ConditionDefinition | None = None) -> Transitio
         to: The name of the state.
         when: The condition, with ``Condition(...)``. Default: no condition.
     """
-    return _made(TransitionDefinition, locals())
+    return _make_definition(TransitionDefinition, locals())
 
 
 def Condition(  # noqa: N802
@@ -159,7 +161,7 @@ def Condition(  # noqa: N802
         present: Whether the field must have a value, or must have none.
         one_of: Values, of which the field must have one.
     """
-    return _made(ConditionDefinition, locals())
+    return _make_definition(ConditionDefinition, locals())
 
 
 def HttpTool(  # noqa: N802
@@ -175,6 +177,7 @@ def HttpTool(  # noqa: N802
     label: str | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
+    background: Mapping[str, Any] | None = None,
 ) -> tools.HttpTool:
     """One HTTP operation as a tool.
 
@@ -190,8 +193,9 @@ def HttpTool(  # noqa: N802
         label: Its name for people. Default: its name for models.
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
+        background: For a tool that may answer 202 and report later: ``{"expires_hours": 24, "cancel": False}``.
     """
-    return _made(tools.HttpTool, locals(), type="http")
+    return _make_definition(tools.HttpTool, locals(), type="http")
 
 
 def Guardrail(  # noqa: N802
@@ -216,7 +220,7 @@ def Guardrail(  # noqa: N802
         timeout_seconds: The time limit of one request.
         on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then.
     """
-    return _made(GuardrailDefinition, locals())
+    return _make_definition(GuardrailDefinition, locals())
 
 
 def OpenApiTool(  # noqa: N802
@@ -246,7 +250,7 @@ def OpenApiTool(  # noqa: N802
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
-    return _made(tools.OpenApiTool, locals(), type="openapi")
+    return _make_definition(tools.OpenApiTool, locals(), type="openapi")
 
 
 def McpServer(  # noqa: N802
@@ -260,6 +264,7 @@ def McpServer(  # noqa: N802
     label: Mapping[str, str] | None = None,
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
+    background: Mapping[str, Any] | None = None,
 ) -> tools.McpServer:
     """The tools of a server that speaks MCP over streamable HTTP.
 
@@ -273,11 +278,12 @@ def McpServer(  # noqa: N802
         label: Names of tools for people, by the server's names.
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
+        background: For a server whose tools may answer with a task: ``{"expires_hours": 24}``.
     """
-    return _made(tools.McpServer, locals(), type="mcp")
+    return _make_definition(tools.McpServer, locals(), type="mcp")
 
 
-def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
+def _data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
     if kind is None:
         return None
     try:
@@ -286,20 +292,23 @@ def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
         raise WrongArgument(f"collects: {problem}") from problem
 
 
-def _completion(kind: Any) -> Any:
-    """Return what completes a workflow as a definition, if it is a function; other values unchanged."""
+def _to_completion(kind: Any) -> Any:
+    """Return the definition of a function that completes a workflow; other values unchanged."""
     if not callable(kind):
         return kind
     function = (kind if isinstance(kind, Tool) else tool(kind)).definition
     return CompletionDefinition(tool=function.name).of(function)
 
 
-def _made(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:
-    """Return the definition with the fields that were given; ``converted`` has values that differ from arguments."""
+def _make_definition(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:
+    """Return the definition with the fields whose arguments differ from the default.
+
+    ``converted`` has values that replace those of ``arguments``. Raises ``pydantic.ValidationError``.
+    """
     defaults = definition.model_fields
     values = {
         name: value
         for name, value in {**arguments, **converted}.items()
-        if value is not _UNSET and (name in _ALWAYS_GIVEN or (value is not None and value != defaults[name].default))
+        if value is not _UNSET and (name in _ALWAYS_SET or (value is not None and value != defaults[name].default))
     }
     return definition.model_validate(values)

@@ -1,4 +1,4 @@
-"""``@resource``: shared objects of tools, such as a pool or a client. They are opened once per process."""
+"""``@resource``: shared objects of tools, such as a pool or a client. Each function of a deployment opens its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ logger = Logger(child=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_HOLDERS = (
+_CONTEXT_TYPES = (
     AsyncIterator,
     AsyncGenerator,
     Iterator,
@@ -42,9 +42,9 @@ _HOLDERS = (
     contextlib.AbstractAsyncContextManager,
     contextlib.AbstractContextManager,
 )
-_PROMISES = (Awaitable, Coroutine)
+_AWAITABLE_TYPES = (Awaitable, Coroutine)
 CLOSING_SECONDS = 10.0
-"""The most seconds in which a resource that was replaced must be closed."""
+"""The time limit of closing a resource that was replaced."""
 
 
 class Resource(Generic[P, R]):
@@ -65,9 +65,9 @@ class Resource(Generic[P, R]):
             kind = get_type_hints(self.function).get("return")
         except (NameError, TypeError) as problem:
             raise CannotLoad(f"{name}: its annotations cannot be read: {problem}.") from problem
-        if get_origin(kind) in _PROMISES:
+        if get_origin(kind) in _AWAITABLE_TYPES:
             kind = get_args(kind)[-1]
-        if get_origin(kind) in _HOLDERS:
+        if get_origin(kind) in _CONTEXT_TYPES:
             kind = get_args(kind)[0]
         if kind is None:
             raise CannotLoad(f"{name}: a resource names its type as what it returns: `-> AsyncIterator[Pool]`.")
@@ -85,20 +85,23 @@ class Resource(Generic[P, R]):
             opened = function()
             if inspect.isawaitable(opened):
                 return await opened
-        if isinstance(opened, contextlib.AbstractAsyncContextManager) and self._is_held:
+        if isinstance(opened, contextlib.AbstractAsyncContextManager) and self._has_context_manager:
             return await stack.enter_async_context(opened)
-        if isinstance(opened, contextlib.AbstractContextManager) and self._is_held:
+        if isinstance(opened, contextlib.AbstractContextManager) and self._has_context_manager:
             return stack.enter_context(opened)
         return opened
 
     @property
-    def _is_held(self) -> bool:
+    def _has_context_manager(self) -> bool:
         """Whether its function returns a context manager around the resource, and not the resource itself."""
-        return get_origin(get_type_hints(self.function).get("return")) in _HOLDERS
+        return get_origin(get_type_hints(self.function).get("return")) in _CONTEXT_TYPES
 
 
 def resource(function: Callable[P, R]) -> Resource[P, R]:
-    """Make a function a resource: what it yields or returns is opened once per process, for the first tool that asks.
+    """Make a function a resource: what it yields or returns is opened for the first tool that asks, and then shared.
+
+    It is shared within one environment of one function of a deployment, and locally within one function: the page's
+    socket and the HTTP API have one each. State that all users share belongs in a database, a file or a service.
 
     Tools ask by a parameter with its type, which is the one that the function's annotation names. A generator, or a
     context manager that the function returns, is closed when the process ends in order.
@@ -121,14 +124,14 @@ class OpenResources:
     """The resources of a process that are open, by the function that opens them."""
 
     def __init__(self, modules: Callable[[], Iterable[ModuleType]]) -> None:
-        """``modules`` returns the modules in which resources are looked for."""
+        """``modules`` returns the modules that may declare resources."""
         self._modules = modules
         self._opened: dict[Resource[..., Any], _Opened] = {}
-        """In the order in which they were opened."""
+        """The open resources, in the order in which they were opened."""
         self._replaced: WeakSet[Resource[..., Any]] = WeakSet()
-        """Those whose modules were imported again. They are open only while a call uses them."""
+        """The resources whose modules were imported again. They are open only while a call uses them."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The event loop that they are bound to."""
+        """The event loop that the open resources are bound to."""
 
     def known(self) -> Mapping[Any, Resource[..., Any]]:
         """Return the resources that exist now, by type. Raises ``CannotLoad`` if two have one type."""
@@ -146,12 +149,12 @@ class OpenResources:
 
     @contextlib.asynccontextmanager
     async def use(self, item: Resource[..., Any]) -> AsyncIterator[Any]:
-        """Yield a resource, opened by the first who asks. A failure is tried again by the next."""
+        """Yield a resource. The first call opens it. After a failure the next call tries again."""
         self._loop = asyncio.get_running_loop()
         opened = self._opened.get(item)
         if opened is None:
             stack = contextlib.AsyncExitStack()
-            owner = Owner.of(item.function, partial(_note_blocked, item))
+            owner = Owner.of(item.function, partial(_log_blocked, item))
             opened = self._opened[item] = _Opened(stack, asyncio.ensure_future(contained(item.open(stack), owner)))
         opened.users += 1
         try:
@@ -173,25 +176,23 @@ class OpenResources:
             raise
 
     async def close_replaced(self) -> None:
-        """Close what no module has any more, as soon as no call uses it."""
+        """Close the resources that no module has any more, as soon as no call uses them."""
         current = set(self._declared())
         self._replaced.update(resource for resource in self._opened if resource not in current)
         for old in [resource for resource in self._opened if resource in self._replaced]:
             await self._on_its_loop(self._close_unused(old))
 
     async def aclose(self) -> None:
-        """Close everything, the last first, on the event loop on which it was opened."""
+        """Close all resources on the event loop on which they were opened, the last one first."""
         await self._on_its_loop(self._close_all())
         self._loop = None
 
     async def _close_all(self) -> None:
         opened = list(self._opened.values())
         self._opened.clear()
-        async with (
-            contextlib.AsyncExitStack() as all_of_them
-        ):  # one that cannot be closed does not keep the others open
+        async with contextlib.AsyncExitStack() as closing:  # one that cannot be closed does not keep the others open
             for item in opened:
-                all_of_them.push_async_callback(_close, item)
+                closing.push_async_callback(_close, item)
 
     async def _close_unused(self, resource: Resource[..., Any]) -> None:
         opened = self._opened.get(resource)
@@ -222,7 +223,7 @@ async def _close(opened: _Opened) -> None:
     await opened.stack.aclose()
 
 
-def _note_blocked(resource: Resource[..., Any], blocked: Blocked) -> None:
+def _log_blocked(resource: Resource[..., Any], blocked: Blocked) -> None:
     logger.warning(
         "the opening of a resource has blocked all conversations of its process",
         resource=resource.function.__qualname__,

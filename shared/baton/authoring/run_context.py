@@ -18,7 +18,8 @@ from baton.authoring.errors import WrongArgument
 from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool
-from baton.domain.agents.answer_schema import check_answer_schema
+from baton.authoring.type_checks import make_type_check
+from baton.domain.agents.answer_schema import AnswerType, check_answer_schema
 from baton.domain.agents.tool import HttpTool, OpenApiTool, PythonTool
 from baton.ports.agents.tools import ToolFailed, ToolResult, TurnContext
 
@@ -34,12 +35,13 @@ class Steps(Protocol):
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         """Consult an agent. Raises ``ToolFailed``."""
 
+    def begin_task(self, agent_id: str, message: str) -> Awaitable[str]:
+        """Have an agent work in the background. Return the task's id. Raises ``ToolFailed``."""
+
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
         """Call a tool, and return its result as ``convert`` makes it. Raises ``ToolFailed``."""
 
-    def model(
-        self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
-    ) -> Awaitable[Any]:
+    def model(self, instruction: str, kind: AnswerType | None, convert: Convert, *, history: bool) -> Awaitable[Any]:
         """Ask the agent's model once, for text or for JSON, and return its answer as ``convert`` makes it."""
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
@@ -47,6 +49,9 @@ class Steps(Protocol):
 
     def say(self, text: str) -> Awaitable[None]:
         """Show a text to the user."""
+
+    def incoming(self) -> Awaitable[list[str]]:
+        """Take the user's messages that have come since, into the run."""
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         """Hand the conversation over to a specialist. Raises ``ToolFailed``."""
@@ -94,6 +99,22 @@ class RunContext(TurnContext):
         """
         return self.steps.ask(id_of(agent), message)
 
+    def begin(self, agent: Agent | str, message: str) -> Awaitable[str]:
+        """Have another agent, one of ``background_agents``, work in the background, and return the task's id at once.
+
+        The result begins a separate turn in the conversation: ``run`` is called with the result as ``message``, and
+        ``begun_by`` names the task.
+
+        Args:
+            agent: The agent, or its id.
+            message: The whole question.
+
+        Raises:
+            ToolFailed: The task cannot begin: the agent is none of ``background_agents`` for this user, too many tasks
+                are open, or nobody waits for the result here, as in a fork or while another agent consults this one.
+        """
+        return self.steps.begin_task(id_of(agent), message)
+
     @overload
     def call(self, tool: Tool[..., Coroutine[Any, Any, R]], /, **arguments: Any) -> Awaitable[R]: ...
     @overload
@@ -139,10 +160,10 @@ class RunContext(TurnContext):
         if output_type is None:
             return self.steps.model(instruction, None, str, history=history)
         try:
-            schema = check_answer_schema(object_schema(output_type))
+            kind = AnswerType(check_answer_schema(object_schema(output_type)), make_type_check(output_type))
         except ValueError as problem:
             raise WrongArgument(f"output_type: {problem}") from problem
-        return self.steps.model(instruction, schema, TypeAdapter(output_type).validate_json, history=history)
+        return self.steps.model(instruction, kind, TypeAdapter(output_type).validate_json, history=history)
 
     def answer(self, instruction: str | None = None) -> Awaitable[None]:
         """Let the agent's model answer the user, without tools. The text is shown while the model writes it.
@@ -160,8 +181,21 @@ class RunContext(TurnContext):
         """
         return self.steps.say(text)
 
+    def incoming(self) -> Awaitable[list[str]]:
+        """Take the messages that the user has sent since to steer the agent, in their order.
+
+        They become part of this turn and are shown from here on; ``model`` and ``answer`` see them. Messages that are
+        not taken have the next turn.
+
+        Returns:
+            Their texts, as guardrails have left them; an empty list if there are none.
+        """
+        return self.steps.incoming()
+
     def hand_over(self, agent: Agent | str, *, reason: str, summary: str) -> Awaitable[None]:
-        """Hand the conversation over to one of ``handoffs``, which answers in this turn. ``run`` ends here.
+        """Hand the conversation over to one of ``handoffs``. ``run`` ends here.
+
+        A specialist answers in this turn, and the people of a desk later.
 
         Args:
             agent: The agent, or its id.
@@ -225,7 +259,7 @@ def _name_of(tool: Any) -> str:
 
 
 def _read_result(name: str, tool: Any, text: str) -> Any:
-    hint = _returned(tool.function) if isinstance(tool, Tool) else None
+    hint = _result_hint(tool.function) if isinstance(tool, Tool) else None
     if hint is None or hint is str:
         return text
     try:
@@ -235,7 +269,7 @@ def _read_result(name: str, tool: Any, text: str) -> Any:
         raise ToolFailed(f"{name} has answered, but not with {kind}.") from problem
 
 
-def _returned(function: Any) -> Any:
+def _result_hint(function: Any) -> Any:
     """Return the annotated type of a function's result; None if it is not known or is shown as text."""
     hint = read_hints(function).get("return")
     while get_origin(hint) in (Awaitable, Coroutine):

@@ -1,4 +1,4 @@
-"""Signatures and docstrings of tools: what models give and read, and the parameters that Baton fills."""
+"""Signatures and docstrings of tools: the arguments and texts for models, and the parameters that Baton fills."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError
@@ -15,9 +16,10 @@ from pydantic_core import PydanticUndefined
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import PlainJsonSchema
+from baton.domain.agents.guardrail import Refuse
 from baton.ports.agents.tools import ToolResult
 
-_ANYTHING = (Any, object, None, type(None), ToolResult)
+_UNCHECKED_TYPES = (Any, object, None, type(None), ToolResult)
 """Return types that are unknown or need no conversion."""
 
 
@@ -49,12 +51,12 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Fun
             raise CannotLoad(f"{name}: the parameter {parameter_name} has no type.")
         _check_type(function, f"the parameter {parameter_name} has the type", hints[parameter_name])
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter_name] = (_described(hints[parameter_name], about.get(parameter_name)), default)
-    arguments = _model(fields)
-    return FunctionSignature(arguments, _schema(name, arguments))
+        fields[parameter_name] = (_add_description(hints[parameter_name], about.get(parameter_name)), default)
+    arguments = _make_arguments_model(fields)
+    return FunctionSignature(arguments, _arguments_schema(name, arguments))
 
 
-def _described(hint: Any, text: str | None) -> Any:
+def _add_description(hint: Any, text: str | None) -> Any:
     """Return the type with a description, unless it has one already."""
     if text is None:
         return hint
@@ -63,7 +65,7 @@ def _described(hint: Any, text: str | None) -> Any:
     return Annotated[hint, Field(description=text)]
 
 
-def _model(fields: Mapping[str, Any]) -> type[BaseModel]:
+def _make_arguments_model(fields: Mapping[str, Any]) -> type[BaseModel]:
     # "model_" and other names of pydantic's own are fine as parameters, hence the aliases.
     renamed: dict[str, Any] = {f"p{index}_{name}": value for index, (name, value) in enumerate(fields.items())}
     config = ConfigDict(
@@ -72,7 +74,7 @@ def _model(fields: Mapping[str, Any]) -> type[BaseModel]:
     return create_model("arguments", __config__=config, **renamed)
 
 
-def _schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
+def _arguments_schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
     try:
         schema = model.model_json_schema(by_alias=True, schema_generator=PlainJsonSchema)
     except PydanticUserError as problem:
@@ -103,12 +105,25 @@ def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> Non
     hint = hints.get("return", PydanticUndefined)
     while get_origin(hint) in (Awaitable, Coroutine):
         hint = get_args(hint)[-1]
-    if hint is PydanticUndefined or hint in _ANYTHING:
+    if hint is PydanticUndefined or hint in _UNCHECKED_TYPES:
         return
     if get_origin(hint) is AsyncIterator:
         raise CannotLoad(f"{function.__qualname__}: it returns an iterator, but a tool returns one answer.")
     remedy = " Return text, numbers, lists, dictionaries, a dataclass or a pydantic model."
     _check_type(function, "it returns", hint, remedy)
+
+
+def read_result_schema(function: Callable[..., Any]) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of a tool function's result; None if its annotation does not determine it."""
+    hint = read_hints(function).get("return", Any)
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    results = [kind for kind in kinds if kind not in (*_UNCHECKED_TYPES, str, Refuse)]  # text may be JSON, of any form
+    if len(results) != 1:
+        return None
+    try:
+        return TypeAdapter(results[0]).json_schema(mode="serialization")
+    except PydanticUserError:
+        return None
 
 
 _SECTIONS = re.compile(r"^\s*(:param|:type|@param|Args:|Arguments:|Parameters:?|Params:)", re.MULTILINE)

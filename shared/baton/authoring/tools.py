@@ -45,6 +45,7 @@ def tool(
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
     parameters: Mapping[str, Any] | None = None,
+    background: bool | Mapping[str, Any] = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -60,6 +61,7 @@ def tool(
     required_permissions: Sequence[str] = (),
     timeout_seconds: float = 30,
     parameters: Mapping[str, Any] | None = None,
+    background: bool | Mapping[str, Any] = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a function a tool: the model sees its name, its docstring and its annotated parameters.
 
@@ -77,6 +79,8 @@ def tool(
         timeout_seconds: The time limit of one call.
         parameters: JSON Schema of the arguments, which are then passed as they are. Default: derived from the
             annotations, which then also convert them.
+        background: Whether a worker carries the calls out while the user goes on talking: ``True``, or
+            ``{"expires_hours": 24}``.
 
     Raises:
         WrongArgument: The approval is unknown, or there is no description.
@@ -100,6 +104,7 @@ def tool(
             "label": label,
             "required_permissions": tuple(required_permissions),
             "timeout_seconds": timeout_seconds,
+            "background": background,
         }
         if not fields["description"]:
             raise WrongArgument(f"give {tool_name} a docstring: the model learns from it what the tool does")

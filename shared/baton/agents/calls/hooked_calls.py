@@ -26,11 +26,11 @@ from baton.domain.text import encodable
 logger = Logger(child=True)
 
 NOT_CHANGED = "Error: the call was not made: a hook has changed its arguments, which {}."
-_AGREED_TO = "somebody has agreed to as they were"
+_APPROVED = "somebody has agreed to as they were"
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedCall:
     """A call that may be made, with arguments that fit the tool."""
 
     offer: ToolOffer
@@ -39,10 +39,10 @@ class Admitted:
     """True if hooks before tools have judged the arguments."""
 
 
-Admit = Callable[[ToolCall], Awaitable[CallOutcome | Admitted]]
-"""Returns whether a call may be made, or the outcome that it has without that."""
+Admit = Callable[[ToolCall], Awaitable[CallOutcome | AdmittedCall]]
+"""Returns a call that may be made, or the outcome of one that may not."""
 Make = Callable[[Judge | None], Awaitable[CallOutcome]]
-"""Makes a call. An outcome that is stored on the way is judged before, unless nothing judges it."""
+"""Makes a call. If the call itself stores its outcome, it has the judge, if there is one, judge it first."""
 
 
 class HookedCalls:
@@ -52,7 +52,7 @@ class HookedCalls:
         self._context = context
         self._hooks = hooks
         self._admit = admit
-        self._judged: dict[str, CallOutcome | Admitted] = {}
+        self._judged: dict[str, CallOutcome | AdmittedCall] = {}
         self.fatal: Exception | None = None
         """The failure that ends the run."""
 
@@ -72,7 +72,7 @@ class HookedCalls:
             for call, job in zip(calls, jobs, strict=True)
         ]
 
-    def take(self, call: ToolCall) -> CallOutcome | Admitted | None:
+    def take(self, call: ToolCall) -> CallOutcome | AdmittedCall | None:
         """Return a judged call, or the outcome of one that is not to be made, once; None for any other."""
         return self._judged.pop(call.id, None)
 
@@ -80,10 +80,10 @@ class HookedCalls:
         """Return whether a call will not be made."""
         return isinstance(self._judged.get(call.id), CallOutcome)
 
-    async def carry_out(self, call: ToolCall, admitted: Admitted, make: Make) -> CallOutcome:
-        """Make a call unless a hook refuses it, and return its outcome as the hooks leave it.
+    async def carry_out(self, call: ToolCall, admitted: AdmittedCall, make: Make) -> CallOutcome:
+        """Make a call unless a hook refuses it, and return its outcome after the hooks have judged it.
 
-        Arguments that were not judged yet come from an approved call, so hooks may no longer change them.
+        Arguments that were not judged yet are those of an approved call, so hooks may no longer change them.
         """
         hooks = self._hooks
         if hooks is None:
@@ -95,7 +95,7 @@ class HookedCalls:
             if isinstance(arguments, CallOutcome):
                 return arguments
             if arguments != admitted.arguments:
-                return CallOutcome.refused(NOT_CHANGED.format(_AGREED_TO))
+                return CallOutcome.refused(NOT_CHANGED.format(_APPROVED))
         if not hooks.has(HookPoint.AFTER_TOOL):
             return await make(None)
         judge = partial(_judge_result, hooks, call, admitted)
@@ -108,11 +108,11 @@ class HookedCalls:
             return call
         try:
             admitted = await self._admit(call)
-            if isinstance(admitted, Admitted):
+            if isinstance(admitted, AdmittedCall):
                 arguments = await _judge_arguments(hooks, call, admitted)
                 if isinstance(arguments, CallOutcome):
                     return self._settle(call, arguments)
-                self._judged[call.id] = Admitted(admitted.offer, arguments, is_judged=True)
+                self._judged[call.id] = AdmittedCall(admitted.offer, arguments, is_judged=True)
                 return call if arguments == admitted.arguments else _with_arguments(call, arguments)
         except (LeaseLost, StoreUnavailable, Unauthorized) as error:
             self.fatal = error
@@ -129,17 +129,17 @@ class HookedCalls:
         return _with_arguments(call, arguments if isinstance(arguments, Mapping) else {})
 
 
-async def _judge_result(hooks: Hooks, call: ToolCall, admitted: Admitted, outcome: CallOutcome) -> CallOutcome:
-    """Return an outcome as the hooks after tools leave it."""
+async def _judge_result(hooks: Hooks, call: ToolCall, admitted: AdmittedCall, outcome: CallOutcome) -> CallOutcome:
+    """Return an outcome after the hooks after tools have allowed, replaced or refused it."""
     if outcome.is_refused:
         return outcome
-    about = {"name": call.name, "arguments": admitted.arguments, "result": outcome.output}
+    fields = {"name": call.name, "arguments": admitted.arguments, "result": outcome.output}
     try:
-        result = await hooks.judge(HookPoint.AFTER_TOOL, about, "result")
+        result = await hooks.judge(HookPoint.AFTER_TOOL, fields, "result")
     except HookRefusal as refusal:
         # The call was made, so its data, files and costs are kept.
-        text = refusal.sentence
-        return replace(outcome, output=f"Error: {text}", error=text, sources=outcome.files)
+        text, is_withheld = refusal.sentence, outcome.error is None
+        return replace(outcome, output=f"Error: {text}", error=text, sources=outcome.files, is_withheld=is_withheld)
     if result == outcome.output:
         return outcome
     error = result.removeprefix("Error: ") if outcome.error is not None else None
@@ -156,11 +156,11 @@ async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
     return outcome
 
 
-async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any] | CallOutcome:
-    """Return the arguments as hooks leave them, or the refusal of a call that they refuse or that is invalid then."""
-    about = {"name": call.name, "arguments": admitted.arguments}
+async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall) -> Mapping[str, Any] | CallOutcome:
+    """Return the arguments after judgement, or the refusal if hooks refuse the call or make its arguments invalid."""
+    fields = {"name": call.name, "arguments": admitted.arguments}
     try:
-        judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, about, "arguments")
+        judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")
         if judged == admitted.arguments:
             return admitted.arguments
         return admitted.offer.arguments(_with_arguments(call, judged))

@@ -45,7 +45,7 @@ class ProgressIndicator:
         self._reporters: dict[str, int] = {}
         """The number of each agent's reporters: one a question."""
         self._labels: dict[int, str] = {}
-        """The labels that wait to be shown, by the place of their agent."""
+        """The labels that wait to be shown, by the position of their agent."""
         self._beats: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
@@ -58,7 +58,7 @@ class ProgressIndicator:
         if self._beats is not None:
             await stop_all(self._beats)
 
-    def ended(self, agent_id: str, status: TaskStatus) -> None:
+    def show_end(self, agent_id: str, status: TaskStatus) -> None:
         """Show that an agent has ended. An agent that was asked twice ends twice."""
         for index, agent in enumerate(self._agents):
             if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
@@ -68,10 +68,10 @@ class ProgressIndicator:
 
     def make_reporter(self, agent_id: str) -> Callable[[str], None]:
         """Return a function that shows an agent's reports on its work, for its next question."""
-        places = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
+        positions = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
         number = self._reporters.get(agent_id, 0)
         self._reporters[agent_id] = number + 1
-        position = places[min(number, len(places) - 1)]
+        position = positions[min(number, len(positions) - 1)]
         count, last = 0, ""
 
         def report(label: str) -> None:
@@ -118,13 +118,13 @@ class ToolProgress:
     def report(self, label: str) -> None:
         """Show a label in place of the previous one."""
         label = " ".join(str(label).split())[:MAX_LABEL]
-        if not label or label == self._last or self._has_ended:  # what a call has begun may outlast it
+        if not label or label == self._last or self._has_ended:  # tasks that a call has begun may outlast it
             return
         now = asyncio.get_running_loop().time()
         if self._labels >= MAX_LABELS and now - self._shown_at < PAUSE_SECONDS:
             self._waiting = label
             return
-        # Whole, and not as a change: bridges to A2A and MCP pass on what they need not patch.
+        # A whole activity, because the bridges to A2A and MCP apply no changes to activities.
         content = {"toolCallId": self._call.id, "tool": self._call.name, "label": label, "status": "working"}
         self._emit(activity(self._id, PROGRESS, content))
         self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now

@@ -18,7 +18,8 @@ from baton.agents.agent_work import AgentQuestion, AgentWork, Judge, show_nothin
 from baton.agents.answer_sources import bound_sources, renumber, select_recorded_sources
 from baton.agents.attached_files import AttachedFiles
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
-from baton.agents.calls.hooked_calls import Admitted, HookedCalls
+from baton.agents.calls.background_calls import LaterAnswer, begin_agent
+from baton.agents.calls.hooked_calls import AdmittedCall, HookedCalls
 from baton.agents.calls.progress import ProgressIndicator, ToolProgress
 from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
@@ -65,8 +66,10 @@ NO_MORE = "Error: no more calls can be made in this turn. Answer with what you h
 class ToolCalls:
     """The calls of one agent in one attempt at a run."""
 
-    def __init__(self, work: AgentWork) -> None:
+    def __init__(self, work: AgentWork, *, asks_at_once: bool = False) -> None:
+        """With ``asks_at_once``, agents that can work in the background are consulted like others."""
         self._work = work
+        self._asks_at_once = asks_at_once
         self._context = work.context
         self._agent = work.agent
         self._tools = work.tools
@@ -93,7 +96,7 @@ class ToolCalls:
         """The idempotency keys of calls that complete a workflow, by call id."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Return the calls of an answer as hooks before tools leave them, before they are shown and stored."""
+        """Return the calls of an answer after the hooks before tools have judged them, to be shown and stored."""
         return await self._hooked.judge(calls)
 
     async def go_on(
@@ -101,8 +104,8 @@ class ToolCalls:
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run, and add all results to the transcript.
 
-        The calls in ``settled`` are not executed: they have these outcomes. ``calls`` has the model's calls; one that
-        moves a workflow to its end stands for the call that completes it.
+        The calls in ``settled`` are not executed: they have these outcomes. ``calls`` are the model's: in place of the
+        call that completes a workflow, the call that moves the workflow to its end.
         """
         self._settled = settled
         for call in calls:
@@ -206,41 +209,48 @@ class ToolCalls:
             job.cancel()
 
     async def _carry_out_one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
-        began = self._context.services.clock.now()
+        """Execute a call, record it and show its result. ``_fatal`` has the error that ends the run."""
+        began_at, offer = self._context.services.clock.now(), self._tools.offers.get(call.name)
+        try:
+            outcome = self.outcomes[call.id] = await self._try(call, began_at, is_approved=is_approved)
+            self._budget.count_tokens(outcome.tokens)
+            if outcome.waits:
+                return
+            record = self._record(call, outcome, began_at)
+            if offer is not None and offer.tool is not None:
+                await record  # before the result is used, so that a worker that takes over does not repeat the call
+            else:
+                self._context.writes.add(record)
+        except (LeaseLost, StoreUnavailable, Unauthorized) as error:
+            self._fatal = error
+            return
+        self._show_result(call, result_id, outcome)
+
+    async def _try(self, call: ToolCall, began_at: datetime, *, is_approved: bool) -> CallOutcome:
+        """Return the outcome of a call, of a failed one too. Raises the errors that end the run."""
         try:
             with trace_call(call, self._tools.offers.get(call.name)) as span:
                 outcome = await self._execute(call, is_approved=is_approved)
                 note_outcome(span, outcome)
+                return outcome
         except asyncio.CancelledError:
             if not self._context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.
-                self._context.writes.add(self._record(call, CallOutcome.failed(OVER), began))
+                self._context.writes.add(self._record(call, CallOutcome.failed(OVER), began_at))
                 raise
-            outcome = CallOutcome.failed(STOPPED)
-        except (LeaseLost, StoreUnavailable, Unauthorized) as error:
-            self._fatal = error
-            return
+            return CallOutcome.failed(STOPPED)
+        except (LeaseLost, StoreUnavailable, Unauthorized):
+            raise
         except Exception:
             logger.exception("tool call failed", tool=call.name, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
-            outcome = CallOutcome.failed(FAULT)
-        self.outcomes[call.id] = outcome
-        self._budget.count_tokens(outcome.tokens)
-        if outcome.waits:
-            return
+            return CallOutcome.failed(FAULT)
+
+    def _show_result(self, call: ToolCall, result_id: str, outcome: CallOutcome) -> None:
         offer = self._tools.offers.get(call.name)
-        if offer is not None and offer.tool is not None:
-            # Record it before the result is used, so that a worker that takes over does not repeat the call.
-            try:
-                await self._record(call, outcome, began)
-            except (LeaseLost, StoreUnavailable) as error:
-                self._fatal = error
-                return
-        else:
-            self._context.writes.add(self._record(call, outcome, began))
         if self._research is not None and offer is not None and offer.agent is not None:
-            failed = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
-            self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
+            status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
+            self._research.show_end(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else status)
         if is_shown(call.name):
             output = self.result_for_model(call)
             if call.name.startswith(ASK) and outcome.task_id is not None:
@@ -253,8 +263,8 @@ class ToolCalls:
             return admitted
         return await self._hooked.carry_out(call, admitted, partial(self._use, call, admitted, is_approved=is_approved))
 
-    async def _admit(self, call: ToolCall) -> CallOutcome | Admitted:
-        """Return whether a call may be made, or the outcome that it has without that."""
+    async def _admit(self, call: ToolCall) -> CallOutcome | AdmittedCall:
+        """Return a call that may be made, or the outcome of one that may not."""
         try:
             completing = self._tools.completing if call.id in self._completions else None
             offer = completing or self._tools.offer(call)
@@ -264,18 +274,20 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
             self._budget.count_bad_call()
-            return CallOutcome.refused(f"Error: {bad}")
+            # Data that the tool cannot take send a workflow back as the tool's own refusal does.
+            refused_to = "" if call.id in self._completions else None
+            return CallOutcome.failed(f"Error: {bad}", is_refused=True, refused_to=refused_to)
         call_record = self._context.journal.get(call.id)
         if call_record is not None and is_shown(call.name):
             return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
         if not self._budget.take_call():
             return CallOutcome.refused(NO_MORE)
-        return Admitted(offer, arguments)
+        return AdmittedCall(offer, arguments)
 
     async def _use(
-        self, call: ToolCall, admitted: Admitted, judge: Judge | None = None, *, is_approved: bool
+        self, call: ToolCall, admitted: AdmittedCall, judge: Judge | None = None, *, is_approved: bool
     ) -> CallOutcome:
-        """Make a call whose arguments are valid, or have it wait."""
+        """Make a call whose arguments are valid, or let it wait for an approval or for the user's application."""
         offer, arguments = admitted.offer, admitted.arguments
         if offer.is_client:
             self._client_calls += 1
@@ -284,6 +296,10 @@ class ToolCalls:
             return CallOutcome("", waits=True)
         if offer.tool is not None and offer.tool.requires_approval and not is_approved:
             return CallOutcome("", waits=True)
+        background = self._context.services.background
+        if offer.agent is not None and offer.is_background and not self._asks_at_once and background is not None:
+            message = self.name_cited(arguments["message"])
+            return await begin_agent(self._work, background(), call, offer.agent, message, arguments.get("data"))
         if offer.agent is not None and self._work.consult is not None:
             report = self._research.make_reporter(offer.agent.id) if self._research is not None else show_nothing
             message = self.name_cited(arguments["message"])
@@ -292,14 +308,14 @@ class ToolCalls:
         if offer.tool is not None:
             return await self._call_outside(call, offer, arguments)
         if self._work.own is not None:
-            named = {
+            own_arguments = {
                 name: self.name_cited(argument) if isinstance(argument, str) else argument
                 for name, argument in arguments.items()
             }
             return await self._work.own.use(
                 self._agent,
                 call.name,
-                named,
+                own_arguments,
                 self._context.emit,
                 waits=self._is_waiting,
                 advances=self._advances,
@@ -317,10 +333,8 @@ class ToolCalls:
         values = completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
         arguments = encodable(json.dumps(values, ensure_ascii=False, sort_keys=True))
         completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
-        # The same for the same data, even if the model tries again in a later turn.
-        self._completions[completing.id] = tool_call_id(
-            self._context.thread_id, workflow.id, "on_complete", completing.name, arguments, 0
-        )
+        # The same for the same data, even if the model tries again in a later turn or in another conversation.
+        self._completions[completing.id] = tool_call_id(workflow.id, "", "on_complete", completing.name, arguments, 0)
         result_id, was_asked = self._work.transcript.new_id(), completing.id in (*self._approved, *self._settled)
         if not was_asked:
             [completing] = await self._hooked.judge([completing])
@@ -343,7 +357,11 @@ class ToolCalls:
         progress = ToolProgress(call, self._activity_id, context.emit)
         attached = AttachedFiles(context, self._agent.id)
         before, state = context.data.copy(), context.data.copy()
-        about = context.make_context(
+        later = LaterAnswer(self._work, call, offer.tool.background)
+        refusal = await later.begin()
+        if refusal is not None:
+            return refusal
+        call_context = context.make_context(
             CallContext,
             self._agent,
             call_id=call.id,
@@ -351,14 +369,19 @@ class ToolCalls:
             state=state,
             report=progress.report,
             keep=attached.keep,
+            may_answer_later=later.is_possible,
+            callback=later.callback,
         )
         end = CallEnd.FAILED
         try:
             # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
             async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
-                result = await context.services.tools.call(self._agent, call.name, arguments, about)
+                result = await context.services.tools.call(self._agent, call.name, arguments, call_context)
             change = self._take_data(call, before, state)
             end = CallEnd.SUCCEEDED
+            outcome = await later.take(result)
+            if outcome is not None:
+                return replace(outcome, data=change)
         except TimeoutError:
             return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
         except ToolFailed as failure:
@@ -368,13 +391,14 @@ class ToolCalls:
             return CallOutcome.failed(message, is_outage=is_outage, is_refused=is_refused, refused_to=refused_to)
         finally:
             progress.end(end)
+            await later.end()
         text = await off_loop(len(result.text), _cut, result.text)
         files = tuple(attached.sources)
         named = map(drop_citation, result.sources)
         return CallOutcome(text, sources=(*named, *files), data=change, files=files)
 
     def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
-        """Take what a call has changed of the conversation's data. Raises ``ToolFailed`` if it cannot be kept."""
+        """Apply a call's change of the conversation's data, and return it. Raises ``ToolFailed`` for invalid data."""
         try:
             change = DataChange.between(before, after)
             if change is not None:
@@ -414,7 +438,7 @@ class ToolCalls:
             return output or "(no output)"
         return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
 
-    async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
+    async def _record(self, call: ToolCall, outcome: CallOutcome, began_at: datetime) -> None:
         services, parsed = self._context.services, call.parsed()
         own_sources = [source for source in outcome.sources if source.get("kind") != AGENT_SOURCE]
         record = ToolCallRecord(
@@ -427,12 +451,13 @@ class ToolCalls:
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,
-            called_at=began,
-            duration=services.clock.now() - began,
+            called_at=began_at,
+            duration=services.clock.now() - began_at,
             task_id=outcome.task_id or self._work.task_id,
             data=outcome.data,
             files=outcome.files,
             sources=bound_sources([source for source in own_sources if source not in outcome.files]),
+            refused_to=outcome.refused_to or None,
         )
         await services.records.put_call(self._context.lease(), record)
 
@@ -444,7 +469,7 @@ def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[
 
 def _cut(text: str) -> str:
     """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
-    mended = encodable(text[:MAX_RESULT])
-    beginning = first_bytes(mended, MAX_RESULT)
-    is_whole = len(text) <= MAX_RESULT and len(beginning) == len(mended)
+    valid_text = encodable(text[:MAX_RESULT])
+    beginning = first_bytes(valid_text, MAX_RESULT)
+    is_whole = len(text) <= MAX_RESULT and len(beginning) == len(valid_text)
     return beginning if is_whole else beginning + CUT.format(len(text))

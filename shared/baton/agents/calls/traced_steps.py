@@ -12,17 +12,17 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
 
 UNKNOWN_TOOL = "unknown"
-"""The name of a tool that the agent does not have: a model's own words may be in it."""
+"""The span's name for a tool that the agent does not have, because a model may have put words of the user into it."""
 
 
 def trace_agent(agent: AgentDefinition, task_id: str | None = None) -> AbstractContextManager[Span]:
     """Trace the block as the work of ``agent``; ``task_id`` is the sub-task of a consulted one."""
-    about = {Attribute.AGENT_ID: agent.id, Attribute.AGENT_NAME: agent.name, Attribute.TASK: task_id}
-    return traced(Operation.AGENT, agent.id, about, is_remote=agent.remote is not None)
+    attributes = {Attribute.AGENT_ID: agent.id, Attribute.AGENT_NAME: agent.name, Attribute.TASK: task_id}
+    return traced(Operation.AGENT, agent.id, attributes, is_remote=agent.remote is not None)
 
 
 def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) -> None:
-    """Set what an agent was asked and has said, unless its guardrails may replace it."""
+    """Set the question and the answer of an agent, unless its guardrails may replace them."""
     if span.shows_content and not replaces_words(agent):
         span.set(exchange(question, answer))
 
@@ -31,13 +31,13 @@ def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManage
     """Trace the block as the execution of a tool call. ``offer`` is the tool; None if the agent has no such tool."""
     name = call.name if offer is not None else UNKNOWN_TOOL
     is_content = current_span().shows_content
-    about = {
+    attributes = {
         Attribute.TOOL_NAME: name,
         Attribute.TOOL_CALL_ID: call.id,
         Attribute.TOOL_TYPE: "function" if offer is None or offer.tool is None else "extension",
         Attribute.TOOL_ARGUMENTS: to_content(call.arguments) if is_content else None,
     }
-    return traced(Operation.TOOL, name, about)
+    return traced(Operation.TOOL, name, attributes)
 
 
 def note_outcome(span: Span, outcome: CallOutcome) -> None:
@@ -52,5 +52,5 @@ def note_outcome(span: Span, outcome: CallOutcome) -> None:
 
 def trace_handoff(source: AgentDefinition, target: AgentDefinition) -> AbstractContextManager[Span]:
     """Trace the block as the handoff of the conversation from ``source`` to ``target``."""
-    about = {Attribute.HANDOFF_FROM: source.id, Attribute.HANDOFF_TO: target.id}
-    return traced(Operation.HANDOFF, target.id, about)
+    attributes = {Attribute.HANDOFF_FROM: source.id, Attribute.HANDOFF_TO: target.id}
+    return traced(Operation.HANDOFF, target.id, attributes)

@@ -59,17 +59,17 @@ class ModelChecks:
         providers, embedding_model = self.providers(), self.embedder().name
         by_route: dict[Route, _ModelUse] = {}
 
-        def at(name: str) -> _ModelUse:
+        def use_of(name: str) -> _ModelUse:
             return by_route.setdefault(route(name, providers), _ModelUse(name))
 
-        at(self.default_model).uses.append(ModelUse.CHAT)
-        at(self.light_model).uses.append(ModelUse.LIGHT)
+        use_of(self.default_model).uses.append(ModelUse.CHAT)
+        use_of(self.light_model).uses.append(ModelUse.LIGHT)
         for agent in self.shipped_agents.all():
             if agent.remote is not None:
                 continue
-            at(agent.model.name or self.default_model).agents.append(agent.id)
+            use_of(agent.model.name or self.default_model).agents.append(agent.id)
             for name in agent.model.fallback:
-                at(name).fallback_of.append(agent.id)
+                use_of(name).fallback_of.append(agent.id)
         models: list[ConfiguredModel] = []
         for model in by_route.values():
             asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
@@ -92,11 +92,11 @@ class ModelChecks:
         self._is_running = True
         is_embedder = configured_model.kind is ModelKind.EMBEDDING
         try:
-            return await (self._embedding(configured_model) if is_embedder else self._chat(configured_model))
+            return await (self._check_embedder(configured_model) if is_embedder else self._check_chat(configured_model))
         finally:
             self._is_running = False
 
-    async def _chat(self, model: ConfiguredModel) -> ModelReport:
+    async def _check_chat(self, model: ConfiguredModel) -> ModelReport:
         asking = {*model.agents, *model.fallback_of}
         choices = {agent.id: agent.model for agent in self.shipped_agents.all() if agent.id in asking}
         probes = ModelProbes(self.model, seconds=self.seconds)
@@ -107,7 +107,7 @@ class ModelChecks:
         advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))
         return ModelReport(model, checks, learned, advice, probes.tokens)
 
-    async def _embedding(self, model: ConfiguredModel) -> ModelReport:
+    async def _check_embedder(self, model: ConfiguredModel) -> ModelReport:
         embedder = self.embedder()
         error: BatonError
         try:

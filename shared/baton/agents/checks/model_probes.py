@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.checks.model_advice import NO_CALL, NO_IMAGES, NO_SCHEMA, NO_TEXT, NOT_SEEN, advise_on_error
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_settings import ModelChoice
-from baton.domain.agents.answer_schema import violations
+from baton.domain.agents.answer_schema import find_violations
 from baton.domain.agents.model_providers import Ability, AbilityCheck
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
 from baton.domain.json_values import closed_object, json_object
@@ -147,34 +147,34 @@ class ModelProbes:
 
     async def _tool_call(self, settings: ModelSettings) -> AbilityCheck:
         question = "What is the temperature in Oslo now? Ask the tool, then answer with its result only."
-        answer, answered = await self._call(settings, question, 1)
-        if answered is None:
-            return _fail(Ability.TOOL_CALL, answer, _describe_missing_call(answer), NO_CALL)
-        if "11" not in answered.text:
-            remark = f"it called the tool and did not use the result: {answered.quoted}"
-            return _fail(Ability.TOOL_CALL, answered, remark, NO_CALL)
-        return _pass(Ability.TOOL_CALL, answered)
+        calling, final = await self._call(settings, question, 1)
+        if final is None:
+            return _fail(Ability.TOOL_CALL, calling, _describe_missing_call(calling), NO_CALL)
+        if "11" not in final.text:
+            remark = f"it called the tool and did not use the result: {final.quoted}"
+            return _fail(Ability.TOOL_CALL, final, remark, NO_CALL)
+        return _pass(Ability.TOOL_CALL, final)
 
     async def _parallel_calls(self, settings: ModelSettings) -> AbilityCheck:
         question = (
             "What are the temperatures in Oslo and in Lima now? Call the tool for both cities at the same time, then "
             "answer with the results only."
         )
-        answer, answered = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
-        if answered is None:
-            remark = "it calls one tool after the other" if answer.calls else _describe_missing_call(answer)
-            return _fail(Ability.PARALLEL_CALLS, answer, remark, None if answer.calls else NO_CALL)
-        missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in answered.text]
+        calling, final = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
+        if final is None:
+            remark = "it calls one tool after the other" if calling.calls else _describe_missing_call(calling)
+            return _fail(Ability.PARALLEL_CALLS, calling, remark, None if calling.calls else NO_CALL)
+        missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in final.text]
         if missing:
-            remark = f"it did not use the result for {' and '.join(missing)}: {answered.quoted}"
-            return _fail(Ability.PARALLEL_CALLS, answered, remark, NO_CALL)
-        return _pass(Ability.PARALLEL_CALLS, answered)
+            remark = f"it did not use the result for {' and '.join(missing)}: {final.quoted}"
+            return _fail(Ability.PARALLEL_CALLS, final, remark, NO_CALL)
+        return _pass(Ability.PARALLEL_CALLS, final)
 
     async def _structured_answer(self, settings: ModelSettings) -> AbilityCheck:
         question = "Three days in Paris: answer with the city and the number of days, as JSON."
         reply = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
         answer = json_object(reply.text)
-        problems = ["it is no JSON object"] if answer is None else violations(SCHEMA, answer)
+        problems = ["it is no JSON object"] if answer is None else find_violations(SCHEMA, answer)
         if problems:
             return _fail(Ability.STRUCTURED_ANSWER, reply, f"{'; '.join(problems)}: {reply.quoted}", NO_SCHEMA)
         if "answer_schema" in reply.finished.dropped:
@@ -192,7 +192,7 @@ class ModelProbes:
         return _pass(Ability.IMAGE, answer)
 
     async def _call(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
-        """Return the answer with the calls, and the one after their results; None if there were fewer ``calls``."""
+        """Return the answer with the calls, and the answer after their results; None if it made fewer ``calls``."""
         prompts = [Prompt(Role.USER, question)]
         answer = await self._ask(settings, prompts, TOOL)
         used = [call for call in answer.calls if call.name == TOOL.name]

@@ -12,8 +12,8 @@ from aws_lambda_powertools import Logger
 from baton.agents.agent_work import AgentWork
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.code.coroutine_answer import CoroutineAnswer
-from baton.agents.code.coroutine_calls import CoroutineCalls
-from baton.agents.code.coroutine_models import AssemblePrompt, CoroutineModels, RefusedInSight
+from baton.agents.code.coroutine_calls import CALLS, CoroutineCalls
+from baton.agents.code.coroutine_models import AssemblePrompt, CoroutineModels, VisibleRefusal
 from baton.agents.code.coroutine_steps import CoroutineSteps
 from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.guardrails.judged_texts import judge_question
@@ -48,7 +48,7 @@ class CoroutineAgent:
         context.numbers.reserve(context.steps.sources)
         self._data = ConversationData(context.data.values)
         """The coroutine's view of the conversation's data: the data at its beginning, with the changes of its steps."""
-        self._begun_with = self._data.copy()
+        self._first_data = self._data.copy()
         self._state: dict[str, Any] = {}
         self._calls = CoroutineCalls(work)
         self._models = CoroutineModels(work, assemble)
@@ -77,15 +77,16 @@ class CoroutineAgent:
             returned = await self._run()
             if returned is not None:
                 await self._answer.finish(returned)
-        except RefusedInSight:
+        except VisibleRefusal:
             self._work.result.has_answered = True
         except HookRefusal as refusal:
-            self._answer.refuse(refusal)
+            if not await self._work.end_silently(refusal):
+                self._answer.refuse(refusal)
         if self._work.result.waiting and not self._context.stop.is_set():
             self._calls.show_waiting()
 
     async def _begin(self) -> None:
-        """Take the question and the state with which the exchange has begun. Guardrails judge a new question first."""
+        """Restore the question and the state with which the exchange began. Guardrails judge a new question first."""
         stored, hooks, screened = self._steps.find_input(), self._work.hooks, self._context.screened
         if stored is not None:
             values = json.loads(stored)
@@ -103,19 +104,19 @@ class CoroutineAgent:
             await self._keep_input()
 
     async def _keep_input(self) -> None:
-        """Record the question and the state, which may be others when the coroutine begins again."""
+        """Record the question and the state, so that they are the same when the coroutine begins again."""
         if self._steps.find_input() is None:
-            values = {"text": self._message, "state": self._begun_with}
+            values = {"text": self._message, "state": self._first_data}
             await self._steps.keep_input(json.dumps(values, ensure_ascii=False))
 
     async def _run(self) -> Any:
-        """Run the coroutine until it ends, cannot go on, or is stopped. Returns None unless it has returned."""
+        """Run the coroutine until it ends, has to wait, or is stopped. Return its value; None unless it has ended."""
         context, agent = self._context, self._agent
         function = agent.code.run
-        assert function is not None  # noqa: S101 - only agents with one are run so
+        assert function is not None  # noqa: S101 - only agents with ``run`` come here
         self._state.update(self._data.copy())
-        about = context.make_context(RunContext, agent, state=self._state, steps=self._steps)
-        work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
+        run_context = context.make_context(RunContext, agent, state=self._state, steps=self._steps)
+        work = context.services.functions.call_with(function, run_context, {"message": self._message}, ("message",))
         running = asyncio.ensure_future(self._steps.begin(work))
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
@@ -139,7 +140,7 @@ class CoroutineAgent:
         return returned if returned is not None or self._work.result.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
-        """Cancel what still works and wait for its end. Code that catches its cancellation is left behind."""
+        """Cancel tasks and wait until they end. One that catches its cancellation is not waited for."""
         futures = {task for task in tasks if not task.done()}
         for task in futures:
             task.cancel()
@@ -152,31 +153,33 @@ class CoroutineAgent:
             logger.error("run does not end", agent=self._agent.id, thread_id=self._context.thread_id)
 
     async def _take_call(self, step: RunStep) -> None:
-        """Take the outcome of a call."""
+        """Take the outcome of a call. Before the coroutine waits, its question and state are recorded."""
         if step.waits:
             await self._keep_input()
-        self._see(step)
+        self._apply_data(step)
 
     def _repeat(self, step: RunStep) -> None:
-        """Take the consequences of a recorded step. Those for the user were lost with the attempt that has made it.
+        """Take the consequences of a recorded step again.
 
-        They were not lost if an earlier run of the exchange has made it, which was committed.
+        The user lost those of a dead attempt at this run. Those of an earlier run of the exchange were committed.
         """
         is_lost = step.run_id == self._context.run.run_id
-        self._see(step)
+        self._apply_data(step)
         self._calls.count(step)
         self._models.count(step, is_paid=is_lost)
         if not is_lost:
             self._answer.note(step)
         elif step.kind in (StepKind.SAY, StepKind.ANSWER):
             self._answer.show_again(step)
-        elif step.kind in (StepKind.CALL, StepKind.ASK) and not self._calls.is_settled(step):
+        elif step.kind is StepKind.INCOMING:
+            self._work.enter_again(dict(json.loads(step.value)))
+        elif step.kind in CALLS and not self._calls.is_settled(step):
             if step.data is not None:
                 self._context.data.apply(step.data)
             self._calls.show_again(step)
 
-    def _see(self, step: RunStep) -> None:
-        """Let the coroutine see how a step has changed the conversation's data."""
+    def _apply_data(self, step: RunStep) -> None:
+        """Apply a step's change of the conversation's data to the coroutine's view of it."""
         if step.data is not None:
             self._data.apply(step.data)
             self._state.clear()

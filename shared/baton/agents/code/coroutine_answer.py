@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.model_answer import NO_OBJECT, UNFIT, AnswerEvents
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent_code import HookPoint
-from baton.domain.agents.answer_schema import violations
+from baton.domain.agents.answer_schema import find_answer_problems
 from baton.domain.errors import AnswerInvalid
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.text import encodable
@@ -42,7 +41,7 @@ class CoroutineAnswer:
         return replace(step, value=cut_text, ended_at=self._context.services.clock.now())
 
     def note(self, step: RunStep) -> None:
-        """Note a text that the user has seen."""
+        """Count a recorded text that the user has seen as a part of the answer."""
         if step.kind in (StepKind.SAY, StepKind.ANSWER) and step.value:
             self._before += step.value
             self._work.result.has_answered = True
@@ -53,11 +52,14 @@ class CoroutineAnswer:
         self._show(step.value, is_structured=is_structured)
 
     async def finish(self, returned: Any) -> None:
-        """Show what the coroutine has returned. Raises ``HookRefusal``, ``AnswerInvalid`` and ``TypeError``."""
+        """Show the value that the coroutine has returned.
+
+        Raises ``HookRefusal``, ``AnswerInvalid``, and ``TypeError`` or ``ValueError`` for a value that is no answer.
+        """
         if returned == "" and self._work.result.has_answered:
             return
         if self._agent.answer_schema is not None:
-            text = await off_loop(LARGE, self._structured, returned, self._agent.answer_schema)
+            text = await off_loop(LARGE, self._write_structured, returned, self._agent.answer_schema)
             self._show(await self._judge(text, is_last=True), is_structured=True)
             return
         if not isinstance(returned, str):
@@ -68,22 +70,25 @@ class CoroutineAnswer:
         self._show(self._cut(await self._judge(returned, is_last=True)))
 
     def refuse(self, refusal: HookRefusal) -> None:
-        """Show the sentence of a guardrail or hook in place of what would come."""
-        answer = self._events()
+        """Show the sentence of a guardrail or hook as the rest of the answer."""
+        answer = self._make_events()
         self._context.emit_all(answer.refuse(refusal.sentence, refusal.by))
         self._context.emit_all(answer.end((), is_cut=False))
         self._transcript.add_answer(answer.message_id, self._agent, answer.text, refused_by=refusal.by)
         self._work.result.has_answered = True
 
-    def _structured(self, returned: Any, schema: dict[str, Any]) -> str:
+    def _write_structured(self, returned: Any, schema: dict[str, Any]) -> str:
+        """Return a value as compact JSON. Raises ``AnswerInvalid`` if it does not fit the schema."""
         try:
             value = json.loads(returned) if isinstance(returned, str) else to_jsonable_python(returned)
             text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-            problems: Sequence[str] = violations(schema, json.loads(text)) if isinstance(value, dict) else [NO_OBJECT]
+            check = self._agent.code.answer_check if isinstance(returned, str | dict) else None
+            is_object = isinstance(value, dict)
+            problems = find_answer_problems(schema, check, json.loads(text)) if is_object else NO_OBJECT
         except (PydanticSerializationError, ValueError, RecursionError):
-            text, problems = "", [NO_OBJECT]
-        if problems:
-            raise AnswerInvalid(UNFIT.format(problem=problems[0]))
+            text, problems = "", NO_OBJECT
+        if problems.sentences:
+            raise AnswerInvalid(UNFIT.format(problem=problems.sentences[0]))
         return text
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
@@ -100,7 +105,7 @@ class CoroutineAnswer:
     def _show(self, text: str, *, is_structured: bool = False) -> None:
         if not text:
             return
-        answer, is_cut = self._events(), self._limit.is_spent
+        answer, is_cut = self._make_events(), self._limit.is_spent
         sources = select_answer_sources(text, self._work.sources.all)
         self._context.emit_all(answer.show(text, is_structured=is_structured))
         self._context.emit_all(answer.end(sources, is_cut=is_cut))
@@ -110,5 +115,5 @@ class CoroutineAnswer:
         self._before += text
         self._work.result.has_answered = True
 
-    def _events(self) -> AnswerEvents:
+    def _make_events(self) -> AnswerEvents:
         return AnswerEvents(self._agent, self._transcript, lambda: "")

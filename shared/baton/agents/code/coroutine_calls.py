@@ -14,8 +14,14 @@ from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, is_shown, tool_call_id
 from baton.domain.threads.run_events import tool_result
 
+CALLS = (StepKind.CALL, StepKind.ASK, StepKind.BEGIN)
+"""The steps that are calls of tools or agents."""
 NO_TOOL = "{agent} has no tool {name} that it may call for this user here. Tools: {known}."
 NO_AGENT = "{agent} has no agent {name} that it may ask for this user here. Agents: {known}."
+NO_TASK = (
+    "{agent} cannot have {name} work in the background here. Agents that it can: {known}. It takes an agent of "
+    "background_agents, and neither a fork nor a consulted agent can begin a task: nobody waits for the result there."
+)
 
 
 class CoroutineCalls:
@@ -28,7 +34,7 @@ class CoroutineCalls:
         self._tools = work.tools
         self._transcript = work.transcript
         self._settled: dict[str, tuple[CallOutcome, ToolCall]] = {}
-        """The outcomes of calls that the interrupted run has left, by call id."""
+        """The outcomes of calls of the interrupted run, by call id."""
 
     def may_wait(self, name: str) -> bool:
         """Return whether a call of the tool may wait for an approval."""
@@ -55,7 +61,7 @@ class CoroutineCalls:
         elif refusal is not None:
             outcome = refusal
         else:
-            outcome, call = await self._carry_out(call)
+            outcome, call = await self._carry_out(call, asks_at_once=step.kind is not StepKind.BEGIN)
         if outcome.output == NO_MORE and outcome.is_refused:
             raise RunLimitReached(
                 f"{self._agent.name} has made as many calls as one answer may make: see limits.tool_calls and "
@@ -78,7 +84,7 @@ class CoroutineCalls:
         )
 
     async def control(self, name: str, arguments: str) -> str | None:
-        """Carry out a built-in tool that ends the coroutine. Returns why it cannot be, None if it was."""
+        """Use a built-in tool that ends the coroutine. Return the reason if that is impossible, otherwise None."""
         if name not in self._tools.offers or self._work.own is None:
             return f"{self._agent.name} cannot use {name} now."
         call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
@@ -93,14 +99,14 @@ class CoroutineCalls:
         return None
 
     def count(self, step: RunStep) -> None:
-        """Take what a recorded step has used of the limits of calls, and its sources."""
-        if step.kind in (StepKind.CALL, StepKind.ASK):
+        """Count a recorded step towards the limits of calls, and add its sources."""
+        if step.kind in CALLS:
             self._work.budget.take_call()
             self._work.result.is_limited |= step.is_outage
         self._work.sources.add(step.sources)
 
     def is_settled(self, step: RunStep) -> bool:
-        """Return whether the call of a recorded step was waited for, so that ``go_on`` has taken its consequences."""
+        """Return whether the call of a recorded step had to wait, so that ``go_on`` has taken its consequences."""
         return self._recorded_call(step).id in self._settled
 
     def show_again(self, step: RunStep) -> None:
@@ -122,10 +128,10 @@ class CoroutineCalls:
         self._context.emit_all(make_call_events(self._work.result.waiting, message_id))
         self._transcript.add_answer(message_id, self._agent, "", calls=self._work.result.waiting)
 
-    async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
-        """Make a call, and return it with the arguments that hooks have left."""
+    async def _carry_out(self, call: ToolCall, *, asks_at_once: bool) -> tuple[CallOutcome, ToolCall]:
+        """Make a call. Return its outcome, and the call with the arguments that hooks have allowed."""
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
-        calls = ToolCalls(self._work)
+        calls = ToolCalls(self._work, asks_at_once=asks_at_once)
         [call] = await calls.judge([call])
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
@@ -140,12 +146,17 @@ class CoroutineCalls:
         return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
-        """Return the refusal of a call of what the agent does not have for this user; None if it has it."""
-        if name in self._tools.offers and is_shown(name):
+        """Return the refusal of a call if the agent has no such tool or agent for this user; otherwise None."""
+        begins, asks = kind is StepKind.BEGIN, kind is not StepKind.CALL
+        usable = [
+            offered
+            for offered, offer in self._tools.offers.items()
+            if is_shown(offered) and (offer.is_background or not begins)
+        ]
+        if name in usable:
             return None
-        is_ask = kind is StepKind.ASK
-        offers = [offer for offer in self._tools.offers if is_shown(offer) and offer.startswith(ASK) is is_ask]
-        text, names = (NO_AGENT if is_ask else NO_TOOL), ", ".join(offer.removeprefix(ASK) for offer in offers)
+        text = NO_TASK if begins else NO_AGENT if asks else NO_TOOL
+        names = ", ".join(offered.removeprefix(ASK) for offered in usable if offered.startswith(ASK) is asks)
         return CallOutcome.refused(
             text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=names or "none")
         )
@@ -169,7 +180,7 @@ class CoroutineCalls:
         end: CallEnd,
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        # Together, because other calls may have ended in between, and a result stands right behind its call.
+        # A result must follow its call directly. Other calls may end in between, so both are added at once.
         is_report = self._work.result.returns is not None
         self._transcript.add_answer(message_id, self._agent, "", calls=[call])
         self._transcript.add_result(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_work import AgentWork, make_unseen_transcript
@@ -14,6 +13,7 @@ from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.tools.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.answer_schema import AnswerType
 from baton.domain.documents.numbered_passages import join_consulted
 from baton.domain.errors import AnswerInvalid, ModelUnavailable, RunLimitReached
 from baton.domain.runs.run_step import RunStep
@@ -24,13 +24,13 @@ from baton.memory.prompt.message_prompts import prompt_tokens
 from baton.ports.agents.chat_model import Prompt
 
 AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]
-"""Makes the agent's prompt of the conversation as it is now, or of a message that stands alone."""
+"""Makes the agent's prompt: of the conversation so far, or of this message alone."""
 
 _NO_TOOLS = ToolSet({})
 
 
-class RefusedInSight(HookRefusal):
-    """A hook or guardrail has refused an answer, and the user has seen its sentence."""
+class VisibleRefusal(HookRefusal):
+    """A refusal of an answer whose sentence the user has seen already."""
 
 
 class CoroutineModels:
@@ -43,39 +43,39 @@ class CoroutineModels:
         self._agent = work.agent
         self._transcript = work.transcript
         self._assemble = assemble
-        self._is_noted = False
+        self._is_inspected = False
 
-    async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
+    async def ask(self, step: RunStep, instruction: str, kind: AnswerType | None, *, history: bool) -> RunStep:
         """Return the step with the model's answer, which the user does not see.
 
         Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``.
         """
         unseen = make_unseen_transcript(self._context, f"{self._work.caller}\0{step.place}")
-        agent = self._agent.for_unseen_answer(schema)
+        agent = self._agent.for_unseen_answer(kind)
         context = replace(self._context, emit=lambda _: None)  # the user does not see the answer
         prompt = await self._assemble(None if history else instruction)
         if history:
-            prompt = self._instructed(prompt, instruction)
+            prompt = self._add_instruction(prompt, instruction)
         result, message = await self._run_loop(context, agent, unseen, prompt, notes_history=history)
-        if schema is None and message.is_cut:
+        if kind is None and message.is_cut:
             raise AnswerInvalid("The model's answer was cut at its length limit. Please ask for less.")
         if message.refused_by is not None:
             raise HookRefusal(message.text, message.refused_by)
-        return self._done(step, message, result)
+        return self._finish(step, message, result)
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         """Return the step with the text that the user has seen. Raises as ``ask`` does."""
         prompt = await self._assemble(None)
         if instruction is not None:
-            prompt = self._instructed(prompt, instruction)
+            prompt = self._add_instruction(prompt, instruction)
         agent = self._agent.for_seen_answer()
         result, message = await self._run_loop(self._context, agent, self._transcript, prompt, notes_history=True)
         if message.refused_by is not None:
-            raise RefusedInSight(message.text, message.refused_by)
-        return self._done(step, message, result)
+            raise VisibleRefusal(message.text, message.refused_by)
+        return self._finish(step, message, result)
 
     def count(self, step: RunStep, *, is_paid: bool) -> None:
-        """Take what a recorded call has used of the limits. ``is_paid``: its tokens count for this run."""
+        """Count a recorded call of the model towards the limits. ``is_paid``: its tokens count for this run."""
         if step.model is None:
             return
         self._work.budget.count_model_call(step.usage)
@@ -99,9 +99,9 @@ class CoroutineModels:
                 "limits.tokens of the agent."
             )
         loop = AgentLoop(AgentWork(context, agent, _NO_TOOLS, transcript, task_id=self._work.task_id))
-        is_noted = not self._is_noted
-        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._work.sources.all)
-        self._is_noted = True
+        is_inspected = not self._is_inspected
+        await loop.begin(prompt, is_question_judged=True, is_inspected=is_inspected, earlier=self._work.sources.all)
+        self._is_inspected = True
         try:
             await loop.answer()
         finally:
@@ -116,13 +116,13 @@ class CoroutineModels:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")
         return result, last
 
-    def _instructed(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
-        """Return the prompt with an instruction behind the conversation, where it changes nothing that is cached."""
+    def _add_instruction(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
+        """Return the prompt with an instruction after the conversation, so that the cached part stays the same."""
         added = Prompt(Role.SYSTEM, instruction)
         tokens = prompt.tokens + prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
 
-    def _done(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
+    def _finish(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
         return replace(
             step,
             ended_at=self._context.services.clock.now(),

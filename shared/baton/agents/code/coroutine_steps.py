@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from baton.agents.agent_work import AgentWork
+from baton.agents.agent_work import ROOM_SHARE, AgentWork
 from baton.agents.code.coroutine_answer import CoroutineAnswer
 from baton.agents.code.coroutine_calls import CoroutineCalls
 from baton.agents.code.coroutine_models import CoroutineModels
@@ -23,6 +23,7 @@ from baton.agents.code.step_places import FOREIGN, AwaitedStep, StepNotAwaited, 
 from baton.authoring.containment import Owner, current_owner
 from baton.authoring.run_context import Convert
 from baton.concurrency.tasks import gather_all
+from baton.domain.agents.answer_schema import AnswerType
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
 from baton.domain.runs.tool_call import ASK, RETURN, TRANSFER, tool_name
@@ -42,8 +43,8 @@ ASKS_AT_ONCE = 8
 class CoroutineSteps:
     """The steps of one coroutine, as ``authoring.run_context.Steps``.
 
-    A step that cannot go on never returns: the error, or the wait for an approval, ends the coroutine. Its code cannot
-    catch that, and so cannot go on without its journal.
+    A step that fails with an error of the turn, or waits for an approval, never returns: the coroutine ends instead. So
+    its code cannot catch the error and continue without records.
     """
 
     def __init__(
@@ -66,7 +67,8 @@ class CoroutineSteps:
         self._on_call = on_call
         self._repeat = repeat
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
-        self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
+        self._at_once = {StepKind.ASK: asyncio.Semaphore(ASKS_AT_ONCE), StepKind.BEGIN: asyncio.Semaphore(1)}
+        """Tasks begin one after another, because each counts those that are open."""
         self._loop = asyncio.get_running_loop()
         self.ending: asyncio.Future[None] = self._loop.create_future()
         """Done once the coroutine cannot go on, because of ``failure`` or because it waits."""
@@ -81,20 +83,23 @@ class CoroutineSteps:
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         name, arguments = tool_name(ASK, agent_id), {"message": message}
-        return self._step("ask", self._outside, StepKind.ASK, name, arguments, str)
+        return self._step("ask", self._take_outside, StepKind.ASK, name, arguments, str)
+
+    def begin_task(self, agent_id: str, message: str) -> Awaitable[str]:
+        name, arguments = tool_name(ASK, agent_id), {"message": message}
+        return self._step("begin", self._take_outside, StepKind.BEGIN, name, arguments, str)
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
-        return self._step("call", self._outside, StepKind.CALL, name, arguments, convert)
+        return self._step("call", self._take_outside, StepKind.CALL, name, arguments, convert)
 
-    def model(
-        self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
-    ) -> Awaitable[Any]:
+    def model(self, instruction: str, kind: AnswerType | None, convert: Convert, *, history: bool) -> Awaitable[Any]:
         async def work(step: RunStep) -> RunStep:
-            run_step = await self._models.ask(step, instruction, schema, history=history)
-            self._work.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
+            run_step = await self._models.ask(step, instruction, kind, history=history)
+            self._work.sources.add(run_step.sources)  # the coroutine may quote the answer with its citations
             return run_step
 
-        return self._step("model", self._value, StepKind.MODEL, [instruction, schema, history], work, convert)
+        parameters = [instruction, kind and kind.schema, history]
+        return self._step("model", self._take_value, StepKind.MODEL, parameters, work, convert)
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
@@ -102,23 +107,32 @@ class CoroutineSteps:
             self._answer.note(run_step)
             return run_step
 
-        return self._step("answer", self._value, StepKind.ANSWER, instruction, work)
+        return self._step("answer", self._take_value, StepKind.ANSWER, instruction, work)
 
     def say(self, text: str) -> Awaitable[None]:
         if not isinstance(text, str):
             raise TypeError(f"say takes text, and not {type(text).__name__}")
-        return self._step("say", self._value, StepKind.SAY, text, partial(self._answer.say, text=text))
+        return self._step("say", self._take_value, StepKind.SAY, text, partial(self._answer.say, text=text))
+
+    def incoming(self) -> Awaitable[list[str]]:
+        async def work(step: RunStep) -> RunStep:
+            room = self._context.fit(self._work.agent).memory.max_working_memory_tokens // ROOM_SHARE
+            texts = [(message.id, message.text) for message in await self._work.enter_messages(room=room)]
+            ended_at = self._context.services.clock.now()
+            return replace(step, value=json.dumps(texts, ensure_ascii=False), ended_at=ended_at)
+
+        return self._step("incoming", self._take_value, StepKind.INCOMING, None, work, _read_texts)
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         arguments = {"reason": reason, "context_summary": summary}
-        return self._step("hand_over", self._control, tool_name(TRANSFER, agent_id), arguments)
+        return self._step("hand_over", self._take_control, tool_name(TRANSFER, agent_id), arguments)
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         arguments = {"summary": summary, "outcome": outcome}
-        return self._step("return_to_main", self._control, RETURN, arguments)
+        return self._step("return_to_main", self._take_control, RETURN, arguments)
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        return self._step("gather", self._gather, branches, current_owner())
+        return self._step("gather", self._take_gather, branches, current_owner())
 
     def now(self) -> datetime:
         return self._places.branch.now
@@ -141,7 +155,7 @@ class CoroutineSteps:
         return await self._places.as_first(work, self._journal.began_at)
 
     def check_awaited(self, returned: Any) -> None:
-        """Raise ``StepNotAwaited`` if the coroutine has dropped a step, or ``returned`` one."""
+        """Raise ``StepNotAwaited`` if the coroutine has dropped a step, or if ``returned`` is a step."""
         if isinstance(returned, AwaitedStep):
             raise returned.error
         if self._not_awaited:
@@ -160,7 +174,7 @@ class CoroutineSteps:
 
     async def never(self) -> NoReturn:
         """Wait until the coroutine is stopped."""
-        # A future for each wait: one that was cancelled is done, and code that catches its cancellation would spin.
+        # A new future for each wait: a cancelled one is done, so code that catches its cancellation would loop.
         await self._loop.create_future()
         raise AssertionError
 
@@ -175,7 +189,7 @@ class CoroutineSteps:
         """Record the step before the first. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         await self._keep(replace(self._new_step("0", StepKind.INPUT, None), value=value))
 
-    async def _outside(
+    async def _take_outside(
         self, position: StepPosition | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
     ) -> Any:
         position = await self._require_position(position)
@@ -189,13 +203,15 @@ class CoroutineSteps:
             await self._on_call(run_step)
             return run_step
 
-        at_once = self._asks if kind is StepKind.ASK else None
+        at_once = self._at_once.get(kind)
         step = await self._take(position, kind, [name, arguments], work, at_once, may_wait=self._calls.may_wait(name))
         if step.error is not None:
             raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
+        if kind is StepKind.BEGIN and step.task_id is not None:
+            return step.task_id
         return convert(step.value)
 
-    async def _value(
+    async def _take_value(
         self,
         position: StepPosition | None,
         kind: StepKind,
@@ -206,8 +222,8 @@ class CoroutineSteps:
         """Return the value of a step, by default none: the text of an answer is for the user only."""
         return convert((await self._take(position, kind, about, work)).value)
 
-    async def _control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
-        """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
+    async def _take_control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
+        """Carry out a step that ends the coroutine. It is not recorded: a later attempt has to repeat it."""
         await self._require_position(position)
         problem = await self._end_on_error(
             self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False)))
@@ -222,7 +238,7 @@ class CoroutineSteps:
             await self.never()
         return problem
 
-    async def _gather(
+    async def _take_gather(
         self, position: StepPosition | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
     ) -> list[Any]:
         if position is None or len(branches) > MAX_BRANCHES:
@@ -323,7 +339,7 @@ class CoroutineSteps:
         return step
 
     async def _may_go_on(self) -> None:
-        """Let others work, because recorded steps wait for nothing, and wait for ever if the coroutine has ended."""
+        """Let other tasks run, because recorded steps do not wait. Never return if the coroutine has ended."""
         await asyncio.sleep(0)
         if self.ending.done() or self._context.stop.is_set():
             await self.never()
@@ -346,6 +362,11 @@ class CoroutineSteps:
 
     def _id(self, path: str) -> str:
         return step_id(self._context.thread_id, self._journal.message_id, self._work.caller, path)
+
+
+def _read_texts(value: str) -> list[str]:
+    """Return the texts of a step that has taken messages."""
+    return [text for _, text in json.loads(value)]
 
 
 def _size(about: object) -> int:

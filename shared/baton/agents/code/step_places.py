@@ -41,7 +41,7 @@ class StepBranch:
         self.random = Random(self.seed + self.path)  # noqa: S311 - for repeatable choices, not for secrets
 
     def note_end(self, at: datetime) -> None:
-        """Note when a step has ended. Steps at the same time may end in another order when they are repeated."""
+        """Set ``now`` to the latest end of a step. Parallel steps may end in another order when they are repeated."""
         self.now = max(self.now, at)
 
 
@@ -57,17 +57,17 @@ class StepPlaces:
     """The branches of one coroutine."""
 
     def __init__(self, thread_id: str, seed: str) -> None:
-        """``seed`` is the same whenever the coroutine begins again, and of no other one."""
+        """``seed`` is unique to the coroutine, and the same whenever it begins again."""
         self._thread_id = thread_id
         self._seed = seed
 
     async def as_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
-        """Await ``work`` as the branch whose steps have plain numbers. This must be the whole of a task."""
+        """Await ``work`` as the branch whose steps have plain numbers. This must be all that the task does."""
         _current.set(StepBranch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
     async def within(self, work: Awaitable[Any], position: StepPosition, number: int, owner: Owner | None) -> Any:
-        """Await ``work``, code of ``owner``, as a branch of the step at ``position``. It must be the whole task."""
+        """Await ``work``, code of ``owner``, as a branch of the step at ``position``. It must be all of the task."""
         path = f"{position.path}.{number}."
         branch = StepBranch(self, path, self._seed, position.branch.now, asyncio.current_task())
         _current.set(branch)
@@ -116,7 +116,7 @@ class StepNotAwaited(RuntimeError):
 
 
 class AwaitedStep(BatonCode[T]):
-    """A step that its caller has to await. Its coroutine is made when it is."""
+    """A step that its caller has to await, which creates its coroutine."""
 
     __slots__ = ("_is_begun", "_make", "_name", "_not_awaited", "_place")
 

@@ -31,7 +31,7 @@ from baton.domain.documents.numbered_passages import DOCUMENT_SOURCE, FILE_SOURC
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.run_step import MAX_DEPTH
-from baton.domain.runs.task import RemoteTask, Task, TaskMessage, TaskStatus
+from baton.domain.runs.task import DATA, RemoteTask, Task, TaskMessage, TaskStatus, note_open_task
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.text import first_bytes
@@ -46,23 +46,8 @@ from baton.threads.outbox.text_batches import AnswerLimit
 
 logger = Logger(child=True)
 
-TASKS_LOOKED_AT = 20
-"""The newest sub-tasks of the thread, among which a remote agent's open task is looked for."""
-
-WAITS = (
-    "(This agent keeps its task open. If it asks for something, ask the user. Then ask this agent again with the "
-    "answer: it goes on where it stopped.)"
-)
-SIGN_IN = (
-    "(This agent goes on when the user has signed in or has granted it access, as it says. Tell the user how, with the "
-    "address if it names one. When they have done it, ask this agent again: it goes on where it stopped. Never ask for "
-    "a password or a key.)"
-)
-FORM = (
-    "(This agent keeps its task open and has sent data, which may be a form. Ask the user for what it wants, in words. "
-    "Then ask this agent again, with the answers in `data` in the shape that it wants.)"
-)
-DATA = "[Data: {}]"
+MAX_SEARCHED_TASKS = 20
+"""The newest sub-tasks of the thread, which are searched for a remote agent's open task."""
 
 
 class Consultations:
@@ -109,7 +94,7 @@ class Consultations:
         except asyncio.CancelledError:
             if context.stop.is_set():
                 if question.judge is not None:
-                    work.replace_answer(None)  # nobody has judged it
+                    work.replace_answer(None)  # it was not judged
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
                 context.writes.add(self._keep(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user."))
             raise
@@ -153,15 +138,15 @@ class Consultations:
         context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
         is_coroutine = agent.code.run is not None
         may_ask = is_coroutine and self._depth < MAX_DEPTH
-        outside = context.services.tools
-        tools = await find_tools(agent, context.scope, context.facts.agents, outside, may_ask=may_ask)
+        external_tools = context.services.tools
+        tools = await find_tools(agent, context.scope, context.facts.agents, external_tools, may_ask=may_ask)
         transcript = make_unseen_transcript(context, task.id)
         agent_work = AgentWork(context, agent, tools, transcript, task_id=task.id)
         loop: AgentLoop | CoroutineAgent
-        asked_below = Consultations(context, depth=self._depth + 1)
+        nested = Consultations(context, depth=self._depth + 1)
         if is_coroutine:
             assemble = partial(self._assemble, agent, task, context)
-            agent_work.consult = asked_below.ask
+            agent_work.consult = nested.ask
             loop = CoroutineAgent(agent_work, assemble, content=task.message)
         else:
             loop = AgentLoop(agent_work)
@@ -169,7 +154,7 @@ class Consultations:
         try:
             await loop.answer()
         finally:
-            work.usage, work.question = agent_work.result.usage + asked_below.usage, screened.text
+            work.usage, work.question = agent_work.result.usage + nested.usage, screened.text
             self.usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
@@ -186,7 +171,7 @@ class Consultations:
     async def _assemble(
         self, agent: AgentDefinition, task: Task, context: Attempt, alone: str | None
     ) -> AssembledContext:
-        """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
+        """Return the prompt of a step of a consulted agent: its task after judgement by guardrails, or ``alone``."""
         message = task.message if context.screened.text is None else context.screened.text
         return await self._prompt(agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id)
 
@@ -227,22 +212,22 @@ class Consultations:
             time_zone=context.today.known_zone,
         )
         try:
-            await self._hear(question, agent_task, work)
+            await self._read_answer(question, agent_task, work)
         except agent_client.TaskLost:
-            # The agent has ended its task since, and has not received the message: it is a new one's.
-            await self._hear(question, replace(agent_task, remote_task_id=None, follows=None), work)
+            # The agent has ended its task since, and has not received the message, which begins a new task.
+            await self._read_answer(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
     async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
-        """Return the agent's own task that waits for input since it was last asked in this thread, once per run."""
+        """Return the agent's own task in this thread that still waits for input, once per run; None without one."""
         context = self._context
         tasks, _ = await context.services.records.tasks(
-            context.scope, context.thread_id, limit=TASKS_LOOKED_AT, cursor=None
+            context.scope, context.thread_id, limit=MAX_SEARCHED_TASKS, cursor=None
         )
         last = max(
             (
                 earlier
                 for earlier in tasks
-                # One that failed has sent the agent nothing, or the agent knows that its own task has ended.
+                # After a failure the agent got no message, or knows that its own task has ended.
                 if earlier.agent_id == agent.id and earlier.id != task.id and earlier.status is TaskStatus.COMPLETED
             ),
             key=lambda task: task.started_at,
@@ -253,7 +238,9 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, question: AgentQuestion, agent_task: agent_client.AgentTask, work: ConsultedWork) -> None:
+    async def _read_answer(
+        self, question: AgentQuestion, agent_task: agent_client.AgentTask, work: ConsultedWork
+    ) -> None:
         """Read the stream of an answer to its end."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
@@ -286,7 +273,7 @@ class Consultations:
                         work.usage = chunk.usage or Usage()
                         work.remote_task_id = chunk.remote_task_id
                         if chunk.remote_task_id is not None:
-                            work.note = SIGN_IN if chunk.needs_sign_in else FORM if has_data else WAITS
+                            work.note = note_open_task(needs_sign_in=chunk.needs_sign_in, has_data=has_data)
         work.files = tuple(files.sources)
         whole = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
         work.take(first_bytes(whole, MAX_ANSWER_BYTES), is_cut=limit.is_spent)

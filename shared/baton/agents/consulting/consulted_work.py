@@ -41,16 +41,16 @@ class ConsultedWork:
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
-    """The passages and files on which its answer rests."""
+    """The passages and files on which its answer is based."""
     question: str | None = None
-    """The question as the agent's guardrails have left it; None if they did not change it."""
+    """The question after the agent's guardrails have replaced it; None if they did not."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
         self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
 
     def replace_answer(self, text: str | None) -> None:
-        """Record the answer as hooks of the asking agent have left it; None without it."""
+        """Record ``text`` in place of the answer, as hooks of the asking agent decide; None removes the answer."""
         answers = [index for index, message in enumerate(self.messages) if message.role == Role.ASSISTANT.value]
         if answers:
             self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
@@ -76,7 +76,7 @@ class ConsultedWork:
         )
 
     async def judge(self, outcome: CallOutcome, judge: Judge) -> CallOutcome:
-        """Return the outcome as hooks of the asking agent leave it. The answer is recorded as they leave it."""
+        """Return the outcome after hooks of the asking agent have judged it, and record the answer accordingly."""
         judged = await judge(outcome)
         if judged.output != outcome.output:
             self.replace_answer(judged.output if judged.error is None else None)

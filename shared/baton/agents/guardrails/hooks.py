@@ -21,14 +21,16 @@ from baton.domain.agents.guardrail import (
     MAX_LONG_REPLACEMENT,
     MAX_REPLACEMENT,
     MAX_SENTENCE,
-    Checked,
     Guardrail,
+    GuardrailPoint,
+    HandOver,
     OnFailure,
     Origin,
     Refuse,
     Replace,
     Verdict,
 )
+from baton.domain.agents.handoff_rules import declared_handoff
 from baton.domain.agents.sentences import sentence
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
@@ -40,6 +42,7 @@ from baton.ports.agents.tools import CallContext, TurnContext
 logger = Logger(child=True)
 
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
+_HANDING_OVER = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)
 _TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
 REPLACING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
@@ -51,7 +54,7 @@ STOPPED_SECONDS = 2.0
 def judges_questions(agent: AgentDefinition) -> bool:
     """Return whether the agent has an input guardrail."""
     return bool(agent.code.at(HookPoint.INPUT_GUARDRAIL)) or any(
-        Checked.INPUT in guardrail.checks for guardrail in agent.guardrails
+        GuardrailPoint.INPUT in guardrail.checks for guardrail in agent.guardrails
     )
 
 
@@ -88,6 +91,14 @@ class HookRefusal(Exception):
         super().__init__(by)
 
 
+class HookHandOver(HookRefusal):
+    """A hook hands the conversation over. ``sentence`` is for the user if that is impossible."""
+
+    def __init__(self, sentence: str, by: str, verdict: HandOver) -> None:
+        super().__init__(sentence, by)
+        self.verdict = verdict
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     """A function or an endpoint."""
@@ -109,7 +120,7 @@ class Hooks:
         self._agent = agent
         self._task_id = task_id
         self._requests = 0
-        self._known: dict[HookPoint, list[_Check]] = {}
+        self._checks_by_point: dict[HookPoint, list[_Check]] = {}
 
     @classmethod
     def of(cls, context: Attempt, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
@@ -120,27 +131,30 @@ class Hooks:
         """Return whether there is anything to call."""
         return bool(self._checks(point))
 
-    async def judge(self, point: HookPoint, arguments: Mapping[str, Any], replaced: str) -> Any:
-        """Call the hooks of a point. Returns the argument ``replaced`` as they leave it. Raises ``HookRefusal``."""
-        about = dict(arguments)
-        async for verdict in self._verdicts(point, about):
+    async def judge(self, point: HookPoint, arguments: Mapping[str, Any], subject: str) -> Any:
+        """Call the hooks of a point. Return the argument named ``subject``, which they may replace.
+
+        Raises ``HookRefusal``.
+        """
+        current = dict(arguments)
+        async for verdict in self._verdicts(point, current):
             if isinstance(verdict, Replace):
-                about[replaced] = verdict.value
-        return about[replaced]
+                current[subject] = verdict.value
+        return current[subject]
 
     async def judge_question(self, text: str) -> str:
-        """Return the question as the input guardrails leave it. Raises ``HookRefusal``."""
-        about = {"text": text, "origin": Origin.QUESTION.value}
-        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text"))
+        """Return the question, or its replacement by the input guardrails. Raises ``HookRefusal``."""
+        arguments = {"text": text, "origin": Origin.QUESTION.value}
+        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text"))
 
     async def allow(self, text: str) -> None:
-        """Raise ``HookRefusal`` unless the input guardrails leave the text of a question's file as it is."""
-        about = {"text": text, "origin": Origin.FILE.value}
-        if await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text") != text:
+        """Raise ``HookRefusal`` unless the input guardrails allow the text of a question's file unchanged."""
+        arguments = {"text": text, "origin": Origin.FILE.value}
+        if await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text") != text:
             raise HookRefusal(sentence(self._agent, "refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
-        """Return another text of the prompt as the input guardrails leave it; None if they refuse it.
+        """Return another text of the prompt, or its replacement by the input guardrails; None if they refuse it.
 
         Each text is judged once in a run, however many requests to the model have it.
         """
@@ -154,11 +168,10 @@ class Hooks:
         return verdicts[key]
 
     async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """Call the hooks before a request to the model. Returns their instructions. Raises ``HookRefusal``."""
-        about = {"messages": messages}
+        """Call the hooks before a request to the model. Return their instructions. Raises ``HookRefusal``."""
         return [
             verdict.value
-            async for verdict in self._verdicts(HookPoint.BEFORE_MODEL, about)
+            async for verdict in self._verdicts(HookPoint.BEFORE_MODEL, {"messages": messages})
             if isinstance(verdict, Replace)
         ]
 
@@ -169,48 +182,60 @@ class Hooks:
 
     async def observe_handoff(self, transfer: Transfer) -> None:
         """Call the hooks of a handoff. Raises ``HookRefusal``."""
-        about = {"agent": transfer.target.id, "reason": transfer.reason, "summary": transfer.summary}
-        await self.observe(HookPoint.ON_HANDOFF, about)
+        arguments = {"agent": transfer.target.id, "reason": transfer.reason, "summary": transfer.summary}
+        await self.observe(HookPoint.ON_HANDOFF, arguments)
 
     async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
         """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``HookRefusal``."""
         clock = self._context.services.clock
         for check in self._checks(point):
-            began, failure = clock.now(), None
-            seconds = self._seconds(check)
-            try:
-                async with asyncio.timeout(seconds):
-                    verdict = _verdict(point, await check.ask(arguments))
-            except (LeaseLost, StoreUnavailable, Unauthorized):
-                raise
-            except Exception as error:
-                failure = type(error).__name__
-                count(Metric.GUARDRAIL_FAILURES)
-                # Its message may quote what was judged, which the log does not keep.
-                trace = error if self._context.services.functions.logs_messages() else None
-                logger.error(
-                    "hook failed",
-                    exc_info=trace,
-                    hook=check.name,
-                    point=point.value,
-                    agent=self._agent.id,
-                    reason=failure,
-                )
-                # Users can stop a run, and take up its time. That must not let a text pass.
-                is_hurried = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
-                passes = check.on_failure is OnFailure.OPEN and not is_hurried
-                verdict = None if passes else Refuse(sentence(self._agent, "unchecked"))
+            began_at = clock.now()
+            verdict, failure = await self._ask(check, point, arguments)
             if verdict is not None or failure is not None:
-                taken = to_millis(clock.now()) - to_millis(began)
-                kind = "allow" if verdict is None else type(verdict).__name__.lower()
+                duration_ms = to_millis(clock.now()) - to_millis(began_at)
+                kind = _kind_of(verdict)
                 self._context.inspection.add_judgement(
-                    Judgement(self._agent.id, self._task_id, point.value, check.name, kind, taken, failure)
+                    Judgement(self._agent.id, self._task_id, point.value, check.name, kind, duration_ms, failure)
                 )
             if isinstance(verdict, Refuse):
                 count(Metric.GUARDRAIL_REFUSALS)
                 logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
                 raise HookRefusal(verdict.sentence or sentence(self._agent, "refused"), check.name)
+            if isinstance(verdict, HandOver):
+                handover = replace(verdict, reason=verdict.reason or check.name)
+                raise HookHandOver(sentence(self._agent, "unavailable", agent=verdict.agent_id), check.name, handover)
             yield verdict
+
+    async def _ask(self, check: _Check, point: HookPoint, arguments: Mapping[str, Any]) -> tuple[Verdict, str | None]:
+        """Return the verdict of a check, and the name of the error if it failed: then ``on_failure`` decides."""
+        seconds = self._seconds(check)
+        try:
+            async with asyncio.timeout(seconds):
+                verdict = _check_verdict(point, await check.ask(arguments))
+                if isinstance(verdict, HandOver):
+                    self._check_target(verdict)
+                return verdict, None
+        except (LeaseLost, StoreUnavailable, Unauthorized):
+            raise
+        except Exception as error:
+            failure = type(error).__name__
+            count(Metric.GUARDRAIL_FAILURES)
+            # The error's message may quote the judged text, which must not be logged.
+            trace = error if self._context.services.functions.logs_messages() else None
+            logger.error(
+                "hook failed", exc_info=trace, hook=check.name, point=point.value, agent=self._agent.id, reason=failure
+            )
+            # Users can stop a run, or use up its time. That must not let a text pass.
+            is_hurried = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
+            passes = check.on_failure is OnFailure.OPEN and not is_hurried
+            return (None if passes else Refuse(sentence(self._agent, "unchecked"))), failure
+
+    def _check_target(self, verdict: HandOver) -> None:
+        """Raise ``ValueError`` if the agent can never hand over to this target."""
+        if self._task_id is not None:
+            raise ValueError("an agent that another one consults cannot hand over")
+        if declared_handoff(self._agent, verdict.agent_id) is None:
+            raise ValueError(f"{self._agent.id} has no handoff to {verdict.agent_id}")
 
     def _seconds(self, check: _Check) -> float:
         remaining = self._context.deadline - asyncio.get_running_loop().time()
@@ -218,37 +243,39 @@ class Hooks:
         return max(0.0, min(check.timeout_seconds, longest, remaining))
 
     def _checks(self, point: HookPoint) -> list[_Check]:
-        if point not in self._known:
-            checks = [self._function(hook) for hook in self._agent.code.at(point)]
-            guardrails = [guardrail for guardrail in self._agent.guardrails if _checked(point) in guardrail.checks]
-            checks += [self._endpoint(guardrail, point) for guardrail in guardrails]
-            self._known[point] = checks
-        return self._known[point]
+        if point not in self._checks_by_point:
+            checks = [self._make_function_check(hook) for hook in self._agent.code.at(point)]
+            guardrails = [
+                guardrail for guardrail in self._agent.guardrails if _guardrail_point(point) in guardrail.checks
+            ]
+            checks += [self._make_endpoint_check(guardrail, point) for guardrail in guardrails]
+            self._checks_by_point[point] = checks
+        return self._checks_by_point[point]
 
-    def _function(self, hook: Hook) -> _Check:
+    def _make_function_check(self, hook: Hook) -> _Check:
         context, names = self._context, HOOK_ARGUMENTS[hook.point]
 
         async def ask(arguments: Mapping[str, Any]) -> Any:
-            about = context.make_context(TurnContext, self._agent, state=context.data.copy())
-            # A copy for each: only a verdict changes what the next one gets.
-            return await context.services.functions.call_with(hook.function, about, copy.deepcopy(arguments), names)
+            turn = context.make_context(TurnContext, self._agent, state=context.data.copy())
+            # Each hook gets a copy: only verdicts may change the arguments of the next one.
+            return await context.services.functions.call_with(hook.function, turn, copy.deepcopy(arguments), names)
 
         return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
 
-    def _endpoint(self, guardrail: Guardrail, point: HookPoint) -> _Check:
+    def _make_endpoint_check(self, guardrail: Guardrail, point: HookPoint) -> _Check:
         context = self._context
         caller = self._agent.model_copy(update={"tools": (guardrail.as_tool,)})
 
         async def ask(arguments: Mapping[str, Any]) -> Any:
             self._requests += 1
-            # Several sets of hooks of one agent work in a run.
-            judged = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
-            asking = self._task_id or self._agent.id
-            key = f"{context.run.run_id}:{asking}:{guardrail.name}:{judged}:{self._requests}"
-            about = context.make_context(CallContext, self._agent, call_id=key, idempotency_key=key)
+            # A run may have several ``Hooks`` of one agent: the digest distinguishes their requests.
+            digest = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
+            caller_id = self._task_id or self._agent.id
+            key = f"{context.run.run_id}:{caller_id}:{guardrail.name}:{digest}:{self._requests}"
+            call_context = context.make_context(CallContext, self._agent, call_id=key, idempotency_key=key)
             body = {
                 "guardrail": guardrail.name,
-                "check": _checked(point).value,
+                "check": _guardrail_point(point).value,
                 "tenantId": context.scope.tenant_id,
                 "userId": context.scope.user_id,
                 "threadId": context.thread_id,
@@ -256,7 +283,7 @@ class Hooks:
                 "agentId": self._agent.id,
                 **{_WIRE.get(name, name): value for name, value in arguments.items()},
             }
-            answer = await context.services.tools.call(caller, guardrail.name, body, about)
+            answer = await context.services.tools.call(caller, guardrail.name, body, call_context)
             return _read_answer(point, answer.text)
 
         return _Check(guardrail.name, guardrail.on_failure, guardrail.timeout_seconds + _GRACE_SECONDS, ask)
@@ -264,16 +291,23 @@ class Hooks:
 
 _WIRE = {"is_last": "isLast"}
 _GRACE_SECONDS = 1.0
-"""The time that the request's own limit has to end it first."""
+"""Additional time, so that the request's own limit ends it first."""
 
 
-def _checked(point: HookPoint) -> Checked:
+def _guardrail_point(point: HookPoint) -> GuardrailPoint:
     """Return the name of the point in the files of agents and in requests to endpoints."""
-    return Checked(point.value.removesuffix("_guardrail"))
+    return GuardrailPoint(point.value.removesuffix("_guardrail"))
+
+
+def _kind_of(verdict: Verdict) -> str:
+    """Return the name of a verdict in records, as endpoints give it."""
+    if isinstance(verdict, HandOver):
+        return "hand_over"
+    return "allow" if verdict is None else type(verdict).__name__.lower()
 
 
 def _read_answer(point: HookPoint, text: str) -> Any:
-    """Return the verdict that an endpoint has answered, as a function would. Raises ``ValueError``."""
+    """Return the verdict in an endpoint's response, as a function would return it. Raises ``ValueError``."""
     answer = json.loads(text)
     kind = answer.get("verdict") if isinstance(answer, dict) else None
     if kind == "allow":
@@ -286,17 +320,25 @@ def _read_answer(point: HookPoint, text: str) -> Any:
         return Replace(answer.get("arguments" if point is HookPoint.BEFORE_TOOL else "text"))
     if kind == "refuse":  # whatever else is wrong with the answer
         return Refuse(answer["sentence"] if isinstance(answer.get("sentence"), str) else "")
-    raise ValueError("a guardrail answers with the verdict allow, replace or refuse")
+    if kind == "hand_over" and isinstance(answer.get("agentId"), str):
+        reason, summary = answer.get("reason"), answer.get("summary")
+        return HandOver(answer["agentId"], reason or "", summary)
+    raise ValueError("a guardrail answers with the verdict allow, replace, refuse or hand_over")
 
 
-def _verdict(point: HookPoint, returned: Any) -> Verdict:
-    """Return a verdict that can be used. Raises ``ValueError`` for any other value."""
+def _check_verdict(point: HookPoint, returned: Any) -> Verdict:
+    """Return a hook's value as a verdict that the point allows. Raises ``ValueError`` for any other value."""
     if returned is None:
         return None
     if isinstance(returned, Refuse):
         if not isinstance(returned.sentence, str):
             raise ValueError("the sentence of a refusal is text")
         return replace(returned, sentence=encodable(returned.sentence[:MAX_SENTENCE]))
+    if isinstance(returned, HandOver) and point in _HANDING_OVER:
+        if not isinstance(returned.reason, str) or not isinstance(returned.summary, str | None):
+            raise ValueError("the reason and the summary of a handoff are texts")
+        reason, summary = encodable(returned.reason), encodable(returned.summary or "") or None
+        return replace(returned, reason=reason, summary=summary)
     if point is HookPoint.BEFORE_MODEL and isinstance(returned, str):
         returned = Replace(returned)
     elif not isinstance(returned, Replace) or point not in (*_TEXTS, HookPoint.BEFORE_TOOL):

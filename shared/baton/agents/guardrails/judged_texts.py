@@ -1,7 +1,7 @@
 """Judgement of all texts of callers that reach a guarded agent, by its input guardrails.
 
-A question that is refused ends the turn. Other texts are left out then, so that one recalled sentence does not make a
-conversation unusable. They are judged before the model is asked: what is refused reaches no model.
+A refused question ends the turn. Other refused texts are left out, so that one recalled sentence does not make a
+conversation unusable. They are judged before the model is asked, so that no model gets a refused text.
 """
 
 from __future__ import annotations
@@ -46,11 +46,14 @@ _CONTAINERS = (b"%PDF", b"PK\x03\x04")
 """The beginnings of documents that are no plain text."""
 
 _Changes = Mapping[int, Prompt | None]
-"""The prompts in place of others, by their identities; None: it is left out."""
+"""Replacements of prompts, by the identities of the prompts; None leaves the prompt out."""
 
 
 async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> str:
-    """Return the text of a question as the input guardrails leave it. Raises ``Refused``, also for its files."""
+    """Return the text of a question, or its replacement by the input guardrails.
+
+    Raises ``HookRefusal`` if they refuse the question or one of its files.
+    """
     files = [text async for text in _file_texts(context, content)]
     text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
     return str(text)
@@ -59,7 +62,7 @@ async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> st
 async def judge_context(
     context: Attempt, agent: AgentDefinition, assembled: AssembledContext, task_id: str | None = None
 ) -> AssembledContext:
-    """Return the agent's prompt with what its input guardrails leave of the marked texts."""
+    """Return the agent's prompt after its input guardrails have judged the texts that have an origin."""
     if not judges_questions(agent):
         return assembled
     hooks = Hooks(context, agent, task_id)
@@ -100,7 +103,7 @@ async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcom
 
 
 async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
-    """Return the changes of prompts that are judged together, and one by one if they are not allowed together."""
+    """Judge prompts together, and one by one if they are not allowed together. Return the changes."""
     text, origin = "\n".join(text_of(prompt.content) for prompt in piece), piece[0].origin
     assert origin is not None  # noqa: S101 - pieces are made of such prompts
     judged = await hooks.judge_other(text, origin)
@@ -117,7 +120,7 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     changes = {name: prompt for prompts_by_name in changed for name, prompt in prompts_by_name.items()}
     if changes:
         return changes
-    # Only together are they refused or replaced.
+    # One by one, all are allowed; only the whole is refused or replaced.
     whole = None if judged is None else Prompt(Role.CONTEXT, judged)
     return {**dict.fromkeys(map(id, piece)), id(piece[0]): whole}
 

@@ -10,17 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from baton.agents.attempt_context import Attempt
-from baton.agents.guardrails.hooks import REPLACING, HookRefusal, Hooks, RunStopped, unless_stopped
+from baton.agents.guardrails.hooks import REPLACING, HookHandOver, HookRefusal, Hooks, RunStopped, unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.prompts.turn_prompt import TurnPrompt
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schedules.run_source import RunSource
 from baton.domain.text import slices
 from baton.domain.threads.events import MAX_DELTA_CHARS
-from baton.domain.threads.message import Role, text_of, with_text
+from baton.domain.threads.message import Content, Role, text_of, with_text
 from baton.domain.tracing import content_withheld
+from baton.memory.prompt.message_prompts import quote_cause
 from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import AnswerLimit
 
@@ -37,9 +39,9 @@ OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
 class Screening:
     """The guardrails of one agent's answers in a run.
 
-    The question is judged beside the first request to the model. Nothing is yielded before it is allowed; if it is
-    replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not yielded if
-    there are guardrails for it to evade.
+    The question is judged during the first request to the model. Nothing is yielded before it is allowed; if it is
+    replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not judged, so
+    it is not yielded if there are output guardrails.
     """
 
     def __init__(self, hooks: Hooks, context: Attempt, agent: AgentDefinition, prompt: TurnPrompt) -> None:
@@ -48,6 +50,8 @@ class Screening:
         self._context = context
         self._prompt = prompt
         self._question: Prompt | None = None
+        self._cause: RunSource | None = None
+        """The cause whose words the question quotes; None if it is the words of a person or of another agent."""
         self._judging: asyncio.Task[str] | None = None
         self._limit = AnswerLimit()
         """Replacements may be longer than the model's text, which has a limit already."""
@@ -70,6 +74,23 @@ class Screening:
         if self._hooks.has(HookPoint.INPUT_GUARDRAIL):
             self._question = self._prompt.question
             self._context.screened.is_refused = self._question is not None
+            self._cause = self._find_cause()
+
+    def _find_cause(self) -> RunSource | None:
+        facts, screened = self._context.facts, self._context.screened
+        cause = facts.question.begun_by
+        if self._question is None or cause is None:
+            return None
+        message = screened.apply(facts.question, self._context.services.counter)
+        return cause if self._question.content == quote_cause(cause, message.text) else None
+
+    @property
+    def _judged_content(self) -> Content:
+        """The part of the question that is judged: the text of a cause without Baton's words around it."""
+        assert self._question is not None  # noqa: S101 - the caller has checked it
+        if self._cause is None:
+            return self._question.content
+        return self._context.screened.apply(self._context.facts.question, self._context.services.counter).text
 
     async def screen(
         self, open_stream: OpenStream, prompts: list[Prompt], *, is_whole: bool
@@ -85,17 +106,18 @@ class Screening:
             if self._question is not None:
                 self._question = self._prompt.question  # it may have been shortened
             if self._question is not None:
-                work = judge_question(self._hooks, self._context, self._question.content)
+                work = judge_question(self._hooks, self._context, self._judged_content)
                 self._judging = asyncio.ensure_future(work)
-            await self._add_instructions(prompts)
+            try:
+                await self._add_instructions(prompts)
+            except HookHandOver:
+                await self._settle_question(prompts)  # the other agent gets what is allowed of it
+                raise
             chunks = open_stream(prompts)
             first = await self._first(chunks)
             if self._question is not None:
-                replaced = await unless_stopped(self._context, self._verdict())
-                self._context.screened.allow(self._agent)
-                if replaced is not None:
+                if await self._settle_question(prompts):
                     await chunks.aclose()
-                    self._replace_question(prompts, replaced)
                     chunks = open_stream(prompts)
                     first = await self._first(chunks)
                 self._question = None
@@ -117,15 +139,28 @@ class Screening:
             if chunks is not None:
                 await chunks.aclose()
 
+    async def _settle_question(self, prompts: list[Prompt]) -> bool:
+        """Wait until the question, if it is a new one, is allowed. Return whether it was replaced in ``prompts``.
+
+        Raises ``HookRefusal`` and ``RunStopped``.
+        """
+        if self._question is None:
+            return False
+        replaced = await unless_stopped(self._context, self._verdict())
+        self._context.screened.allow(self._agent)
+        if replaced is not None:
+            self._replace_question(prompts, replaced)
+        return replaced is not None
+
     async def _verdict(self) -> str | None:
         """Return the text in place of the question; None if it stays. Raises ``HookRefusal``."""
         assert self._judging is not None and self._question is not None  # noqa: S101, PT018
         judged = await asyncio.shield(self._judging)
-        return judged if judged != text_of(self._question.content) else None
+        return judged if judged != text_of(self._judged_content) else None
 
     def _replace_question(self, prompts: list[Prompt], text: str) -> None:
         assert self._question is not None  # noqa: S101 - the caller has checked it
-        content = with_text(self._question.content, text)
+        content = with_text(self._question.content, text) if self._cause is None else quote_cause(self._cause, text)
         new = replace(self._question, content=content)
         self._prompt.replace(self._question, new)
         self._context.inspection.replace_question(self._question, new)
@@ -210,8 +245,8 @@ class Screening:
                 return
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
-        about = {"text": text, "before": self._shown, "is_last": is_last}
-        judged = str(await unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text")))
+        window = {"text": text, "before": self._shown, "is_last": is_last}
+        judged = str(await unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, window, "text")))
         self.has_changed |= judged != text
         return judged
 
@@ -237,7 +272,7 @@ class Screening:
 def find_window_end(text: str) -> int:
     """Return the length of the next window of a text that continues; 0 if more of it must be waited for.
 
-    The rest has at least one character, so that the last window of an answer can be known as the last.
+    At least one character remains after it, so that the last window of an answer is recognised as the last.
     """
     ends = [
         match.end() for match in _SENTENCE_END.finditer(text, MIN_WINDOW - 1, MAX_WINDOW) if match.end() < len(text)

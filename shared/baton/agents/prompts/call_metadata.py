@@ -40,6 +40,8 @@ def make_call_metadata(
     workflow = conversation.workflow
     if workflow is not None:
         metadata |= {"workflow.id": workflow.id, "workflow.name": workflow.name, "workflow.state": workflow.state}
+        if workflow.result is not None:
+            metadata["workflow.result"] = workflow.result
         for fields in workflow.data.values():
             metadata |= {f"workflow.data.{name}": value for name, value in fields.items()}
     return metadata

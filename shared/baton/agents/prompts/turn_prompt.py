@@ -29,15 +29,18 @@ from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 
 class TurnPrompt:
-    """The prompts of one turn.
+    """The prompts of one turn. Call ``begin`` first.
 
-    As long as they fit, they only grow at the end: models bind their thinking, and caches what they keep, to what
-    stands before.
+    As long as they fit, they only grow at the end, because a model's thinking and a prompt cache are valid only after
+    the same preceding prompts.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-        self._head = self._current_from = 0
+        self._head = 0
+        """The number of prompts before the history, which ``fit`` keeps."""
+        self._current_from = 0
+        """The index of the first prompt after the history."""
         self._history: WindowedHistory | None = None
         self._retrieved: Collection[int] = ()
         """The identities of the prompts that were retrieved for the message."""
@@ -59,14 +62,14 @@ class TurnPrompt:
 
     @property
     def history(self) -> WindowedHistory | None:
-        """The history that is left in it; None for an agent that sees none."""
+        """The remaining history; None for an agent that gets none."""
         return self._history.drop_oldest(self._dropped) if self._history is not None else None
 
     @property
     def question(self) -> Prompt | None:
         """The user's message that is to be answered; None if there is none."""
         current = self.prompts[self._current_from :]
-        return next((prompt for prompt in reversed(current) if prompt.role is Role.USER), None)
+        return next((prompt for prompt in reversed(current) if _is_question(prompt)), None)
 
     def replace(self, old: Prompt, new: Prompt) -> None:
         """Put a prompt in place of another one."""
@@ -77,7 +80,7 @@ class TurnPrompt:
         self.prompts += prompts
 
     async def fit(self) -> None:
-        """Prune it to the budget: results may have made it longer, and a continued exchange may be too long at once."""
+        """Prune the prompts to the budget, which results or a continued exchange may exceed."""
         before, end = self.prompts, self._current_from
         self.prompts, self._current_from = await off_loop(
             sum(map(count_characters, before)),
@@ -91,14 +94,14 @@ class TurnPrompt:
         if len(self.prompts) != len(before) or any(map(is_not, self.prompts, before)):
             self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts]
         dropped = before[self._head : self._head + end - self._current_from]
-        self._dropped += sum(not index or prompt.role is Role.USER for index, prompt in enumerate(dropped))
+        self._dropped += sum(not index or _is_question(prompt) for index, prompt in enumerate(dropped))
 
     async def tokens(self) -> int:
         """Return the estimated tokens of all prompts together."""
         return await off_loop(sum(map(count_characters, self.prompts)), total_tokens, self.prompts, self._counter)
 
     async def shorten(self, budget: int, before: int) -> bool:
-        """Leave more out, down to ``budget``; it had ``before`` tokens. Returns False if nothing can be left out."""
+        """Leave more out, down to ``budget``. ``before`` are its tokens so far. Return False if nothing is left out."""
         self.budget = budget
         await self.fit()
         after = await self.tokens()
@@ -111,8 +114,12 @@ class TurnPrompt:
         return True
 
 
+def _is_question(prompt: Prompt) -> bool:
+    return prompt.role is Role.USER and not prompt.is_steered
+
+
 def count_characters(prompt: Prompt) -> int:
-    """Return roughly the number of characters of a prompt that are counted."""
+    """Return roughly the number of characters of a prompt whose tokens are counted."""
     content = prompt.content
     calls = sum(len(call.name) + len(call.arguments) for call in prompt.tool_calls)
     return calls + (len(content) if isinstance(content, str) else sum(len(str(part)) for part in content))
@@ -145,12 +152,12 @@ SHORTENED_TO = 0.7
 def fit(
     prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
 ) -> tuple[list[Prompt], int]:
-    """Prune the prompts of a growing turn to the budget. Returns them and the index of the current exchange.
+    """Prune the prompts of a growing turn to the budget. Return them and the index of the current exchange.
 
-    The first ``head`` prompts and the question stay. The oldest exchanges of the history are dropped first, so many at
-    once that ``KEPT_SHARE`` of its room is used. Then the results of this turn's calls are shortened, oldest first,
-    because the model has most likely used those. Further calls then leave the prompts as they are for a while, as a
-    provider's prompt cache needs it.
+    The first ``head`` prompts and the question stay. The oldest exchanges of the history are dropped first, until the
+    history takes ``KEPT_SHARE`` of its room. Then the results of this turn's calls are shortened, the oldest first,
+    because the model has most likely used those. So the prompts stay as they are for some further calls, and with them
+    the provider's prompt cache.
     """
     sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
     total = sum(sizes) + REPLY_TOKENS
@@ -161,7 +168,7 @@ def fit(
     room = KEPT_SHARE * max(0, budget - (total - history))
     while history > room and start < current_from:
         end = start + 1
-        while end < current_from and prompts[end].role is not Role.USER:
+        while end < current_from and not _is_question(prompts[end]):
             end += 1
         history -= sum(sizes[start:end])
         total -= sum(sizes[start:end])
@@ -172,10 +179,10 @@ def fit(
 
 
 def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
-    """Shorten results from the index ``first`` on, those of the newest calls only as far as they must be."""
+    """Shorten results from the index ``first`` on, those of the newest calls only as far as necessary."""
     if total <= budget:
         return prompts
-    newest = max((at for at, prompt in enumerate(prompts) if prompt.tool_calls), default=len(prompts))
+    newest = max((index for index, prompt in enumerate(prompts) if prompt.tool_calls), default=len(prompts))
     shortened = list(prompts)
     for index in range(first, len(shortened)):
         prompt = shortened[index]
@@ -209,7 +216,7 @@ async def ask_shortened(
 ) -> None:
     """Ask the model by ``ask``, again with a shorter prompt after each refusal.
 
-    The length that it takes is kept for the conversation. Raises its refusal if nothing can be left out, or if
+    The length that it accepts is kept for the conversation. Raises its refusal if nothing can be left out, or if
     ``is_shown`` returns that the user has seen a part of the answer.
     """
     refusals: list[ContextTooLong] = []
@@ -225,7 +232,7 @@ async def ask_shortened(
             tokens = await prompt.tokens()
             if not await prompt.shorten(int(tokens * SHRINK), tokens):
                 raise  # nothing can be left out
-    # A refusal that is a guess would shorten all later prompts.
+    # A guess whether the prompt was too long must not shorten all later prompts.
     if any(not refusal.is_guess for refusal in refusals):
         # A fallback's limit is not the model's.
         model = next((refusal.model for refusal in reversed(refusals) if refusal.model), model)

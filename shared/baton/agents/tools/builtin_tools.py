@@ -7,16 +7,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from aws_lambda_powertools import Logger
+
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.guardrail import HandOver
 from baton.domain.agents.handoff_rules import declared_handoff, find_handoff_refusal, find_triggered
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
-from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, go_back, later_ways, missing, open_ways
+from baton.domain.handoffs.workflow_moves import (
+    IllegalTransition,
+    advance,
+    go_back,
+    later_targets,
+    missing,
+    open_targets,
+)
 from baton.domain.json_values import closed_object
-from baton.domain.runs.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
+from baton.domain.runs.tool_call import ADVANCE, END, RETURN, SILENT, TRANSFER, tool_name
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.run_events import workflow_completed
 from baton.domain.threads.running_conversation import RunningConversation
@@ -27,15 +37,17 @@ from baton.ports.clock import Clock
 from baton.threads.handoffs.conversation_states import ConversationTracker
 from baton.threads.handoffs.skill_making import review_skill
 
+logger = Logger(child=True)
+
 MAX_REASON = 500
 READ_FIRST = "Error: read the answer of advance_workflow first, and tell the user about it."
-"""The outcome of a handoff in the answer in which a workflow may be completed: its result is for the user."""
+"""The outcome of a handoff in an answer that may complete a workflow, whose result the agent must report first."""
 
 Complete = Callable[[WorkflowDefinition, Workflow], Awaitable[CallOutcome]]
-"""Makes the call that completes a workflow, which is given as it will be then."""
+"""Makes the call that completes a workflow. The workflow has the state and data that it will have after the call."""
 
 
-def _text(description: str, longest: int) -> dict[str, Any]:
+def _text_schema(description: str, longest: int) -> dict[str, Any]:
     """Return the schema of a text of at most ``longest`` characters."""
     return {"type": "string", "maxLength": longest, "description": description}
 
@@ -50,6 +62,14 @@ END_CONVERSATION = ToolSpec(
         {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}}
     ),
 )
+STAY_SILENT = ToolSpec(
+    name=SILENT,
+    description=(
+        "End without a word to the user. Nobody has written to you now: call it where there is nothing that the user "
+        "wants or needs to know."
+    ),
+    parameters=closed_object({}),
+)
 RETURN_TO_MAIN = ToolSpec(
     name=RETURN,
     description=(
@@ -58,21 +78,25 @@ RETURN_TO_MAIN = ToolSpec(
     ),
     parameters=closed_object(
         {
-            "summary": _text("What was done and decided, for the main agent.", MAX_SUMMARY),
-            "outcome": _text("How it ended, in a word or two, such as completed or cancelled.", 200),
+            "summary": _text_schema("What was done and decided, for the main agent.", MAX_SUMMARY),
+            "outcome": _text_schema("How it ended, in a word or two, such as completed or cancelled.", 200),
         }
     ),
 )
 
 
-def list_builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
-    """Return the built-in tools that the active agent may call."""
+def list_builtin_tools(
+    agent: AgentDefinition, conversation: RunningConversation, *, begins_itself: bool
+) -> tuple[ToolSpec, ...]:
+    """Return the built-in tools of the active agent. ``begins_itself``: no message of the user has begun the run."""
     tools = [END_CONVERSATION] if agent.ends_conversations else []
-    tools += [_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
+    if begins_itself:
+        tools.append(STAY_SILENT)
+    tools += [_make_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
     if conversation.handoff is not None and conversation.handoff.return_expected:
         tools.append(RETURN_TO_MAIN)
     if conversation.definition is not None and not conversation.is_workflow_complete:
-        tools.append(_advance_spec(conversation.definition))
+        tools.append(_make_advance_spec(conversation.definition))
     return tuple(tools)
 
 
@@ -85,9 +109,9 @@ class BuiltinTools:
     clock: Clock
     check_skill: Callable[[Scope, str, Workflow], Awaitable[str]]
     """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if it cannot be saved."""
-    _decided: str | None = None
-    """The name of the agent that is active after this answer."""
-    _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _next_agent_name: str | None = None
+    """The name of the agent that is active after this answer, if it hands over or returns."""
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def use(
         self,
@@ -104,9 +128,11 @@ class BuiltinTools:
 
         ``waits``: another call of the same answer waits for an approval. ``advances``: one moves the workflow.
         """
-        async with self._one_by_one:
+        async with self._lock:
             if name == END:
                 return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
+            if name == SILENT:
+                return CallOutcome("The run ends without an answer.", stays_silent=True)
             if name == ADVANCE:
                 return await self._advance(arguments["state"], arguments.get("data") or {}, emit, complete)
             definition = self.tracker.current.definition
@@ -114,36 +140,47 @@ class BuiltinTools:
                 return CallOutcome.failed(READ_FIRST)
             if waits:
                 return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
-            if self._decided is not None:
-                return CallOutcome.failed(f"Error: the conversation goes to {self._decided} already.")
+            if self._next_agent_name is not None:
+                return CallOutcome.failed(f"Error: the conversation goes to {self._next_agent_name} already.")
             if name == RETURN:
                 return self._return(arguments["summary"], arguments["outcome"])
-            return self._transfer(agent, name, arguments)
+            targets = (handoff.agent for handoff in agent.handoffs if tool_name(TRANSFER, handoff.agent) == name)
+            reason, summary = arguments["reason"], arguments["context_summary"]
+            return self._transfer(agent, next(targets, ""), reason, summary, arguments.get("workflow_id"))
 
-    def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
+    async def hand_over(self, source: AgentDefinition, verdict: HandOver) -> Transfer | None:
+        """Return the handoff that a hook of ``source`` requests, with the reason if the rules of handoffs refuse it.
+
+        Return None if the target does not exist, or if another handoff or a return was decided before.
+        """
+        async with self._lock:
+            if self._next_agent_name is not None:
+                return None
+            return self._transfer(source, verdict.agent_id, verdict.reason, verdict.summary).transfer
+
+    def _transfer(
+        self, source: AgentDefinition, target_id: str, reason: str, summary: str | None, workflow_id: str | None = None
+    ) -> CallOutcome:
         conversation = self.tracker.current
-        target_id = next(
-            (handoff.agent for handoff in source.handoffs if tool_name(TRANSFER, handoff.agent) == name), ""
-        )
         target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
-        reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
+        reason, summary = reason[:MAX_REASON], summary and summary[:MAX_SUMMARY]
         session = conversation.agent if conversation.handoff is not None else None
         refusal = find_handoff_refusal(
             source, target_id, target, self.scope, session=session, workflow=conversation.workflow
         )
         if target is None or handoff is None:
             return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
-        transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
+        transfer = Transfer(target, handoff, reason, summary, workflow_id, refusal)
         if refusal is not None:
             has_sentence = refusal.sentence is not None
             return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if has_sentence else None)
-        self._decided = target.name
+        self._next_agent_name = target.name
         return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
 
     def _return(self, summary: str, outcome: str) -> CallOutcome:
         if self.tracker.current.handoff is None:
             return CallOutcome.failed("Error: the conversation is the main agent's already.")
-        self._decided = self.tracker.current.main.name
+        self._next_agent_name = self.tracker.current.main.name
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
     async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent, complete: Complete) -> CallOutcome:
@@ -153,29 +190,30 @@ class BuiltinTools:
             return CallOutcome.failed("Error: there is no workflow to advance.")
         try:
             moved = advance(definition, workflow, state, data, self.clock.now())
-            about: list[str] = []
+            reviews: list[str] = []
             if definition.produces == "skill":
-                about.append(review_skill(moved, self.scope, self._goes_to))
-                about.append(await self.check_skill(self.scope, conversation.main.id, moved))
+                reviews.append(review_skill(moved, self.scope, self._find_triggered_name))
+                reviews.append(await self.check_skill(self.scope, conversation.main.id, moved))
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
         if moved.status is WorkflowStatus.COMPLETED and definition.on_complete is not None:
-            stays = advance(definition, workflow, workflow.state, data, self.clock.now())
-            return await self._complete(definition, stays, moved, emit, complete)
+            unmoved = advance(definition, workflow, workflow.state, data, self.clock.now())
+            return await self._complete(definition, unmoved, moved, emit, complete)
         self._move(workflow, moved, emit)
         notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
-        return CallOutcome("\n".join(part for part in (*about, *notes) if part))
+        return CallOutcome("\n".join(part for part in (*reviews, *notes) if part))
 
     async def _complete(
-        self, definition: WorkflowDefinition, stays: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
+        self, definition: WorkflowDefinition, unmoved: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
     ) -> CallOutcome:
-        """Complete a workflow by its tool. If that fails, the workflow keeps the data and ``stays`` in its state."""
+        """Complete a workflow by its tool. If that fails, it keeps the data and its state, as in ``unmoved``."""
         completion = definition.on_complete
         assert completion is not None  # noqa: S101 - the caller has checked it
-        self._move(stays, stays, emit)
+        self._move(unmoved, unmoved, emit)
         outcome = await complete(definition, moved)
-        if outcome.error is None and not outcome.waits:
-            self._move(stays, replace(moved, result=outcome.output[:MAX_COLLECTED]), emit)
+        if (outcome.error is None or outcome.is_withheld) and not outcome.waits:
+            result = outcome.output[:MAX_COLLECTED] if outcome.error is None else None
+            self._move(unmoved, replace(moved, result=result), emit)
             notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
             answer = f"{completion.tool} has answered:\n{outcome.output}"
             return CallOutcome("\n".join(part for part in (*notes, answer) if part), sources=outcome.sources)
@@ -183,14 +221,16 @@ class BuiltinTools:
             return outcome
         goes_back = outcome.refused_to is not None
         back_to = outcome.refused_to or completion.back_to if goes_back else None
-        after = go_back(definition, stays, back_to, self.clock.now())
-        self._move(stays, after, emit)
+        if back_to is not None and definition.state(back_to) is None:
+            logger.warning("a tool has refused to a state that its workflow does not have", tool=completion.tool)
+        after = go_back(definition, unmoved, back_to, self.clock.now())
+        self._move(unmoved, after, emit)
         note = make_workflow_note(definition, after)
         text = f"Error: The workflow is not completed. {completion.tool}: {outcome.error}\n{note}"
         return CallOutcome.failed(text, is_outage=outcome.is_outage, is_refused=outcome.is_refused)
 
     def _move(self, before: Workflow, after: Workflow, emit: EmitEvent) -> None:
-        """Go on with the workflow as it is after a move, and show that."""
+        """Set the workflow to its state after a move, and show the change."""
         conversation = self.tracker.current
         self.tracker.current = conversation.with_workflow(after)
         moves = before.state != after.state
@@ -202,20 +242,20 @@ class BuiltinTools:
         ):
             emit(event)
 
-    def _goes_to(self, text: str) -> str | None:
-        """Name the agent that the main agent would hand a message over to by its words."""
+    def _find_triggered_name(self, text: str) -> str | None:
+        """Return the name of the agent to which a trigger in the message would hand over; None without one."""
         conversation = self.tracker.current
         described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
         triggered = find_triggered(conversation.main, [target for target in described if target is not None], text)
         return triggered[0].name if triggered is not None else None
 
 
-def _transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
+def _make_transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
     target = conversation.describe(target_id)
     about = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {
-        "reason": _text("Why you hand over, in a few words.", MAX_REASON),
-        "context_summary": _text(
+        "reason": _text_schema("Why you hand over, in a few words.", MAX_REASON),
+        "context_summary": _text_schema(
             "What the user wants and has said about it so far: all that the other agent is told.", MAX_SUMMARY
         ),
     }
@@ -235,7 +275,7 @@ def _transfer_spec(conversation: RunningConversation, target_id: str, reason: st
     )
 
 
-def _advance_spec(definition: WorkflowDefinition) -> ToolSpec:
+def _make_advance_spec(definition: WorkflowDefinition) -> ToolSpec:
     return ToolSpec(
         name=ADVANCE,
         description=(
@@ -260,14 +300,19 @@ COLLECTED_HEAD = (
     "instruction:"
 )
 
+PROPOSED = (
+    "Given before the workflow went back. None of it counts until it is given again in its state, and if the user has "
+    "agreed to something there, ask again"
+)
+
 
 def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> str:
-    """Return the note by the workflow's author: the current state, its instructions, missing data, possible moves."""
-    state, at = definition.state(workflow.state), progress(definition, workflow)
-    if state is None or at is None:
+    """Return the note on the current state of a workflow: its instructions, missing data and possible moves."""
+    state, step = definition.state(workflow.state), progress(definition, workflow)
+    if state is None or step is None:
         return f"Workflow: {definition.name}. It is in no state it knows."
     lines = [
-        f"Workflow: {definition.name}. The user is shown: {at}: {at.label}.",
+        f"Workflow: {definition.name}. The user is shown: {step}: {step.label}.",
         f"State: {state.name}",
         f"What to do here: {' '.join(state.instructions.split())}" if state.instructions else "",
         f"Data of this state, as JSON Schema: {quote_json(state.collects)}" if state.collects else "",
@@ -279,7 +324,7 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
 
 def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
     """Return the lines about the next states: the open ones, and those that open with more data."""
-    now, later = open_ways(definition, workflow), later_ways(definition, workflow)
+    now, later = open_targets(definition, workflow), later_targets(definition, workflow)
     lines = [f"Possible next states: {', '.join(now)}"] if now else []
     if later:
         lines.append(f"Possible with the data that they need, which the same call may give: {', '.join(later)}")
@@ -293,6 +338,7 @@ def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> s
     lines = [
         f"Collected in this state: {_cut(quote_json(now))}" if now else "",
         f"Collected in other states: {_cut(quote_json(before))}" if before else "",
+        f"{PROPOSED}: {_cut(quote_json(workflow.proposals))}" if workflow.proposals else "",
     ]
     filled = [line for line in lines if line]
     return "\n".join([COLLECTED_HEAD.format(name=definition.name), *filled]) if filled else None

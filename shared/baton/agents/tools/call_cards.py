@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -10,7 +11,7 @@ from datetime import datetime, time
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.approval_question import fill
+from baton.domain.agents.approval_question import fill_question
 from baton.domain.agents.sentences import sentence
 from baton.domain.locale_formats import LocaleFormat, format_of
 from baton.domain.runs.call_card import CallCard, CardField
@@ -51,7 +52,8 @@ def make_card(
     arguments = call.parsed() or {}
     schema = ArgumentSchema(tool.spec.parameters)
     writer = _Writer(schema, format_of(agent.default_locale), time_zone)
-    whole: set[str] = set()
+    complete_paths: set[str] = set()
+    """Paths of arguments that the question shows completely."""
 
     def value(path: str) -> str | None:
         text = writer.at(path, arguments)
@@ -59,14 +61,39 @@ def make_card(
             return None
         line = re.sub(r"[ \n]+", " ", text).strip()
         if line == text and len(line) <= MAX_VALUE_IN_TEXT:
-            whole.add(path)
+            complete_paths.add(path)
         return isolate(cut(line, MAX_VALUE_IN_TEXT))
 
-    question = fill(tool.asks, value) if tool.asks else None
+    question = fill_question(tool.asks, value) if tool.asks else None
     text = question or sentence(agent, "approval_needed", tool=label)
     room = min(MAX_CHARACTERS, MAX_CHARACTERS_TOGETHER - sum(card.size for card in others))
-    fields = _mark(_bound(writer.fields(arguments), room), whole if question is not None else set())
+    fields = _mark(_bound(writer.fields(arguments), room), complete_paths if question is not None else set())
     return CallCard(label, text, tuple(fields))
+
+
+def text_at(
+    path: str, values: Mapping[str, Any], schema: Mapping[str, Any], locale: str, time_zone: str | None
+) -> str | None:
+    """Return the value at a path, written as in the question of a card; None if there is none for a sentence."""
+    text = _Writer(ArgumentSchema(schema), format_of(locale), time_zone).at(path, values)
+    return cut(text, MAX_VALUE) if text is not None else None
+
+
+def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
+    """Return the text of a tool's result, or of a value in one that is JSON: ``result.number``.
+
+    None if there is no such value, or if it is an object, which no sentence can hold.
+    """
+    name, _, inner = path.partition(".")
+    value: Any = result
+    if result.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            value = json.loads(result)
+        except (ValueError, RecursionError):
+            return None if inner or result.lstrip()[:1] == "{" else result
+    if isinstance(value, str):
+        return value if not inner else None
+    return text_at(path, {name: value}, {}, locale, time_zone)
 
 
 def cut(text: str, length: int) -> str:
@@ -75,7 +102,7 @@ def cut(text: str, length: int) -> str:
 
 
 def isolate(text: str) -> str:
-    """Return a text whose direction does not change the order of the words around it."""
+    """Return a text that does not change the direction of the words around it."""
     return text if text.isascii() or not _is_right_to_left(text) else f"\u2068{text}\u2069"
 
 
@@ -96,22 +123,22 @@ def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
         yield field
 
 
-def _mark(fields: Iterator[CardField], whole: set[str]) -> list[CardField]:
-    """Return fields with those marked that the question shows, and headings of which it shows everything."""
+def _mark(fields: Iterator[CardField], complete_paths: set[str]) -> list[CardField]:
+    """Mark the fields that the question shows completely, and headings of which it shows all fields."""
     listed = list(fields)
     # Names of objects without a schema may hold dots, and then two fields have one path.
     counts = Counter(field.name for field in listed)
-    marked = [replace(field, in_text=field.name in whole and counts[field.name] == 1) for field in listed]
-    for at in reversed(range(len(marked))):
-        if marked[at].text:
+    marked = [replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in listed]
+    for index in reversed(range(len(marked))):
+        if marked[index].text:
             continue
         inner = []
-        for field in marked[at + 1 :]:
-            if field.depth <= marked[at].depth:
+        for field in marked[index + 1 :]:
+            if field.depth <= marked[index].depth:
                 break
             inner.append(field)
         if inner and all(field.in_text for field in inner):
-            marked[at] = replace(marked[at], in_text=True)
+            marked[index] = replace(marked[index], in_text=True)
     return marked
 
 
@@ -124,13 +151,12 @@ class _Writer:
     time_zone: str | None
 
     def at(self, path: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return the value at a path, or its default; None if there is none, or it is no value that a text can hold."""
+        """Return the value at a path, or its default; None if there is none, or if it is an object."""
         part: object = self.schema.root
         value: Any = arguments
         around: Mapping[str, Any] = {}
         for name in path.split("."):
-            described = self.schema.describe(part, value)
-            part = (described.get("properties") or {}).get(name, {})
+            part = self.schema.properties(part, value).get(name, {})
             around = value if isinstance(value, Mapping) else {}
             value = around.get(name, self.schema.describe(part).get("default"))
         if value is None or value == "":
@@ -148,14 +174,15 @@ class _Writer:
             for number, value in enumerate(values, 1):
                 yield from self._field(f"{path}{number}", str(number), items, value, {}, depth)
             return
-        properties = described.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
+        properties = self.schema.properties(part, values)
         others = described.get("additionalProperties", {})
         for name in [
             *(name for name in properties if name in values),
             *(name for name in values if name not in properties),
         ]:
             inner = properties.get(name, others)
+            if values[name] is None and self.schema.describe(inner).get("default", ...) is None:
+                continue  # the same as if it was left out
             label = cut(readable(self.schema.label(name, inner)).replace("\n", " "), MAX_LABEL)
             yield from self._field(f"{path}{name}", label, inner, values[name], values, depth)
 

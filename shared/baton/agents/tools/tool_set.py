@@ -15,6 +15,7 @@ from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.json_values import closed_object, count_values
 from baton.domain.runs.tool_call import ASK, MAX_VALUES, ToolCall, tool_call_id, tool_name
 from baton.domain.schemas.json_schema import argument_problem
+from baton.domain.schemas.schema_form import has_local_format
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.interrupt import client_call_id
 from baton.domain.threads.running_conversation import RunningConversation
@@ -41,6 +42,7 @@ _DATA = {
         "is."
     ),
 }
+IN_BACKGROUND = "It works in the background: the answer comes by itself later, and the user goes on talking meanwhile."
 ASK_PARAMETERS = closed_object({"message": _MESSAGE})
 ASK_REMOTE_PARAMETERS = closed_object({"message": _MESSAGE, "data": _DATA}, optional=["data"])
 """A remote agent may ask for structured data."""
@@ -64,6 +66,8 @@ class ToolOffer:
     tool: Tool | None = None
     is_client: bool = False
     """True if it runs in the user's application."""
+    is_background: bool = False
+    """True if the agent works in the background, and its answer comes by itself."""
     completes: bool = False
     """True if it completes the agent's workflow: Baton calls it, and the model cannot."""
 
@@ -73,7 +77,7 @@ class ToolOffer:
         return self.tool.label if self.tool is not None else None
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
-        """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema."""
+        """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema or types."""
         if count_values(call.arguments) > MAX_VALUES:
             raise BadCall(f"the arguments must hold at most {MAX_VALUES} values.")
         try:
@@ -82,7 +86,13 @@ class ToolOffer:
             raise BadCall("the arguments are not valid JSON.") from None
         if not isinstance(arguments, dict):
             raise BadCall("the arguments must be a JSON object.")
-        problem = argument_problem(self.spec.parameters, arguments)
+        check = self.tool.check if self.tool is not None else None
+        # People are asked only about valid calls, so formats are checked too, unless a Python type checks them better.
+        is_asked = self.tool is not None and self.tool.requires_approval and check is None
+        formats = has_local_format if is_asked else None
+        problem = argument_problem(self.spec.parameters, arguments, formats=formats)
+        if problem is None and check is not None and (problems := check(arguments)):
+            problem = f": {'; '.join(map(str, problems))}"
         if problem is not None:
             raise BadCall(f"the arguments do not fit{problem}"[:MAX_COMPLAINT])
         return arguments
@@ -132,49 +142,55 @@ async def find_tools(
     conversation: RunningConversation | None = None,
     client: ClientOffer | None = None,
     may_ask: bool = False,
+    begins_itself: bool = False,
 ) -> ToolSet:
     """Return the tools that ``agent`` may use on behalf of the scope's user.
 
-    Without a ``conversation`` the agent is consulted by another one. Then it cannot consult agents, wait for approvals,
-    control the conversation or use the tools of ``client``; it may consult agents if it ``may_ask``. A tool of the
-    agent comes before the client's of its name.
+    Without a ``conversation`` the agent is consulted by another one. Then it cannot wait for approvals, control the
+    conversation or use the tools of ``client``, and consults agents only if it ``may_ask``. A tool of the agent
+    replaces a tool of the client with the same name. ``begins_itself``: no message of the user has begun the run.
     """
     is_forked = (
         conversation is not None
         and conversation.handoff is not None
         and conversation.handoff.context_mode is ContextMode.FORKED
     )
+    is_fork = conversation is not None and conversation.thread.parent_thread_id is not None
     can_wait = conversation is not None and not is_forked  # a fork cannot wait for approvals
-    outside = await tools.offered(agent, scope) if agent.tools else OfferedTools()
+    has_tools = agent.tools or agent.schedules.allowed or agent.background_agents
+    external = await tools.offered(agent, scope) if has_tools else OfferedTools()
     offers: list[ToolOffer] = []
     if conversation is not None:
-        offers += [ToolOffer(spec) for spec in list_builtin_tools(agent, conversation)]
+        offers += [ToolOffer(spec) for spec in list_builtin_tools(agent, conversation, begins_itself=begins_itself)]
     if conversation is not None or may_ask:
-        offers += [ToolOffer(_ask_spec(sub_agent), agent=sub_agent) for sub_agent in agents.sub_agents(scope, agent)]
+        offers += [
+            _offer_agent(sub_agent, is_background=can_wait and not is_fork and sub_agent.id in agent.background_agents)
+            for sub_agent in agents.sub_agents(scope, agent)
+        ]
     completion = agent.workflow.on_complete if agent.workflow is not None else None
     offers += [
         ToolOffer(tool.spec, tool=tool, completes=completion is not None and tool.spec.name == completion.tool)
-        for tool in outside.tools
+        for tool in external.tools
         if can_wait or not tool.requires_approval
     ]
     by_name = {offer.spec.name: offer for offer in offers}
     # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
     ordered = {name: by_name[name] for name in sorted(by_name)}
     if client is not None and can_wait and agent.client_tools:
-        theirs = {tool.name: tool for tool in client.tools if tool.name not in ordered}
-        ordered |= {name: _offer_client_tool(theirs[name]) for name in sorted(theirs)}
-    return ToolSet(ordered, outside.missing)
+        client_tools = {tool.name: tool for tool in client.tools if tool.name not in ordered}
+        ordered |= {name: _offer_client_tool(client_tools[name]) for name in sorted(client_tools)}
+    return ToolSet(ordered, external.missing)
 
 
 async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, client: ClientOffer) -> str | None:
-    """Return the name of a client's tool that one of the agent's own tools has too; None if there is none.
+    """Return the name that a client's tool shares with one of the agent's own tools; None if there is none.
 
-    Names of tools that cannot be listed now are unknown; ``find_tools`` leaves the client's tool out later.
+    If the agent's tools cannot be listed now, ``find_tools`` leaves out the client's tool later.
     """
     if not agent.client_tools or not agent.tools or not client.tools:
         return None
-    outside = await tools.offered(agent, scope)
-    own = {tool.spec.name for tool in outside.tools} | {tool.name for tool in agent.tools if tool.type != "mcp"}
+    external = await tools.offered(agent, scope)
+    own = {tool.spec.name for tool in external.tools} | {tool.name for tool in agent.tools if tool.type != "mcp"}
     return next((tool.name for tool in client.tools if tool.name in own), None)
 
 
@@ -183,7 +199,15 @@ def _offer_client_tool(tool: ClientTool) -> ToolOffer:
     return ToolOffer(ToolSpec(tool.name, described, tool.parameters, is_client=True), is_client=True)
 
 
-def _ask_spec(agent: AgentDefinition) -> ToolSpec:
+def _offer_agent(agent: AgentDefinition, *, is_background: bool) -> ToolOffer:
+    spec = _make_ask_spec(agent)
+    if not is_background:
+        return ToolOffer(spec, agent=agent)
+    described = replace(spec, description=f"{spec.description} {IN_BACKGROUND}")
+    return ToolOffer(described, agent=agent, is_background=True)
+
+
+def _make_ask_spec(agent: AgentDefinition) -> ToolSpec:
     return ToolSpec(
         name=tool_name(ASK, agent.id),
         description=(
@@ -208,11 +232,11 @@ class CallIds:
         """Return the call with its id, in text that can be stored. Equal calls are counted: each has its own id."""
         context = self._context
         call = call.encodable()
-        about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
-        same = tool_call_id(*about, 0)
-        named = tool_call_id(*about, self._occurrences[same])
-        self._occurrences[same] += 1
+        parts = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
+        first_id = tool_call_id(*parts, 0)
+        call_id = tool_call_id(*parts, self._occurrences[first_id])
+        self._occurrences[first_id] += 1
         offer = self._tools.offers.get(call.name)
         if offer is not None and offer.is_client:
-            named = client_call_id(context.thread_id, context.run.message_id, named)
-        return replace(call, id=named, label=offer.label if offer is not None else None)
+            call_id = client_call_id(context.thread_id, context.run.message_id, call_id)
+        return replace(call, id=call_id, label=offer.label if offer is not None else None)

@@ -1,0 +1,106 @@
+"""Calls whose work may outlive them: of agents in the background, and of tools that report later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton.agents.agent_work import AgentWork
+from baton.agents.call_outcome import CallOutcome
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import BackgroundRules
+from baton.domain.runs.task import TaskStatus
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schedules.background_task import BackgroundTask
+from baton.ports.agents.tools import TaskCallback, ToolResult
+from baton.threads.background.background_work import MAX_OPEN, BackgroundWork
+
+TOO_MANY = f"Error: {MAX_OPEN} tasks of this conversation are open already. Wait for one of them, or cancel one."
+BEGUN = (
+    "The task {id} has begun in the background. Its result comes by itself, as a new message to you: do not wait for "
+    "it and do not ask again. Tell the user that it is being worked on, and that they can go on meanwhile."
+)
+"""The result of the call that has begun a task, for the model."""
+
+
+async def begin_agent(
+    work: AgentWork,
+    background: BackgroundWork,
+    call: ToolCall,
+    agent: AgentDefinition,
+    message: str,
+    data: Mapping[str, Any] | None = None,
+) -> CallOutcome:
+    """Have an agent work on a message in the background, and return the outcome of the call that asks for it.
+
+    Only remote agents take ``data``.
+    """
+    scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent
+    if agent.remote is None:
+        task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by)
+    else:
+        task = await background.begin_remote(
+            scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data
+        )
+    return _begun(task) if task is not None else CallOutcome.refused(TOO_MANY)
+
+
+class LaterAnswer:
+    """The answer to one call of a tool that may report later: its task is noted before the call is made."""
+
+    def __init__(self, work: AgentWork, call: ToolCall, rules: BackgroundRules | None) -> None:
+        """There is no task without ``rules``, in a dry run, and where nobody waits for a result.
+
+        Nobody does in a fork, or where another agent consults this one.
+        """
+        self._work = work
+        self._call = call
+        context = work.context
+        is_in_fork = context.facts.thread.parent_thread_id is not None
+        may_begin = rules is not None and work.task_id is None and not is_in_fork
+        self._background = context.services.background() if may_begin and context.services.background else None
+        self._rules = rules
+        self._task: BackgroundTask | None = None
+        self._is_kept = False
+
+    async def begin(self) -> CallOutcome | None:
+        """Note the task. Return the refusal of the call if too many tasks are open."""
+        if self._background is None or self._rules is None:
+            return None
+        context = self._work.context
+        self._task = await self._background.begin_tool(
+            context.scope, context.thread_id, self._call, self._rules, asked_by=self._work.agent.id
+        )
+        return CallOutcome.refused(TOO_MANY) if self._task is None else None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the tool may answer later."""
+        return self._task is not None
+
+    @property
+    def callback(self) -> TaskCallback | None:
+        """The address to which the tool may report; None if it must answer now."""
+        context = self._work.context
+        if self._background is None or self._task is None:
+            return None
+        return self._background.callbacks.address(context.scope, context.thread_id, self._task)
+
+    async def take(self, result: ToolResult) -> CallOutcome | None:
+        """Return the outcome of a call whose work goes on; None for a result."""
+        if self._background is None or self._task is None or not result.is_pending:
+            return None
+        self._is_kept, context = True, self._work.context
+        await self._background.keep_tool(context.scope, context.thread_id, self._task, result)
+        return _begun(self._task)
+
+    async def end(self) -> None:
+        """Remove the note of a call that was answered at once. A run that was stopped does not know that."""
+        context = self._work.context
+        has_answered = not self._is_kept and not context.stop.is_set()
+        if self._background is not None and self._task is not None and has_answered:
+            await self._background.drop_tool(context.scope, context.thread_id, self._task)
+
+
+def _begun(task: BackgroundTask) -> CallOutcome:
+    return CallOutcome(BEGUN.format(id=task.id), task_id=task.id, task_status=TaskStatus.WORKING.value)

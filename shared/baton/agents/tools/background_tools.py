@@ -1,0 +1,59 @@
+"""The tool by which agents cancel tasks in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import BatonError, StoreUnavailable
+from baton.domain.json_values import closed_object
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import ToolSpec
+from baton.ports.agents.tools import CallContext, OfferedTools, Tool, ToolFailed, ToolResult, Tools
+from baton.threads.background.background_work import BackgroundWork
+
+CANCEL_BACKGROUND = "cancel_background"
+_SPEC = ToolSpec(
+    CANCEL_BACKGROUND,
+    "Cancel a task that works in the background, where the user no longer wants its result.",
+    closed_object({"task_id": {"type": "string", "description": "The id that the call has returned which began it."}}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsWithBackground:
+    """``Tools`` with the one that cancels tasks, for agents that begin some."""
+
+    others: Tools
+    work: Callable[[], BackgroundWork]
+
+    async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
+        """See ``Tools.offered``. A tool of the agent comes before this one with its name."""
+        offered = await self.others.offered(agent, scope)
+        begins_tasks = agent.background_agents or any(tool.background is not None for tool in offered.tools)
+        if not begins_tasks or any(tool.spec.name == CANCEL_BACKGROUND for tool in offered.tools):
+            return offered
+        return replace(offered, tools=(*offered.tools, Tool(_SPEC, "baton")))
+
+    async def call(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        """See ``Tools.call``."""
+        is_own = name == CANCEL_BACKGROUND and all(tool.name != name for tool in agent.tools)
+        if not is_own:
+            return await self.others.call(agent, name, arguments, context)
+        try:
+            task = await self.work().cancel(context.scope, context.thread_id, arguments["task_id"])
+        except StoreUnavailable as error:
+            raise ToolFailed(error.detail, is_outage=True) from error
+        except BatonError as error:
+            raise ToolFailed(error.detail, is_refused=True) from error
+        return ToolResult(f"Its status is {task.status.value}.")
+
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        """See ``Tools.read_task``."""
+        return await self.others.read_task(agent, name, location, context, deletes=deletes)

@@ -1,0 +1,32 @@
+"""The time for code of a project. Conversation tests control it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from baton.domain.times import local_time
+from baton.ports.clock import SystemClock
+
+_read: ContextVar[Callable[[], datetime]] = ContextVar("time_of_run", default=lambda: SystemClock().now())
+_zone: ContextVar[str | None] = ContextVar("zone_of_run", default=None)
+
+
+def now() -> datetime:
+    """Return the current time in the user's time zone, or in UTC if that is not known.
+
+    It is for all code of a project that works in a run: tools, validators of types, hooks and prompts, and what these
+    call. ``now().date()`` is the user's day. In a conversation test it is the time of the test, which ``begins_at`` and
+    ``wait`` set. Outside a run it is the machine's time, in UTC.
+
+    In an agent's ``run``, take ``RunContext.now``, which is the same when ``run`` begins again.
+    """
+    zone, moment = _zone.get(), _read.get()()
+    return local_time(zone, moment) if zone is not None else moment.astimezone(UTC)
+
+
+def use_time(read: Callable[[], datetime], zone: str | None) -> None:
+    """Let ``now`` use this clock and the user's ``zone``, in the current task and in those that it begins."""
+    _read.set(read)
+    _zone.set(zone)
