@@ -17,23 +17,27 @@ Parsed = TypeVar("Parsed")
 
 
 class ParsedText(Generic[Parsed]):
-    """The value of the latest text."""
+    """The parsed value of a text, which is parsed again only if the text has changed."""
 
     def __init__(self, parse: Callable[[str], Parsed]) -> None:
         self._parse = parse
         self._latest: tuple[str, Parsed] | None = None
 
     def of(self, text: str) -> Parsed:
-        """Return the value of ``text``. Raises what ``parse`` raises, each time until the text has changed."""
+        """Return the value of ``text``. Raises the errors of ``parse``."""
         if self._latest is None or self._latest[0] != text:
             self._latest = (text, self._parse(text))
         return self._latest[1]
 
 
-LIFESPAN = 300.0
-COOLDOWN = 30.0
-RETRY_AFTER = 5.0
-GRACE = 3600.0
+LIFETIME_SECONDS = 300.0
+"""Seconds for which a value is used before it is read again."""
+RENEWAL_SECONDS = 30.0
+"""The minimum seconds between two reads that callers request, and between failed reads in the background."""
+RETRY_SECONDS = 5.0
+"""The minimum seconds between two reads after a failure for which callers wait."""
+OUTAGE_SECONDS = 3600.0
+"""The maximum age of a value that is used while reads fail."""
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -42,9 +46,9 @@ logger = logging.getLogger(__name__)
 class CachedValue(Generic[T]):
     """The result of ``read``, cached for all threads of this process. Only one thread reads at a time.
 
-    A value is used for 300 s (``LIFESPAN``). Requests for a newer one call ``read`` at most every 30 s (``COOLDOWN``),
-    and at most every 5 s (``RETRY_AFTER``) while it fails. During an outage the last value is used until it is an hour
-    old (``GRACE``). After that, or without a value, the failure is raised.
+    A value is used for ``LIFETIME_SECONDS``. Requests for a newer one call ``read`` at most every ``RENEWAL_SECONDS``,
+    and at most every ``RETRY_SECONDS`` while it fails. During an outage the last value is used until it is
+    ``OUTAGE_SECONDS`` old. After that, or without a value, the failure is raised.
     """
 
     def __init__(self, read: Callable[[], T], *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -55,19 +59,19 @@ class CachedValue(Generic[T]):
         self._failure: tuple[BatonError, float] | None = None
 
     def get(self) -> T:
-        """Return the value, at most 300 s old unless there is an outage."""
-        return self._younger_than(LIFESPAN)
+        """Return the value, at most ``LIFETIME_SECONDS`` old except in an outage. Raises the failure of ``read``."""
+        return self._younger_than(LIFETIME_SECONDS)
 
     def renewed(self) -> T:
-        """Return the value, at most 30 s old unless there is an outage."""
-        return self._younger_than(COOLDOWN)
+        """Return the value, at most ``RENEWAL_SECONDS`` old except in an outage. Raises the failure of ``read``."""
+        return self._younger_than(RENEWAL_SECONDS)
 
     def _younger_than(self, seconds: float) -> T:
         with self._lock:
             now = self._monotonic()
             if self._value is not None and now - self._value[1] < seconds:
                 return self._value[0]
-            if self._failure is None or now - self._failure[1] >= RETRY_AFTER:
+            if self._failure is None or now - self._failure[1] >= RETRY_SECONDS:
                 try:
                     self._value = (self._read(), now)
                     self._failure = None
@@ -75,30 +79,30 @@ class CachedValue(Generic[T]):
                 except BatonError as error:
                     # Counted from the end of the attempt, so that a slow failure is not repeated at once.
                     self._failure = (error, self._monotonic())
-            if self._value is not None and now - self._value[1] < GRACE:
+            if self._value is not None and now - self._value[1] < OUTAGE_SECONDS:
                 logger.warning("Going on with a value read %d s ago: %s", now - self._value[1], self._failure[0])
                 count(Metric.KEYS_UNREADABLE)
                 return self._value[0]
             failure = self._failure[0]
-            raise type(failure)(failure.detail)
+            raise type(failure)(failure.detail) from failure.__cause__
 
 
 class RefreshedValue(Generic[T]):
     """The result of ``read``, cached for all threads of this process and read again in the background.
 
-    A copy is used for ``seconds``. The first request after that starts a thread that reads, and uses the copy, as do
-    all others until the thread is done. In a process that was idle for another ``seconds`` a request waits for the
-    read once, because the copy may be of any age there. If a read fails, the copy stays in use, and the read is
-    repeated after 30 s (``COOLDOWN``) at the earliest; the failure is logged and counted.
+    A copy is used for ``seconds``. The first request after that starts a thread that reads. This request and others
+    use the copy until the thread is done. If the process was idle for another ``seconds``, a request waits for the
+    read, because the copy may be of any age. If a read fails, the copy stays in use, and the next read begins
+    ``RENEWAL_SECONDS`` later at the earliest; the failure is logged and counted.
 
-    Without a copy every request waits, and the failure is raised. It is repeated after 5 s (``RETRY_AFTER``).
+    Without a copy every request waits, and the failure is raised. The next read begins ``RETRY_SECONDS`` later.
     """
 
     def __init__(
         self,
         read: Callable[[], T],
         *,
-        seconds: float = LIFESPAN,
+        seconds: float = LIFETIME_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
         start: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
@@ -109,8 +113,9 @@ class RefreshedValue(Generic[T]):
         self._start = start or (lambda work: threading.Thread(target=work, name="settings", daemon=True).start())
         self._reading = threading.Lock()
         self._copy: tuple[T, float] | None = None
-        """The value, and when it was read."""
+        """The value, and the time (of ``monotonic``) at which it was read."""
         self._tried_at = 0.0
+        """The time of the end of the last read."""
         self._failure: BatonError | None = None
 
     def get(self) -> T:
@@ -124,8 +129,8 @@ class RefreshedValue(Generic[T]):
             raise type(self._failure)  # without the detail, which is for operators and in the log
         value, read_at = self._copy
         now = self._monotonic()
-        # If the copy is used for less than the pause after a failure, a shorter pause repeats failed reads as often.
-        is_old = now - read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
+        # The pause after a failure is at most ``seconds``, so that failed reads are repeated as often as others.
+        is_old = now - read_at >= self._seconds and now - self._tried_at >= min(RENEWAL_SECONDS, self._seconds)
         if is_old and self._reading.acquire(blocking=False):
             try:
                 self._start(partial(contextvars.copy_context().run, self._refresh))
@@ -138,7 +143,7 @@ class RefreshedValue(Generic[T]):
         """Return whether ``get`` would wait for a read: there is no copy, or the process was idle."""
         since_attempt = self._monotonic() - self._tried_at
         if self._copy is None:
-            return self._failure is None or since_attempt >= RETRY_AFTER
+            return self._failure is None or since_attempt >= RETRY_SECONDS
         return since_attempt >= 2 * self._seconds
 
     def _refresh(self) -> None:
@@ -163,5 +168,5 @@ class RefreshedValue(Generic[T]):
             count(Metric.SETTINGS_UNREADABLE)
         else:
             self._copy, self._failure = (value, self._monotonic()), None
-        # From the end of the attempt, so that a slow failure is not repeated at once.
+        # The time of the end, so that a slow failure is not repeated at once.
         self._tried_at = self._monotonic()

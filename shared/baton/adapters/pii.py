@@ -17,30 +17,30 @@ from baton.concurrency.tasks import off_loop
 from baton.ports.tenants.privacy import PiiKind, PiiSpan
 
 MAX_LOCAL = 64
-"""Characters before the ``@`` (RFC 5321, 4.5.3.1.1)."""
+"""The maximum length of the part before the ``@``, in characters (RFC 5321, 4.5.3.1.1)."""
 _LOCAL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]*\Z")
 _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w-])")
 
 
-def emails(text: str) -> Iterator[PiiSpan]:
-    """Yield the addresses. Each ``@`` is looked at once, with a bounded number of characters around it."""
+def find_emails(text: str) -> Iterator[PiiSpan]:
+    """Yield e-mail addresses. The work is linear: a bounded number of characters around each ``@`` is read."""
     at = text.find("@")
     while at >= 0:
-        before = _LOCAL.search(text, max(0, at - MAX_LOCAL), at)
-        behind = _DOMAIN.match(text, at + 1, at + 260)
-        if before is not None and behind is not None:
+        local_part = _LOCAL.search(text, max(0, at - MAX_LOCAL), at)
+        domain = _DOMAIN.match(text, at + 1, at + 260)
+        if local_part is not None and domain is not None:
             # Punctuation in front belongs to the sentence.
-            start = before.start() + len(before[0]) - len(before[0].lstrip(".!#$%&'*/=?^`{|}~-"))
+            start = local_part.start() + len(local_part[0]) - len(local_part[0].lstrip(".!#$%&'*/=?^`{|}~-"))
             if start < at:
-                yield PiiSpan(start, behind.end(), PiiKind.EMAIL)
+                yield PiiSpan(start, domain.end(), PiiKind.EMAIL)
         at = text.find("@", at + 1)
 
 
 DEFAULT_REGIONS = ("US", "GB", "DE", "FR", "CH")
-"""Countries whose numbers are known without a country code."""
+"""Countries whose phone numbers are recognised without a country code."""
 
 _RUN = re.compile(r"[+(]{0,2}\d[\d ().\-/\u00a0\u2010-\u2015]*\d")
-"""Digits and what may stand between them. A run has no inner alternatives, so it is found in linear time."""
+"""A run of digits and separators. The pattern has no inner alternatives, so it is matched in linear time."""
 _GAP = re.compile(r"[ \u00a0]{3,}|[.\-/]{2,}")
 """Separators of two numbers."""
 _NO_PHONE = re.compile(
@@ -48,23 +48,24 @@ _NO_PHONE = re.compile(
     r"|(?<!\d)\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})(?!\d)"  # 14.03.2026
     r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"  # 192.168.0.1
 )
-_NAMED = re.compile(
+_PHONE_WORD = re.compile(
     r"\b(?:phone|call|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer|t[ée]l)\w*[^\d\n.;,!?]{0,20}[.:]?\s?\Z",
     re.IGNORECASE,
 )
-_NEAR = 40
-"""Characters before a number in which a word may say that it is a phone number."""
+_PHONE_WORD_DISTANCE = 40
+"""The maximum distance of a word that marks a phone number from the number, in characters."""
 _WINDOW = 80
-MAX_MATCHED = 400
-"""Runs of a text that are checked against numbering plans. Beyond them every long run counts as a phone number, so that
-a text of digits costs seconds at most and hides nothing."""
+"""The maximum length of a piece of a run, in characters."""
+MAX_CHECKED_RUNS = 400
+"""The number of a text's pieces that are checked against numbering plans. Further long ones count as phone numbers, so
+that a text of digits costs seconds at most and hides nothing."""
 
 
-def phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterator[PiiSpan]:
+def find_phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterator[PiiSpan]:
     """Yield phone numbers.
 
-    One without a country code must be grouped as in its country, or a word such as "call" must stand before it: a row
-    of digits alone is more often an order's or a customer's number.
+    ``regions`` are countries whose numbers need no country code. Such a number must be grouped as in its country, or
+    follow a word such as "call", because digits alone are more often the number of an order or a customer.
     """
     masked = _NO_PHONE.sub(lambda match: "#" * len(match[0]), text)
     checked = 0
@@ -74,10 +75,10 @@ def phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterat
             if digits < 7:
                 continue
             checked += 1
-            if checked > MAX_MATCHED:
+            if checked > MAX_CHECKED_RUNS:
                 yield PiiSpan(start, end, PiiKind.PHONE)
             elif digits <= 15 or any(character in " ()-./\u00a0" for character in masked[start:end]):
-                yield from _match(masked, start, end, regions)
+                yield from _match_phone_numbers(masked, start, end, regions)
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -89,22 +90,23 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = next_start
 
 
-def _match(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[PiiSpan]:
+def _match_phone_numbers(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[PiiSpan]:
+    """Yield the phone numbers in a piece of ``text`` by the numbering plans."""
     piece = text[start:end]
     if start and text[start - 1].isalnum():
         return  # the end of a word or of a version, such as v1.2
     if end < len(text) and text[end].isalpha():
         return
-    is_named = _NAMED.search(text, max(0, start - _NEAR), start) is not None
-    taken = [(match.start, match.end) for match in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID)]
-    if not taken:
-        leniency = Leniency.VALID if is_named else Leniency.STRICT_GROUPING
+    has_word = _PHONE_WORD.search(text, max(0, start - _PHONE_WORD_DISTANCE), start) is not None
+    spans = [(match.start, match.end) for match in PhoneNumberMatcher(piece, None, leniency=Leniency.VALID)]
+    if not spans:
+        leniency = Leniency.VALID if has_word else Leniency.STRICT_GROUPING
         for region in regions:
             matches = PhoneNumberMatcher(piece, region, leniency=leniency)
-            taken = [(match.start, match.end) for match in matches if is_named or not match.raw_string.isdigit()]
-            if taken:
+            spans = [(match.start, match.end) for match in matches if has_word or not match.raw_string.isdigit()]
+            if spans:
                 break
-    for first, last in taken:
+    for first, last in spans:
         yield PiiSpan(start + first, start + last, PiiKind.PHONE)
 
 
@@ -140,16 +142,16 @@ _IDS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def card_numbers(text: str) -> Iterator[PiiSpan]:
-    """Yield payment card numbers: of an issuer's range and length, with the right check digit (Luhn)."""
+def find_card_numbers(text: str) -> Iterator[PiiSpan]:
+    """Yield payment card numbers, which have an issuer's range and length and the right check digit (Luhn)."""
     for match in _CARD.finditer(text):
         digits = _PAYMENT_GROUPS.sub("", match[0])
         if digits.isascii() and _ISSUERS.fullmatch(digits) and luhn.is_valid(digits):
             yield PiiSpan(match.start(), match.end(), PiiKind.CARD)
 
 
-def account_numbers(text: str) -> Iterator[PiiSpan]:
-    """Yield IBANs: of a country's form and length, with the right check digits."""
+def find_account_numbers(text: str) -> Iterator[PiiSpan]:
+    """Yield IBANs, which have a country's form and length and the right check digits."""
     end = 0
     for start in _IBAN_START.finditer(text):
         if start.start() < end:
@@ -157,13 +159,13 @@ def account_numbers(text: str) -> Iterator[PiiSpan]:
         rest = _IBAN_REST.match(text, start.end())
         if rest is None:
             continue
-        # What follows may look like a part of it ("... 957 and"), so shorter ones are tried too.
+        # The next word may look like a part of the number ("... 957 and"), so shorter ones are tried too.
         for stop in range(rest.end(), start.end() + 10, -1):
             if not text[stop - 1].isalnum() or (stop < len(text) and text[stop].isalnum()):
                 continue  # not the end of a word
             number = text[start.start() : stop]
             compact = _PAYMENT_GROUPS.sub("", number).upper()
-            # The remainder of ISO 7064 is a tenth of the work of looking up the country's form.
+            # The remainder (ISO 7064) is checked first, because it takes a tenth of the time of the country's form.
             remainder = int((compact[4:] + compact[:4]).translate(_LETTER_VALUES)) % 97
             if remainder == 1 and iban.is_valid(number):
                 end = stop
@@ -171,7 +173,7 @@ def account_numbers(text: str) -> Iterator[PiiSpan]:
                 break
 
 
-def national_ids(text: str) -> Iterator[PiiSpan]:
+def find_national_ids(text: str) -> Iterator[PiiSpan]:
     """Yield national ids of persons whose form and check digits are right."""
     for pattern, module in _IDS:
         for match in pattern.finditer(text):
@@ -179,27 +181,27 @@ def national_ids(text: str) -> Iterator[PiiSpan]:
                 yield PiiSpan(match.start(), match.end(), PiiKind.NATIONAL_ID)
 
 
-_WORK = 64
-"""The work for a text with personal data, relative to a common text, for ``off_loop``."""
+_WORK_PER_CHARACTER = 64
+"""The work for a character of a text with personal data, in the unit of ``off_loop``."""
 
 
 class InProcessPiiDetector:
-    """``PiiDetector`` by patterns whose finds are validated: check digits, numbering plans, issuers' ranges.
+    """``PiiDetector`` by patterns whose matches are validated by check digits, numbering plans and issuers' ranges.
 
-    It finds nothing that has no form, such as names and street addresses.
+    It does not find data without a form, such as names and street addresses.
     """
 
     def __init__(self, regions: Sequence[str] = DEFAULT_REGIONS) -> None:
-        """``regions``: ISO countries whose phone numbers are known without their country code."""
+        """``regions`` are ISO countries whose phone numbers are recognised without their country code."""
         self._regions = tuple(regions)
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
-        return await off_loop(len(text) * _WORK, lambda: list(self._spans(text)))
+        return await off_loop(len(text) * _WORK_PER_CHARACTER, lambda: list(self._spans(text)))
 
     def _spans(self, text: str) -> Iterator[PiiSpan]:
-        yield from emails(text)
+        yield from find_emails(text)
         if any(character.isdigit() for character in text):
-            yield from card_numbers(text)
-            yield from account_numbers(text)
-            yield from national_ids(text)
-            yield from phone_numbers(text, self._regions)
+            yield from find_card_numbers(text)
+            yield from find_account_numbers(text)
+            yield from find_national_ids(text)
+            yield from find_phone_numbers(text, self._regions)

@@ -17,21 +17,21 @@ from baton.ports.documents.index_files import IndexFiles, IndexOwner, OwnerState
 from baton.ports.documents.search import SearchIndex
 
 ATTEMPTS = 5
-"""Attempts of a write whose owner changes its engine meanwhile, which it does once."""
+"""The number of attempts of a write. An owner that changes its engine meanwhile, once, needs another attempt."""
 MOVED_OWNERS = 10_000
-"""Owners that a process knows to have moved. They never move back while functions use both engines."""
+"""The number of moved owners that are cached. They never move back while functions use both engines."""
 
 
 class RoutedIndex:
-    """``SearchIndex`` over both engines: an owner's file if there is one, and OpenSearch for everybody else.
+    """``SearchIndex`` over both engines: the file of an owner that has one, and OpenSearch for other owners.
 
-    ``embedded`` raises ``NoFile`` for an owner without a file. The first write of such an owner puts the mark, so
-    that no function that knows the embedded index only makes a file beside the documents in OpenSearch. Documents in
-    OpenSearch count if their owner has no file; otherwise they are copies of a move that has not ended.
+    The first write of an owner without a file marks it as moved. Functions that know only the embedded index then make
+    no file beside the documents in OpenSearch. If an owner has a file, its documents in OpenSearch are copies of a move
+    that has not ended, and are ignored.
     """
 
     def __init__(self, files: IndexFiles, embedded: SearchIndex, engine: SearchIndex) -> None:
-        """``engine`` is OpenSearch."""
+        """``embedded`` raises ``NoFile`` for an owner without a file. ``engine`` is OpenSearch."""
         self._files = files
         self._embedded = embedded
         self._engine = engine
@@ -42,8 +42,8 @@ class RoutedIndex:
         if index is IndexName.EPISODES:
             await self._put(scope, IndexOwner(index, scope.tenant_id, scope.user_id), documents)
             return
-        for agent_id, of_agent in groupby(sorted(documents, key=_agent), key=_agent):
-            await self._put(scope, IndexOwner(index, scope.tenant_id, agent_id), list(of_agent))
+        for agent_id, group in groupby(sorted(documents, key=_agent), key=_agent):
+            await self._put(scope, IndexOwner(index, scope.tenant_id, agent_id), list(group))
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``."""
@@ -55,18 +55,18 @@ class RoutedIndex:
         try:
             return await self._embedded.search(scope, index, query)
         except NoFile as absence:
-            self._note(owner, absence)
+            self._record_move(owner, absence)
             return await self._engine.search(scope, index, query)
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """See ``SearchIndex``. What is deleted from a file is deleted from the copies of a move too."""
+        """See ``SearchIndex``. Documents of a file are deleted from the copies of a move too."""
         owner = _owner(scope, index, chosen)
         deleted = None
         if not self._is_known_to_have_moved(owner):
             try:
                 deleted = await self._embedded.delete(scope, index, chosen)
             except NoFile as absence:
-                self._note(owner, absence)
+                self._record_move(owner, absence)
         in_engine = await self._engine.delete(scope, index, chosen)
         if deleted is None:
             return in_engine
@@ -79,18 +79,18 @@ class RoutedIndex:
             async for document in self._list_all(scope, index, chosen):
                 yield document
             return
-        last = ""
+        last_id = ""
         if not self._is_known_to_have_moved(owner):
             try:
                 async for document in self._embedded.list(scope, index, chosen):
-                    last = document.id
+                    last_id = document.id
                     yield document
             except NoFile as absence:
-                self._note(owner, absence)
+                self._record_move(owner, absence)
             else:
                 return
         async for document in self._engine.list(scope, index, chosen):
-            if document.id > last:
+            if document.id > last_id:
                 yield document
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
@@ -102,10 +102,15 @@ class RoutedIndex:
             try:
                 return await self._embedded.count(scope, index, chosen)
             except NoFile as absence:
-                self._note(owner, absence)
+                self._record_move(owner, absence)
         return await self._engine.count(scope, index, chosen)
 
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        """See ``SearchIndex``. It is None for an owner that has moved."""
+        return await self._embedded.fill_percent(scope, agent_id)
+
     async def _put(self, scope: Scope, owner: IndexOwner, documents: Sequence[IndexDocument]) -> None:
+        """Store documents of one owner. Raises ``SearchUnavailable`` if it changes its engine again and again."""
         for _ in range(ATTEMPTS):
             if not self._is_known_to_have_moved(owner):
                 try:
@@ -124,8 +129,8 @@ class RoutedIndex:
         """Yield the chosen documents of all agents, in the order of their ids."""
         documents = {document.id: document async for document in self._embedded.list(scope, index, chosen)}
         in_engine = [document async for document in self._engine.list(scope, index, chosen)]
-        copied = await self._copied(scope, index, in_engine)
-        documents |= {document.id: document for document in in_engine if _agent(document) not in copied}
+        ignored_agents = await self._agents_with_file(scope, index, in_engine)
+        documents |= {document.id: document for document in in_engine if _agent(document) not in ignored_agents}
         for document_id in sorted(documents):
             yield documents[document_id]
 
@@ -133,33 +138,37 @@ class RoutedIndex:
         """Search the documents of all agents."""
         in_files = await self._embedded.search(scope, index, query)
         in_engine = await self._engine.search(scope, index, replace(query, choose=None))
-        copied = await self._copied(scope, index, in_engine.documents.values())
-        documents = {id_: document for id_, document in in_engine.documents.items() if _agent(document) not in copied}
+        ignored_agents = await self._agents_with_file(scope, index, in_engine.documents.values())
+        documents = {
+            document_id: document
+            for document_id, document in in_engine.documents.items()
+            if _agent(document) not in ignored_agents
+        }
         candidates = {
             clause: [candidate for candidate in ranking if candidate.id in documents]
             for clause, ranking in in_engine.candidates.items()
         }
         return merge_results([in_files, SearchResult(candidates, documents)], query)
 
-    async def _copied(self, scope: Scope, index: IndexName, documents: Iterable[IndexDocument]) -> set[str]:
-        """Return the agents of documents in OpenSearch that still have a file, which counts."""
-        copied = set()
+    async def _agents_with_file(self, scope: Scope, index: IndexName, documents: Iterable[IndexDocument]) -> set[str]:
+        """Return the agents of ``documents`` in OpenSearch that still have a file, so that these are copies."""
+        agent_ids = set()
         for agent_id in {_agent(document) for document in documents}:
             key = self._files.key(IndexOwner(index, scope.tenant_id, agent_id))
             if await self._files.state(key) is OwnerState.FILE:
-                copied.add(agent_id)
-        return copied
+                agent_ids.add(agent_id)
+        return agent_ids
 
     def _is_known_to_have_moved(self, owner: IndexOwner | None) -> bool:
         return owner is not None and self._moved.get(owner, False)
 
-    def _note(self, owner: IndexOwner | None, absence: NoFile) -> None:
+    def _record_move(self, owner: IndexOwner | None, absence: NoFile) -> None:
         if owner is not None and absence.is_moved:
             self._moved[owner] = True
 
 
 def _owner(scope: Scope, index: IndexName, chosen: SearchFilter) -> IndexOwner | None:
-    """Return the owner of what a filter chooses; None if it chooses documents of several agents."""
+    """Return the owner of the documents that a filter chooses; None if it chooses those of several agents."""
     name = scope.user_id if index is IndexName.EPISODES else chosen.agent_id
     return None if name is None else IndexOwner(index, scope.tenant_id, name)
 

@@ -55,3 +55,6 @@ class NoSearch:
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Count nothing."""
         return 0
+
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        """Return None, because there is no file."""

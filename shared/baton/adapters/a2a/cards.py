@@ -24,29 +24,31 @@ from baton.domain.json_values import count_values
 CARD_SECONDS = 600.0
 """Seconds for which a card is used without asking for a newer one."""
 MAX_CARDS = 1_000
+"""The number of cached cards."""
 MAX_CARD_BYTES = 1024 * 1024
 MAX_CARD_VALUES = 10_000
-"""JSON values of a card, which is copied and parsed on the event loop. One with a hundred skills has a thousand."""
+"""The maximum number of JSON values of a card, which is parsed on the event loop. A hundred skills have a thousand."""
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """RFC 8615 paths: the one of A2A since v0.3, and the previous one."""
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
-"""An entity tag as RFC 9110 has it, of ASCII only: it comes from a stranger and goes into a header."""
+"""An entity tag (RFC 9110), limited to ASCII and 200 characters: a foreign server chooses it, and it is sent back."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedCard:
     card: AgentCard
     source: Mapping[str, Any]
-    """The card as it was received, with what the SDK's type does not know."""
+    """The card as it was received, with the members that the SDK's type lacks."""
     url: str
     """The address that it was read from."""
     entity_tag: str | None
     """Its ``ETag``; None if there is none that can be sent back."""
     until: float = 0.0
+    """The time (of ``monotonic``) at which the agent is asked again."""
 
 
 class AgentCards:
-    """Cards by address, cached for ten minutes. Then one with an ``ETag`` is sent again only if it has changed.
+    """Cards by address, cached for ``CARD_SECONDS``. After that, a request with the card's ``ETag`` asks for changes.
 
     ``monotonic`` is the clock, in seconds.
     """
@@ -64,19 +66,18 @@ class AgentCards:
         tenant_id: str | None = None,
         signature: CardSignature | None = None,
     ) -> AgentCard:
-        """Return the card at ``address``, which is its own (``.json``) or the base of the well-known paths.
+        """Return the card at ``address``: that of the card (``.json``), or the base of the well-known paths.
 
-        With ``tenant_id`` the card is cached for that tenant only: its agent's headers were sent.
-
-        With ``signature`` the card must be signed by one of its keys. It is checked each time the card is asked for
-        again, so that a key that is withdrawn counts no longer than the card.
+        ``client`` sends the headers of the agent's definition, so with ``tenant_id`` the card is cached for that tenant
+        only. With ``signature`` the card must be signed by one of its keys. This is checked whenever the card is
+        requested again, so that a withdrawn key is trusted for ``CARD_SECONDS`` at most.
 
         Raises ``AgentCardResolutionError``, ``UntrustedCard`` and the errors of parsing untrusted JSON.
         """
         key = _key(address, tenant_id, signature)
         cached = self._cards.get(key)
         if cached is None or self._monotonic() >= cached.until:
-            card = await _find(address, client, cached)
+            card = await _find_card(address, client, cached)
             if signature is not None:
                 await self._keys.verify(card.source, signature, client, tenant_id=tenant_id)
             cached = replace(card, until=self._monotonic() + CARD_SECONDS)
@@ -92,16 +93,16 @@ def _key(address: str, tenant_id: str | None, signature: CardSignature | None) -
     return address, tenant_id, signature.model_dump_json() if signature is not None else ""
 
 
-async def _find(address: str, client: httpx.AsyncClient, card: _CachedCard | None) -> _CachedCard:
+async def _find_card(address: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
     if address.endswith(".json"):
-        return await _fetch(address, client, card)
+        return await _fetch(address, client, cached_card)
     current, older = (address.rstrip("/") + path for path in WELL_KNOWN)
     try:
-        return await _fetch(current, client, card)
+        return await _fetch(current, client, cached_card)
     except AgentCardResolutionError as error:
         if error.status_code != httpx.codes.NOT_FOUND:
             raise
-        return await _fetch(older, client, card)
+        return await _fetch(older, client, cached_card)
 
 
 async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
@@ -127,15 +128,15 @@ async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard |
 
 
 def _parse(source: Any) -> AgentCard:
-    """Return the card, without members of the wrong form: the others may say enough. Raises ``ParseError``."""
+    """Return the card without members of the wrong form, which may not be needed. Raises ``ParseError``."""
     try:
-        return parse_agent_card(copy.deepcopy(source))  # it changes what it reads
+        return parse_agent_card(copy.deepcopy(source))  # a copy, because the SDK changes its argument
     except ParseError:
         if not isinstance(source, dict):
             raise
-    fitting = {}
+    valid_members = {}
     for name, member in source.items():
         with suppress(ParseError):
             parse_agent_card({name: copy.deepcopy(member)})
-            fitting[name] = copy.deepcopy(member)
-    return parse_agent_card(fitting)
+            valid_members[name] = copy.deepcopy(member)
+    return parse_agent_card(valid_members)

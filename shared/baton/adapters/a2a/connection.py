@@ -1,6 +1,6 @@
 """Prepare HTTP clients for remote agents, limited to one origin and in size, and fetch the files of their answers.
 
-Answers are repaired: an optional member of the wrong form must not cost the answer.
+Answers are repaired: an optional member of the wrong form is dropped, so that the rest can be used.
 """
 
 from __future__ import annotations
@@ -26,27 +26,29 @@ from baton.adapters.egress.stream_limits import (
 from baton.ports.agents.agent_client import AgentFailed, Attachment
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
-"""The limits of one response or stream. Events are parsed by Python code, value by value."""
+"""The limits of one response or stream. Values count because Python code parses events, value by value."""
 CONNECT_SECONDS = 5.0
+"""The timeout of a connection, unless the read timeout is shorter."""
 
 
 def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str], silence_seconds: float) -> None:
     """Configure ``client`` for requests to a remote agent.
 
-    ``credentials`` (headers) are sent to the origin of ``home`` only, whatever addresses the agent's card contains.
-    ``silence_seconds`` is the read timeout. Reading a response that is too large raises ``AgentFailed``.
+    ``credentials`` (headers) are sent only to the origin of the address ``home``, whatever addresses the agent's card
+    contains. ``silence_seconds`` is the read timeout. Requests raise ``AgentFailed`` for a card's address without
+    encryption if ``home`` has it, and for responses that are compressed or too large.
     """
     origin = httpx.URL(home)
 
-    async def keep_credentials_at_home(request: httpx.Request) -> None:
+    async def add_credentials_at_home(request: httpx.Request) -> None:
         if origin.scheme == "https" and request.url.scheme != "https":
             raise AgentFailed("The agent's card names an address without encryption.")
         if _origin(request.url) == _origin(origin):
             request.headers.update(credentials)
 
     client.event_hooks = {
-        "request": [*client.event_hooks["request"], keep_credentials_at_home],
-        "response": [*client.event_hooks["response"], _limit],
+        "request": [*client.event_hooks["request"], add_credentials_at_home],
+        "response": [*client.event_hooks["response"], _limit_response],
     }
     # A compressed answer may be a thousand times larger than its counted bytes.
     client.headers["Accept-Encoding"] = "identity"
@@ -58,16 +60,16 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port  # httpx leaves default ports out
 
 
-async def _limit(response: httpx.Response) -> None:
+async def _limit_response(response: httpx.Response) -> None:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise AgentFailed("The agent's answer is compressed, which was not asked for.")
+        raise AgentFailed("The agent's answer is compressed although Baton asks for none of it.")
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
-    limited = _Limited(response.stream, LIMITS)
+    limited = _LimitedBody(response.stream, LIMITS)
     response.stream = RepairedBody(limited, response.headers.get("Content-Type", ""))
 
 
-class _Limited(MeteredIterator, httpx.AsyncByteStream):
-    """A body that is read through limits."""
+class _LimitedBody(MeteredIterator, httpx.AsyncByteStream):
+    """A body that raises ``AgentFailed`` beyond ``LIMITS``."""
 
     async def __anext__(self) -> bytes:
         try:
@@ -77,11 +79,11 @@ class _Limited(MeteredIterator, httpx.AsyncByteStream):
 
 
 MAX_FETCHED = 5
-"""Files of an answer that are fetched. Further ones stay addresses."""
+"""The number of files of an answer that are fetched. Further ones stay addresses."""
 MAX_FETCHED_BYTES = 5 * 1024 * 1024
-"""Bytes of one file. A longer one stays an address."""
+"""The maximum size of a fetched file. A larger one stays an address."""
 FETCH_SECONDS = 5.0
-"""Seconds for all files of an answer: the user waits for its end."""
+"""Seconds for all files of an answer together, because the user waits for them."""
 
 
 async def fetch_files(
@@ -95,7 +97,7 @@ async def fetch_files(
     try:
         async with asyncio.timeout(FETCH_SECONDS), http() as client:
             client.follow_redirects = False
-            client.headers["Accept-Encoding"] = "identity"  # what is compressed may be a thousand times as long
+            client.headers["Accept-Encoding"] = "identity"  # a compressed file may be a thousand times larger
             client.timeout = httpx.Timeout(FETCH_SECONDS, connect=CONNECT_SECONDS)
             for index, file in enumerate(attachments[:MAX_FETCHED]):
                 if file.url is not None:
@@ -108,6 +110,7 @@ async def fetch_files(
 async def _fetch_bytes(
     file: Attachment, url: str, client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
 ) -> Attachment:
+    """Return the file with its bytes, or unchanged if it cannot be fetched."""
     try:
         headers = dict(credentials) if _origin(httpx.URL(url)) == _origin(httpx.URL(home)) else {}
         async with client.stream("GET", url, headers=headers) as response:
@@ -119,23 +122,23 @@ async def _fetch_bytes(
                     body += piece
                     if len(body) > MAX_FETCHED_BYTES:
                         return file
-            declared = response.headers.get("Content-Type", "").partition(";")[0].strip()
-    except Exception as error:  # noqa: BLE001 - a stranger's address may be no address, or lead nowhere
+            media_type = response.headers.get("Content-Type", "").partition(";")[0].strip()
+    except Exception as error:  # noqa: BLE001 - the address is the remote agent's, and may be invalid
         Logger(child=True).info("A file of a remote agent is not fetched", extra={"failure": type(error).__name__})
         return file
-    return replace(file, data=bytes(body), media_type=file.media_type or declared or None)
+    return replace(file, data=bytes(body), media_type=file.media_type or media_type or None)
 
 
 DATA = b"data:"
-EVENTS = "text/event-stream"
+EVENT_STREAM = "text/event-stream"
 
 
 class RepairedBody(httpx.AsyncByteStream):
-    """The body of an answer by JSON-RPC, or of a stream of answers, whose results are repaired."""
+    """The body of a JSON-RPC answer, or of an event stream of such answers, whose results are repaired."""
 
     def __init__(self, body: httpx.AsyncByteStream, content_type: str) -> None:
         self._body = body
-        self._is_stream = content_type.partition(";")[0].strip().lower() == EVENTS
+        self._is_stream = content_type.partition(";")[0].strip().lower() == EVENT_STREAM
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         pieces: list[bytes] = []
@@ -143,8 +146,8 @@ class RepairedBody(httpx.AsyncByteStream):
             if not self._is_stream or b"\n" not in piece:
                 pieces.append(piece)
                 continue
-            *lines, rest = b"".join([*pieces, piece]).split(b"\n")
-            pieces = [rest]
+            *lines, incomplete_line = b"".join([*pieces, piece]).split(b"\n")
+            pieces = [incomplete_line]
             yield b"".join(_repair_line(line) + b"\n" for line in lines)
         last = b"".join(pieces)
         yield _repair_line(last) if self._is_stream else _repair_answer(last)
@@ -157,25 +160,26 @@ class RepairedBody(httpx.AsyncByteStream):
 def repair(value: Any) -> Any:
     """Return a task, message, artifact, part or update without optional members of the wrong form.
 
-    An example is a time without a zone, as fasta2a writes it: the SDK would refuse the whole answer.
+    An example is a time without a zone, as fasta2a writes it, for which the SDK would refuse the whole answer.
     """
     if isinstance(value, list):
         return [repair(member) for member in value if isinstance(member, dict)]
     if not isinstance(value, dict):
         return value
     return {
-        name: repair(member) if name in HOLDERS else member
+        name: repair(member) if name in REPAIRED_MEMBERS else member
         for name, member in value.items()
-        if _has_its_form(name, member)
+        if _is_valid_member(name, member)
     }
 
 
 def _repair_line(line: bytes) -> bytes:
-    """Return a line of an event stream, repaired if it has a whole answer. Others are left to the parser."""
+    """Return a line of an event stream. It is repaired if it holds a complete answer."""
     return DATA + b" " + _repair_answer(line.removeprefix(DATA).strip()) if line.startswith(DATA) else line
 
 
 def _repair_answer(text: bytes) -> bytes:
+    """Return a JSON-RPC answer with a repaired result. Other text is returned as it is."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -186,10 +190,11 @@ def _repair_answer(text: bytes) -> bytes:
     return text if repaired == answer["result"] else json.dumps({**answer, "result": repaired}).encode()
 
 
-def _has_its_form(name: str, member: Any) -> bool:
+def _is_valid_member(name: str, member: Any) -> bool:
+    """Return whether a member has the form that its name demands. Members of other names are valid."""
     if name in LISTS_OF_TEXTS:
         return isinstance(member, list) and all(isinstance(text, str) for text in member)
-    if not isinstance(member, FORMS.get(name, object)):
+    if not isinstance(member, MEMBER_TYPES.get(name, object)):
         return False
     if name == "timestamp":
         try:
@@ -199,11 +204,11 @@ def _has_its_form(name: str, member: Any) -> bool:
     return True
 
 
-HOLDERS = frozenset(
+REPAIRED_MEMBERS = frozenset(
     {"task", "message", "statusUpdate", "artifactUpdate", "status", "artifact", "artifacts", "history", "parts", "file"}
 )
-"""Members whose own members are repaired too. Data and metadata are the agent's own."""
-FORMS: Mapping[str, type] = {
+"""Members whose own members are repaired too. Data and metadata are not, because agents choose their form."""
+MEMBER_TYPES: Mapping[str, type] = {
     "timestamp": str,
     "metadata": dict,
     "name": str,
@@ -216,6 +221,6 @@ FORMS: Mapping[str, type] = {
     "history": list,
     "artifacts": list,
 }
-"""The optional members by name, which are the same in both protocol lines, and the form of each."""
+"""The JSON types of optional members, by name. They are the same in A2A 0.3 and 1.0."""
 LISTS_OF_TEXTS = frozenset({"extensions", "referenceTaskIds"})
 """The optional members that are lists of texts."""

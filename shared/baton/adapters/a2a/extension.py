@@ -1,7 +1,7 @@
-"""Baton's extension of A2A: which conversation, person and run a message belongs to, and who has the conversation.
+"""Baton's extension of A2A: the conversation, user and run of a message, and handoffs of the conversation.
 
-An A2A message's ``metadata`` carries them under the extension's URI, as extensions do, and once more as plain keys for
-agents that know nothing of extensions:
+An A2A message's ``metadata`` carries them under the extension's URI, as extensions do, and again as plain keys for
+agents that do not read extensions:
 
 - ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message; ``time_zone`` if it is known.
 - ``handoff``: with the message that hands a conversation over (``domain.handoffs.handoff.HandoffRequest.as_a2a``).
@@ -27,10 +27,10 @@ from baton.domain.web_url import is_web_url
 from baton.ports.agents.agent_client import AgentReport, AgentTask
 
 MAX_OUTCOME = 200
-"""Characters of the outcome in an agent's report."""
+"""The length to which the outcome in an agent's report is cut, in characters."""
 MAX_NUMBER = 1_000_000
-"""The number of a page or passage, above which it is none."""
-_TEXTS = ("id", "title", "section", "chunk", "excerpt")
+"""Numbers of pages and passages are below this. Others are ignored."""
+_TEXT_FIELDS = ("id", "title", "section", "chunk", "excerpt")
 
 
 def conversation_metadata(task: AgentTask) -> dict[str, Any]:
@@ -49,42 +49,46 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
     return {**conversation, EXTENSION_URI: conversation}
 
 
-def report_in(metadata: Struct) -> AgentReport | None:
-    """Return the report with which an agent hands the conversation back; None if it does not.
+def read_report(metadata: Struct) -> AgentReport | None:
+    """Return the report with which an agent hands the conversation back; None without a valid one.
 
-    What it leaves out of the report is empty; what is not of the shape is not a report.
+    Missing fields of the report are empty.
     """
-    plain = MessageToDict(metadata)
-    for candidate in (plain.get(EXTENSION_URI), plain):
-        report = candidate.get("return") if isinstance(candidate, dict) else None
+    members = MessageToDict(metadata)
+    for parent in (members.get(EXTENSION_URI), members):
+        report = parent.get("return") if isinstance(parent, dict) else None
         if isinstance(report, dict):
             return AgentReport(_text(report, "summary")[:MAX_SUMMARY], _text(report, "outcome")[:MAX_OUTCOME])
     return None
 
 
-def documents_in(metadata: Struct) -> list[dict[str, Any]]:
-    """Return the documents on which an answer of another Baton rests, or for which it was made; none of others."""
-    about = MessageToDict(metadata).get(EXTENSION_URI)
-    sources, consulted = (
-        [
-            _document(named)
-            for named in (listed if isinstance(listed, list) else ())
-            if isinstance(named, dict) and named.get("kind") == DOCUMENT_SOURCE and isinstance(named.get("id"), str)
-        ]
-        for listed in ((about.get(name) if isinstance(about, dict) else None) for name in ("sources", "consulted"))
+def read_documents(metadata: Struct) -> list[dict[str, Any]]:
+    """Return the documents that an answer of another Baton cites, then those that its agent consulted for it."""
+    members = MessageToDict(metadata).get(EXTENSION_URI)
+    cited, consulted = (
+        _documents(members.get(name)) if isinstance(members, dict) else [] for name in ("sources", "consulted")
     )
-    return [*sources, *({**drop_citation(document), CONSULTED: True} for document in consulted)]
+    return [*cited, *({**drop_citation(document), CONSULTED: True} for document in consulted)]
 
 
-def _document(named: dict[str, Any]) -> dict[str, Any]:
+def _documents(value: Any) -> list[dict[str, Any]]:
+    """Return the documents in a list of sources. Entries of another form are left out."""
+    return [
+        _document(source)
+        for source in (value if isinstance(value, list) else ())
+        if isinstance(source, dict) and source.get("kind") == DOCUMENT_SOURCE and isinstance(source.get("id"), str)
+    ]
+
+
+def _document(source: dict[str, Any]) -> dict[str, Any]:
     """Return a document with the fields that sources have: texts, whole numbers, and an address of a web page."""
-    texts = {name: text for name in _TEXTS if isinstance(text := named.get(name), str)}
+    texts = {name: text for name in _TEXT_FIELDS if isinstance(text := source.get(name), str)}
     numbers = {
         name: int(number)
         for name in ("page", "number")
-        if isinstance(number := named.get(name), int | float) and 0 < number < MAX_NUMBER
+        if isinstance(number := source.get(name), int | float) and 0 < number < MAX_NUMBER
     }
-    url = named.get("url")
+    url = source.get("url")
     fields = {"kind": DOCUMENT_SOURCE, "score": None, "section": None, "page": None, **texts, **numbers}
     return {**fields, "url": url if isinstance(url, str) and is_web_url(url) else None}
 

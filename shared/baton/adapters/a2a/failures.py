@@ -12,12 +12,15 @@ from a2a.utils.errors import A2AError, InternalError, InvalidAgentResponseError
 
 from baton.ports.agents.agent_client import AgentFailed
 
-MAX_WORDS = 300
-"""Characters of an agent's text in a reason."""
+MAX_REASON = 300
+"""The length to which an agent's text in a reason is cut, in characters."""
 
 
 class AgentRefused(AgentFailed):
-    """The agent answered with a refusal or a failure, which does not open its circuit."""
+    """The agent answered with a refusal or a failure. Circuit breakers do not count it."""
+
+    def __init__(self, reason: str, *, is_final: bool = True) -> None:
+        super().__init__(reason, is_final=is_final)
 
 
 class CardRefused(AgentFailed):
@@ -36,9 +39,9 @@ def to_agent_failed(error: Exception) -> AgentFailed:
         if isinstance(cause, ssl.SSLError):
             return AgentFailed("No secure connection to the agent could be made.")
     if isinstance(error, A2AError) and not isinstance(error, A2AClientError):
-        words = f"The agent refused: {shortened(error.message)}"
+        reason = f"The agent refused: {shorten(error.message)}"
         is_broken = isinstance(error, InternalError | InvalidAgentResponseError)
-        return AgentFailed(words) if is_broken else AgentRefused(words)
+        return AgentFailed(reason) if is_broken else AgentRefused(reason)
     for cause in _causes(error):
         if isinstance(cause, httpx.ConnectError):
             return AgentFailed("The agent cannot be reached.")
@@ -49,11 +52,11 @@ def to_agent_failed(error: Exception) -> AgentFailed:
     return AgentFailed("The agent's answer is not valid A2A.")
 
 
-def shortened(text: str, most: int = MAX_WORDS) -> str:
-    """Return ``text`` on one line of at most ``most`` characters."""
+def shorten(text: str, max_length: int = MAX_REASON) -> str:
+    """Return ``text`` on one line of at most ``max_length`` characters."""
     # Cut first, because the text may be long.
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    line = " ".join(text[: 4 * max_length].split())
+    return line if len(line) <= max_length else f"{line[: max_length - 1]}…"
 
 
 def _from_status(status: int) -> AgentFailed:
@@ -62,7 +65,7 @@ def _from_status(status: int) -> AgentFailed:
     if status in (401, 403):
         return AgentRefused(f"The agent refused the credentials (HTTP {status}).")
     if status == 429:
-        return AgentRefused("The agent is receiving too many requests (HTTP 429).")
+        return AgentRefused("The agent is receiving too many requests (HTTP 429).", is_final=False)
     if 400 <= status < 500:
         return AgentRefused(f"The agent refused the request (HTTP {status}).")
     return AgentFailed(f"The agent is out of order (HTTP {status}).")

@@ -33,24 +33,31 @@ from baton.ports.agents.agent_client import AgentFailed, AgentStarted, AgentTask
 CANCEL_SECONDS = 2.0
 """The time limit of a request to stop a task."""
 SLOWEST_POLL_SECONDS = 5.0
+"""The maximum pause between two requests for a task."""
 HISTORY_LENGTH = 50
-"""Messages of a task that are requested."""
+"""The number of newest messages of a task that are requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The agent behind a card, as long as the HTTP client lives."""
+    """The agent of a card. It can be called as long as the HTTP client is open."""
 
     client: Client
     streams: bool
+    """Whether the agent sends its answer as a stream."""
     context: ClientCallContext
     input_modes: Sequence[str]
-    """Media types that the agent takes; none: the card does not say."""
+    """Media types that the agent takes; empty if its card names none."""
+    pushes: bool = False
+    """Whether the agent reports changes of its tasks."""
 
     @classmethod
-    def behind(cls, card: AgentCard, http: httpx.AsyncClient) -> Peer:
-        """Connect to the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC."""
-        streams = card.capabilities.streaming
+    def connect(cls, card: AgentCard, http: httpx.AsyncClient, *, waits: bool = True) -> Peer:
+        """Connect to the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC.
+
+        Without ``waits``, the agent is asked to answer before it has done its work.
+        """
+        streams = card.capabilities.streaming and waits
         config = ClientConfig(
             streaming=streams,
             polling=not streams,
@@ -63,35 +70,37 @@ class Peer:
             raise AgentFailed("The agent's card names no address for A2A over JSON-RPC.") from None
         parameters = ServiceParametersFactory.create([with_a2a_extensions([EXTENSION_URI])])
         modes = [*card.default_input_modes, *(mode for skill in card.skills for mode in skill.input_modes)]
-        return cls(client, streams, ClientCallContext(service_parameters=parameters), modes)
+        context = ClientCallContext(service_parameters=parameters)
+        return cls(client, streams, context, modes, card.capabilities.push_notifications)
 
     async def answers(
         self, task: AgentTask, answer: Answer, poll_seconds: float
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
         """Send the message and yield the updates until the answer is complete.
 
-        A message that an earlier attempt has sent is not sent again: its task is followed. An agent that does not
-        stream, or stops streaming too early, is asked for its task again and again, first after ``poll_seconds``.
-        Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is not A2A.
+        A message that an earlier attempt has sent is not sent again: its task is followed. The task of an agent that
+        does not stream, or stops streaming too early, is polled, first after ``poll_seconds``; one in the background is
+        read once. Raises ``TaskLost``, ``AgentFailed`` and the SDK's errors for answers that are not A2A.
         """
         is_announced = False
-        followed = await self._take_up(task, task.follows, answer) if task.follows is not None else None
+        followed = await self._read_followed_task(task, task.follows, answer) if task.follows is not None else None
         if followed is not None:
             is_announced = True
             for chunk in answer.take_task(followed):
                 yield chunk
-            responses = self._resubscribe(followed.id) if self.streams and not answer.is_over else _nothing()
+            responses = self._resubscribe(followed.id) if self.streams and not answer.is_over else _no_responses()
         else:
             if task.remote_task_id is not None:
                 # The task's text so far was yielded when it asked for input.
-                answer.skip(await self._unfinished(task.remote_task_id))
+                answer.skip(await self._read_unfinished(task.remote_task_id))
                 yield AgentStarted(task.remote_task_id, answer.known)
                 is_announced = True
-            sent, refused = fit_to_modes(task, self.input_modes)
+            fitted_task, refused = fit_to_modes(task, self.input_modes)
             for attachment in refused:
                 yield NotSent(attachment)
             # The SDK declares an iterator but returns a generator.
-            updates = self.client.send_message(make_request(sent, refused), context=self.context)
+            request = make_request(fitted_task, refused, has_callback=self.pushes)
+            updates = self.client.send_message(request, context=self.context)
             responses = cast("AsyncGenerator[StreamResponse, None]", updates)
         async with aclosing(responses):
             async for response in responses:
@@ -105,6 +114,14 @@ class Peer:
                     yield AgentStarted(answer.task_id)
                 if answer.is_over:
                     return
+        if task.is_background:
+            return
+        async with aclosing(self._poll(answer, poll_seconds)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _poll(self, answer: Answer, poll_seconds: float) -> AsyncGenerator[AnswerChunk, None]:
+        """Read the task with growing pauses, and yield its new parts until the answer is complete."""
         pause = poll_seconds
         while not answer.is_over:
             if not answer.task_id:
@@ -116,19 +133,19 @@ class Peer:
             ):
                 yield chunk
 
-    async def _take_up(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
+    async def _read_followed_task(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
         """Read the task to which an earlier attempt has sent the message; None if the message did not arrive.
 
-        Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped: the dead worker may
-        have asked for that.
+        Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped, which the worker of that
+        attempt may have requested.
         """
-        task_now = await self._get(follows.remote_task_id)
-        if task_now.status.state == TaskState.TASK_STATE_CANCELED:
+        remote_task = await self._read_task(follows.remote_task_id)
+        if remote_task.status.state == TaskState.TASK_STATE_CANCELED:
             raise TaskLost("The task was stopped.")
-        return task_now if answer.resume(task_now, task.task_id, follows.known) else None
+        return remote_task if answer.resume(remote_task, task.task_id, follows.known) else None
 
     async def _resubscribe(self, task_id: str) -> AsyncGenerator[StreamResponse, None]:
-        """Yield the updates of a running task; nothing if the agent refuses, because it may have ended meanwhile."""
+        """Yield the updates of a running task. They end if the agent refuses, because the task may have ended."""
         updates = self.client.subscribe(SubscribeToTaskRequest(id=task_id), context=self.context)
         try:
             async with aclosing(cast("AsyncGenerator[StreamResponse, None]", updates)) as responses:
@@ -137,21 +154,21 @@ class Peer:
         except A2AError as refusal:
             Logger(child=True).info("A remote task is polled", extra={"failure": type(refusal).__name__})
 
-    async def _unfinished(self, task_id: str) -> Task:
+    async def _read_unfinished(self, task_id: str) -> Task:
         """Read the task. Raises ``TaskLost`` if it accepts no more messages."""
-        task = await self._get(task_id)
+        task = await self._read_task(task_id)
         if has_ended(task):
             raise TaskLost("The agent has ended the task.")
         return task
 
-    async def _get(self, task_id: str) -> Task:
+    async def _read_task(self, task_id: str) -> Task:
         try:
             return await self.client.get_task(_get_request(task_id), context=self.context)
         except TaskNotFoundError:
             raise TaskLost("The agent does not know the task any more.") from None
 
     async def cancel(self, task_id: str) -> None:
-        """Ask the agent to stop, for two seconds at most. Its answer is ignored."""
+        """Ask the agent to stop, for ``CANCEL_SECONDS`` at most. Its answer is ignored, and nothing is raised."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
@@ -159,8 +176,8 @@ class Peer:
             Logger(child=True).info("A remote agent did not take a cancel", extra={"failure": type(error).__name__})
 
 
-async def _nothing() -> AsyncGenerator[StreamResponse, None]:
-    """Yield nothing, where there is nothing to wait for."""
+async def _no_responses() -> AsyncGenerator[StreamResponse, None]:
+    """Yield nothing."""
     return
     yield
 

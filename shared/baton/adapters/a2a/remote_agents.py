@@ -47,26 +47,25 @@ FAILURES_BEFORE_OPEN = 3
 CHECK_SECONDS = 5.0
 """Seconds for which the check at the start waits for an agent's card."""
 SHARE_OF_SILENCE = 0.9
-"""A share of ``consult_seconds``. A silent agent fails here first, so that the circuit breaker counts it."""
+"""The read timeout as a share of ``consult_seconds``. It ends first, so that the circuit breaker counts the failure."""
 
 logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteAgents:
-    """``ports.agents.agent_client.AgentClient`` over A2A v0.3, and 1.0 where an agent's card says so; JSON-RPC.
-
-    ``http`` makes a guarded client, which is used for one task and closed. ``resolve`` fills in the secrets of
-    headers and may raise ``BatonError``; ``redacted`` takes secrets out of words that go to models and logs.
-    ``poll_seconds`` is the first pause between two looks at a task of an agent that does not stream.
-    """
+    """``AgentClient`` over A2A with JSON-RPC, in version 1.0 if the agent's card offers it, else in 0.3."""
 
     http: Callable[[], httpx.AsyncClient]
+    """Makes a guarded client, which is used for one task and closed."""
     resolve: Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str, str]]]
-    redacted: Callable[[str], str] = str
+    """Returns headers with their secrets. May raise ``BatonError``."""
+    redact: Callable[[str], str] = str
+    """Removes secrets from texts for models and logs."""
     breakers: CircuitBreakers = field(default_factory=lambda: CircuitBreakers(failures=FAILURES_BEFORE_OPEN))
     cards: AgentCards = field(default_factory=AgentCards)
     poll_seconds: float = 0.5
+    """The first pause between two requests for a task of an agent that does not stream."""
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -83,7 +82,7 @@ class RemoteAgents:
         try:
             async with (
                 self.breakers.guard(
-                    # Its author chooses its time limit, so that agents share no circuit.
+                    # Agents share no circuit, because their authors choose their time limits.
                     f"a2a {agent.tenant_id or ''} {agent.id} {remote.card_url}",
                     tenant_id=task.scope.tenant_id,
                     conversation=task.thread_id,
@@ -92,38 +91,40 @@ class RemoteAgents:
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
                 async for chunk in without_thinking(chunks):
-                    yield self._clean(chunk)
-        except CircuitOpen as left_alone:
-            logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
+                    yield self._redact_chunk(chunk)
+        except CircuitOpen as error:
+            logger.warning("A remote agent is not called", extra={"agent": agent.id, "text": str(error)})
             count(Metric.AGENT_FAILURES)
-            raise AgentFailed("The agent failed repeatedly and is left alone for a moment.") from None
+            raise AgentFailed("The agent failed repeatedly and is not called for a moment.") from None
         except TaskLost:
             raise
         except AgentFailed as failure:
-            raise AgentFailed(self.redacted(failure.reason)) from None
+            raise AgentFailed(self.redact(failure.reason), is_final=failure.is_final) from None
+        if task.is_background and not answer.is_over:
+            return
         done = answer.done()
         yield replace(
             done,
             documents=tuple(map(self._redact_values, done.documents)),
-            report=AgentReport(self.redacted(done.report.summary), self.redacted(done.report.outcome))
+            report=AgentReport(self.redact(done.report.summary), self.redact(done.report.outcome))
             if done.report is not None
             else None,
         )
 
     async def check(self, agent: AgentDefinition) -> str | None:
-        """Return why ``agent`` cannot be reached, judged by its card; None if it can."""
+        """Read the card of ``agent``. Return the reason why it cannot be reached; None if it can."""
         remote = agent.remote
         if remote is None:
             return None
         try:
-            # What acts for a user is not there without one.
-            own = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
-            credentials = await self._credentials(agent.id, own, None)
+            # Headers with a user's token are left out, because there is no user.
+            headers = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
+            credentials = await self._credentials(agent.id, headers, None)
             async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                Peer.behind(await self._card(agent, remote, http), http)
+                Peer.connect(await self._card(agent, remote, http), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
-            return self.redacted(to_agent_failed(error).reason)
+            return self.redact(to_agent_failed(error).reason)
         return None
 
     async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
@@ -138,6 +139,7 @@ class RemoteAgents:
     async def _credentials(
         self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
     ) -> dict[str, str]:
+        """Return the headers with their secrets. Raises ``AgentFailed`` and ``Unauthorized``."""
         try:
             return await self.resolve(headers, scope)
         except Unauthorized:
@@ -156,7 +158,7 @@ class RemoteAgents:
             credentials = await self._credentials(agent.id, remote.headers, scope)
             async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                await Peer.behind(await self._card(agent, remote, http), http).cancel(remote_task_id)
+                await Peer.connect(await self._card(agent, remote, http), http).cancel(remote_task_id)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run continues without it
             self._log(agent.id, error, to_agent_failed(error))
 
@@ -169,14 +171,15 @@ class RemoteAgents:
         answer: Answer,
         is_passed_on: Callable[[], bool],
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
+        """Send the task and yield its answer, the files last. The task is stopped if the caller leaves early."""
         silence = agent.timeouts.consult_seconds * SHARE_OF_SILENCE
         async with self.http() as http:
             prepare(http, remote.card_url, credentials, silence)
             peer: Peer | None = None
-            to_be_stopped = True  # if the caller stops early
+            must_stop_task = not task.is_background  # if the caller leaves early
             try:
                 card = await self._card(agent, remote, http)
-                peer = Peer.behind(card, http)
+                peer = Peer.connect(card, http, waits=not task.is_background)
                 files: list[Attachment] = []
                 async with aclosing(peer.answers(task, answer, self.poll_seconds)) as chunks:
                     async for chunk in chunks:
@@ -184,46 +187,47 @@ class RemoteAgents:
                             files.append(chunk.attachment)
                         else:
                             yield chunk
-                # The text is there by now, and need not wait for them.
+                # Files are fetched after the text, which need not wait for them.
                 for file in await fetch_files(files, self.http, remote.card_url, credentials) if files else ():
                     yield AgentFile(file)
             except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
                 # A task that waits for input keeps waiting if the message did not reach it.
-                to_be_stopped = answer.has_begun
+                must_stop_task = must_stop_task and answer.has_begun
                 self.cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
                 failure = to_agent_failed(error)
                 self._log(agent.id, error, failure)
                 raise failure from None
             finally:
-                if to_be_stopped and peer is not None and answer.task_id and not answer.is_over and not is_passed_on():
+                must_stop_task = must_stop_task and not answer.is_over and not is_passed_on()
+                if must_stop_task and peer is not None and answer.task_id:
                     await peer.cancel(answer.task_id)
 
-    def _clean(self, chunk: AnswerChunk | TextTakenBack | AgentStarted | NotSent) -> AgentChunk:
+    def _redact_chunk(self, chunk: AnswerChunk | TextTakenBack | AgentStarted | NotSent) -> AgentChunk:
         match chunk:
             case AgentProgress():
-                return AgentProgress(self.redacted(chunk.label))
+                return AgentProgress(self.redact(chunk.label))
             case TextDelta():
-                return TextDelta(self.redacted(chunk.text))
+                return TextDelta(self.redact(chunk.text))
             case AgentData():
                 return AgentData(self._redact_values(chunk.value))
             case AgentFile(file):
-                name, url = (self.redacted(text) if text is not None else None for text in (file.name, file.url))
+                name, url = (self.redact(text) if text is not None else None for text in (file.name, file.url))
                 return AgentFile(replace(file, name=name, url=url))
         return chunk
 
     def _redact_values(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.redacted(value)
+            return self.redact(value)
         if isinstance(value, list):
             return [self._redact_values(member) for member in value]
         if isinstance(value, dict):
-            return {self.redacted(key): self._redact_values(member) for key, member in value.items()}
+            return {self.redact(key): self._redact_values(member) for key, member in value.items()}
         return value
 
     def _log(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
-        details = {"agent": agent_id, "reason": self.redacted(failure.reason), "failure": type(error).__name__}
+        details = {"agent": agent_id, "reason": self.redact(failure.reason), "failure": type(error).__name__}
         if error is not failure:
-            details["text"] = self.redacted(str(error)[:500])
+            details["text"] = self.redact(str(error)[:500])
         logger.warning("A remote agent failed", extra=details)
         count(Metric.AGENT_FAILURES)
 
@@ -231,7 +235,7 @@ class RemoteAgents:
 async def without_thinking(
     chunks: AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None],
 ) -> AsyncGenerator[AnswerChunk | TextTakenBack | AgentStarted | NotSent, None]:
-    """Yield the chunks without the thinking that the agent's server has left in its text."""
+    """Yield the chunks without the thinking in the agent's text."""
     tags = ThinkingTags()
     async for chunk in chunks:
         if not isinstance(chunk, TextDelta):

@@ -2,9 +2,9 @@
 
 They are detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, defines them.
 
-What is signed has two forms. A client that reads a card by the types of A2A 1.0, as the reference SDK does, checks the
-fields that these know, without empty ones. A client that works on the JSON itself checks the object as it was served.
-A card that serves several lines of the protocol has a signature of each form.
+The signed text has two forms. A client that reads a card by the types of A2A 1.0, as the reference SDK does, checks the
+fields of these types, without empty ones. A client that works on the JSON itself checks the object as it was served.
+A card for several versions of the protocol has a signature of each form.
 """
 
 from __future__ import annotations
@@ -32,33 +32,38 @@ from baton.domain.tenants.identity import SIGNATURE_ALGORITHMS
 KEY_SECONDS = 600.0
 """Seconds for which keys are used without reading them again."""
 MIN_KEY_SECONDS = 30.0
-"""The least age, in seconds, at which a card with an unknown key lets keys be read again."""
+"""The minimum age, in seconds, at which keys are read again for a card that is signed by another key."""
 MAX_KEY_SETS = 1_000
+"""The number of cached key sets."""
 MAX_KEY_SET_BYTES = 128 * 1024
 MAX_SIGNATURES = 10
+"""The number of a card's signatures that are checked."""
 MAX_TEXT = 4_096
-"""Characters of a protected header or a signature."""
+"""The maximum length of a protected header or a signature, in characters."""
 
 
 class UntrustedCard(Exception):
     """The card has no signature of a trusted key. The text says why."""
 
 
-def card_signatures(card: Mapping[str, Any], key: jwt.PyJWK, keys_url: str) -> list[dict[str, str]]:
-    """Return a signature of each form of ``card``, by a private ``key`` with an id."""
+def sign_card(card: Mapping[str, Any], key: jwt.PyJWK, keys_url: str) -> list[dict[str, str]]:
+    """Return a signature of each form of ``card``, by a private ``key`` with an id.
+
+    ``keys_url`` is the address of the public keys, which the signatures name.
+    """
     header = {"alg": key.algorithm_name, "jku": keys_url, "kid": key.key_id, "typ": "JOSE"}
-    signed = []
+    signatures = []
     for form in _signed_forms(card):
         token = api_jws.encode(form, key.key, algorithm=key.algorithm_name, headers=header)
         protected, _, signature = token.split(".")
-        signed.append({"protected": protected, "signature": signature})
-    return signed
+        signatures.append({"protected": protected, "signature": signature})
+    return signatures
 
 
 def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
-    """Check that one of ``keys`` has signed ``card``, which is as it was received. Raises ``UntrustedCard``.
+    """Check that one of ``keys`` has signed ``card``, the JSON as it was received. Raises ``UntrustedCard``.
 
-    The key determines the algorithm, never the header, and no address of the header is fetched.
+    The key determines the algorithm, never the signature's header. No address in the header is fetched.
     """
     trusted = {key.key_id: key for key in keys}
     signatures = card.get("signatures")
@@ -92,10 +97,13 @@ def signing_key_id(signature: Any) -> str | None:
     return kid if isinstance(kid, str) else None
 
 
-def public_keys(key_set: Any) -> list[jwt.PyJWK]:
-    """Return the usable keys of a JWK set: with an id, for signatures with a private key. Raises ``ValueError``."""
+def read_public_keys(key_set: Any) -> list[jwt.PyJWK]:
+    """Return the usable keys of a JWK set (RFC 7517): those with an id and an asymmetric algorithm.
+
+    Raises ``ValueError`` unless it is a JWK set.
+    """
     if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
-        raise ValueError("it is no JWK set: a JSON object with a list of keys")
+        raise ValueError("it is not a JWK set: a JSON object with a list of keys")
     jwks = []
     for entry in key_set["keys"][:100]:
         try:
@@ -120,7 +128,7 @@ def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> 
 
 
 def _signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return what a client checks that reads the card by the types of 1.0, and one that works on the JSON itself."""
+    """Return the canonical texts of both forms: that of the types of A2A 1.0, and that of the JSON itself."""
     fields = {name: value for name, value in card.items() if name != "signatures"}
     parsed: AgentCard = parse_agent_card(copy.deepcopy(fields))
     return _canonicalize_agent_card(parsed).encode(), canonicalize(fields).encode()
@@ -132,7 +140,7 @@ class TrustedKeys:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._sets: LRUCache[tuple[str, str | None], tuple[list[jwt.PyJWK], float]] = LRUCache(MAX_KEY_SETS)
-        """The keys at each address that a tenant or the deployment names, and when they were read."""
+        """The keys at an address, and the time (of ``monotonic``) of reading, by address and tenant."""
 
     async def verify(
         self, card: Mapping[str, Any], signature: CardSignature, client: httpx.AsyncClient, *, tenant_id: str | None
@@ -141,17 +149,18 @@ class TrustedKeys:
         if signature.jwks_url is not None:
             verify_card(card, await self._read(signature.jwks_url, card, client, tenant_id))
         else:
-            verify_card(card, public_keys({"keys": list(signature.keys)}))
+            verify_card(card, read_public_keys({"keys": list(signature.keys)}))
 
     async def _read(
         self, url: str, card: Mapping[str, Any], client: httpx.AsyncClient, tenant_id: str | None
     ) -> list[jwt.PyJWK]:
+        """Return the keys at ``url``, from the cache unless they are old or ``card`` is signed by another key."""
         now = self._monotonic()
         if (url, tenant_id) in self._sets:
             keys, read_at = self._sets[url, tenant_id]
             signatures = card.get("signatures")
-            named = {signing_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
-            is_rotated = not named & {key.key_id for key in keys}
+            key_ids = {signing_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
+            is_rotated = key_ids.isdisjoint({key.key_id for key in keys})
             if now < read_at + (MIN_KEY_SECONDS if is_rotated else KEY_SECONDS):
                 return keys
         keys = await _fetch(url, client)
@@ -165,6 +174,6 @@ async def _fetch(url: str, client: httpx.AsyncClient) -> list[jwt.PyJWK]:
         response.raise_for_status()
         if len(response.content) > MAX_KEY_SET_BYTES:
             raise ValueError("the set of keys is too long")
-        return public_keys(response.json())
+        return read_public_keys(response.json())
     except (httpx.HTTPError, ValueError, RecursionError):
         raise UntrustedCard("the keys that it must be signed with cannot be read") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import check_agent, library_problems, reference_problems
+from baton.domain.agents.agent_checks import check_agent, library_problems, reference_problems, sentence_problems
 from baton.domain.agents.tool import PythonTool, ToolDefinition
 from baton.domain.definition import AGENT_ID
 
@@ -28,75 +28,75 @@ LIBRARIES_FILE = "libraries.json"
 
 
 class AgentFileError(Exception):
-    """The agent files cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
+    """The agent files cannot be used. The message has a line for each problem: ``file:line: field: what is wrong``."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _AgentSource:
     source: YamlDocument | CallSite
     """The text that declares the agent."""
     file: str
     definition: AgentDefinition
     is_described: bool = True
-    """Whether its author has described it. Agents in Python may leave that out."""
+    """Whether its author has described it, which is optional for agents in Python."""
 
 
 class AgentFiles:
     """``ShippedAgents`` over a folder: files in YAML, one agent each, and modules whose variables are agents."""
 
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
-        """``default_main`` is the id that ``BATON_DEFAULT_AGENT`` names; None: the only main agent is the default."""
+        """``default_main`` is the id of the default agent; None for the only main agent. Raises ``AgentFileError``."""
         self._by_id = {definition.id: definition for definition in definitions}
-        self._default = _default(definitions, default_main)
+        self._choose_default = _choose_default(definitions, default_main)
         self._sources: dict[str, YamlDocument | CallSite] = {}
         self.libraries: frozenset[str] = frozenset()
 
     def take(self, newer: AgentFiles) -> None:
-        """Use the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""
-        self._default, self._sources, self._by_id = newer._default, newer._sources, newer._by_id
+        """Use the agents of ``newer`` from now on. Definitions that ``get`` has returned do not change."""
+        self._choose_default, self._sources, self._by_id = newer._choose_default, newer._sources, newer._by_id
         self.libraries = newer.libraries
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
         """Read ``*.yaml`` and ``*.py`` in ``folder``. Raises ``AgentFileError`` with all problems of all files."""
         problems: list[str] = []
-        read = [*_read_documents(folder, problems), *_read_modules(folder, problems)]
-        if not read and not problems:
+        sources = [*_read_documents(folder, problems), *_read_modules(folder, problems)]
+        if not sources and not problems:
             raise AgentFileError(f"{folder}: no agent files (*.yaml, *.py) here; {FOLDER_VARIABLE} names their folder.")
-        is_whole = not problems  # otherwise an agent that cannot be read may be the one that is missed
-        agents: dict[str, _Read] = {}
-        for one_read in read:
-            earlier = agents.setdefault(one_read.definition.id, one_read)
-            if earlier is not one_read:
-                what = f"{earlier.file} defines the agent {one_read.definition.id!r} too: give one of them another id"
-                problems.append(one_read.source.problem(["id"], what))
+        is_complete = not problems  # references may name an agent that cannot be read
+        agents: dict[str, _AgentSource] = {}
+        for agent in sources:
+            earlier = agents.setdefault(agent.definition.id, agent)
+            if earlier is not agent:
+                what = f"{earlier.file} defines the agent {agent.definition.id!r} too: give one of them another id"
+                problems.append(agent.source.problem(["id"], what))
         libraries = library_names(folder)
-        if is_whole:
-            problems += [problem for read in read for problem in _reference_problems(read, agents, libraries)]
+        if is_complete:
+            problems += [problem for agent in sources for problem in _reference_problems(agent, agents, libraries)]
         if problems:
             raise AgentFileError("\n".join(problems))
-        files = cls([read.definition for read in read], default_main)
-        files._sources = {read.definition.id: read.source for read in read}
+        files = cls([agent.definition for agent in sources], default_main)
+        files._sources = {agent.definition.id: agent.source for agent in sources}
         files.libraries = libraries
         return files
 
-    def place_of_tool(self, tool: ToolDefinition) -> str | None:
-        """Return where a tool is written, as ``file:line: field``; None: in no file."""
+    def find_tool_position(self, tool: ToolDefinition) -> str | None:
+        """Return the position of a tool's definition, as ``file:line: field``; None if it is in no file."""
         if isinstance(tool, PythonTool) and tool.function is not None:
-            return self.place_of_function(tool.function)
+            return self.find_function_position(tool.function)
         for definition in self._by_id.values():
             for number, declared in enumerate(definition.tools):
                 if declared is tool and definition.id in self._sources:
                     return self._sources[definition.id].where(["tools", number])
         return None
 
-    def place_of_function(self, function: Callable[..., Any]) -> str:
-        """Return where a function is written, as ``file:line``; its name if it has no source."""
+    def find_function_position(self, function: Callable[..., Any]) -> str:
+        """Return the position of a function, as ``file:line``; its ``repr`` if it has no source."""
         code = getattr(inspect.unwrap(function), "__code__", None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
 
-    def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
-        """Return where a field of an agent is written, as ``file:line: field``; its id if it is in no file."""
+    def find_position(self, agent: AgentDefinition, *field: str | int) -> str:
+        """Return the position of a field of an agent, as ``file:line: field``; the agent's id if it is in no file."""
         source = self._sources.get(agent.id)
         return source.where(field) if source is not None else agent.id
 
@@ -107,55 +107,57 @@ class AgentFiles:
         return sorted(self._by_id.values(), key=lambda definition: definition.id)
 
     def default_main(self) -> AgentDefinition:
-        return self._default
+        return self._choose_default
 
 
-def _default(definitions: Sequence[AgentDefinition], named: str | None) -> AgentDefinition:
+def _choose_default(definitions: Sequence[AgentDefinition], default_main: str | None) -> AgentDefinition:
     """Return the main agent of conversations that name none. Raises ``AgentFileError``."""
     mains = [definition for definition in definitions if definition.main]
     if not mains:
         raise AgentFileError(
             "No agent has `main: true`, so no conversation can begin, and there is nothing that "
-            f"{DEFAULT_VARIABLE} could name. Add it to the file of one of: {_ids(definitions)}"
+            f"{DEFAULT_VARIABLE} could name. Add it to the file of one of: {_join_ids(definitions)}"
         )
-    if named:
-        chosen = next((definition for definition in mains if definition.id == named), None)
-        if chosen is None:
+    if default_main:
+        definition = next((definition for definition in mains if definition.id == default_main), None)
+        if definition is None:
             raise AgentFileError(
-                f"{DEFAULT_VARIABLE} (in a project, `default_agent` in pyproject.toml) is {named!r}, which is no agent "
-                f"with `main: true`. There are: {_ids(mains)}"
+                f"{DEFAULT_VARIABLE} (in a project, `default_agent` in pyproject.toml), read at the start, is "
+                f"{default_main!r}, which is no agent with `main: true`. There are: {_join_ids(mains)}"
             )
-        return chosen
+        return definition
     if len(mains) > 1:
         raise AgentFileError(
             f"Several agents have `main: true`: set {DEFAULT_VARIABLE} (in a deployment the parameter DefaultAgent) to "
-            f"the one that answers where a conversation names none. There are: {_ids(mains)}"
+            f"the one that answers where a conversation names none. There are: {_join_ids(mains)}"
         )
     return mains[0]
 
 
-def _ids(definitions: Sequence[AgentDefinition]) -> str:
+def _join_ids(definitions: Sequence[AgentDefinition]) -> str:
     return ", ".join(definition.id for definition in definitions)
 
 
-def _read_documents(folder: Path, problems: list[str]) -> Iterator[_Read]:
+def _read_documents(folder: Path, problems: list[str]) -> Iterator[_AgentSource]:
+    """Yield the agents of the files in YAML. Problems are added to ``problems``."""
     for path in sorted(folder.glob("*.yaml")):
         try:
             document, definition = read_agent(path)
         except AgentFileError as error:
             problems.append(str(error))
         else:
-            yield _Read(document, path.name, definition)
+            yield _AgentSource(document, path.name, definition)
 
 
-def _read_modules(folder: Path, problems: list[str]) -> Iterator[_Read]:
+def _read_modules(folder: Path, problems: list[str]) -> Iterator[_AgentSource]:
+    """Yield the agents of the modules in Python. Problems are added to ``problems``."""
     if not any(folder.glob("*.py")):
-        return  # projects without agents in Python need none of what reads them
+        return  # before an import that projects without agents in Python do not need
     from baton.adapters.agents.agent_modules import AgentModuleError, read_modules
 
     try:
         for agent in read_modules(folder):
-            yield _Read(agent.site, agent.site.file.name, agent.definition, agent.is_described)
+            yield _AgentSource(agent.site, agent.site.file.name, agent.definition, agent.is_described)
     except AgentModuleError as error:
         problems.append(str(error))
 
@@ -169,21 +171,29 @@ def library_names(folder: Path) -> frozenset[str]:
     return frozenset(name for name in folders if re.fullmatch(AGENT_ID, name))
 
 
-def _reference_problems(read: _Read, agents: Mapping[str, _Read], libraries: Collection[str]) -> Iterator[str]:
-    definition = read.definition
-    definitions = {agent_id: agent.definition for agent_id, agent in agents.items()}
-    for problem in (*reference_problems(definition, definitions), *library_problems(definition, libraries)):
-        yield read.source.problem(problem.place, problem.what)
+def _reference_problems(
+    agent: _AgentSource, agents: Mapping[str, _AgentSource], libraries: Collection[str]
+) -> Iterator[str]:
+    """Yield the problems of an agent's references to other ``agents`` and to ``libraries``."""
+    definition = agent.definition
+    definitions = {agent_id: other.definition for agent_id, other in agents.items()}
+    for problem in (
+        *reference_problems(definition, definitions),
+        *library_problems(definition, libraries),
+        *sentence_problems(definition),
+    ):
+        yield agent.source.problem(problem.place, problem.what)
     sub_agents = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]
-    # The reason of a handoff says it as well.
+    # A handoff with a reason needs no description of its receiver.
     receivers = [
         (("handoffs", index), handoff.agent) for index, handoff in enumerate(definition.handoffs) if not handoff.reason
     ]
     for position, agent_id in (*sub_agents, *receivers):
         if agent_id in agents and not agents[agent_id].is_described:
-            reader = f"the model of {definition.id!r}"
-            what = f"{agent_id!r} has no description, from which {reader} knows when to turn to it"
-            yield read.source.problem(position, what)
+            what = (
+                f"{agent_id!r} has no description, from which the model of {definition.id!r} knows when to turn to it"
+            )
+            yield agent.source.problem(position, what)
 
 
 def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:

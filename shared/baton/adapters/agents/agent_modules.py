@@ -16,11 +16,11 @@ from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.modules import fresh_package, import_agents, module_files
 from baton.domain.agents.agent_checks import validation_problems
 
-_OURS = Path(baton.__file__).parent
+_BATON_FOLDER = Path(baton.__file__).parent
 
 
 class AgentModuleError(Exception):
-    """A module cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
+    """A module cannot be used. The message has a line for each problem: ``file:line: field: what is wrong``."""
 
 
 def read_modules(folder: Path) -> list[Agent]:
@@ -34,8 +34,8 @@ def read_modules(folder: Path) -> list[Agent]:
         for path in module_files(folder):
             try:
                 agents = import_agents(path)
-            except (Exception, SystemExit) as problem:  # noqa: BLE001  whatever the code of a project raises
-                problems += _describe(path, problem)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001  the code of a project may raise any error
+                problems += _describe_problem(path, problem)
                 continue
             if not agents:
                 what = "no agent is a variable of this module; a file name that begins with _ marks one without agents"
@@ -46,7 +46,8 @@ def read_modules(folder: Path) -> list[Agent]:
     return list(by_id.values())
 
 
-def _describe(path: Path, problem: BaseException) -> Iterator[str]:
+def _describe_problem(path: Path, problem: BaseException) -> Iterator[str]:
+    """Yield the problems of a module that raised ``problem``, as ``file:line: field: what is wrong``."""
     if isinstance(problem, UnusableDefinition):
         yield str(problem)
         return
@@ -64,7 +65,7 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
     if misspelt is not None and site is not None:
         yield site.problem((misspelt[0],), misspelt[1])
         return
-    position = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
+    position = _find_position(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
     if isinstance(problem, WrongArgument):
         yield f"{position}: {problem}"
         return
@@ -78,24 +79,28 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
     yield f"{position}: {type(problem).__name__}: {problem}"
 
 
-def _place(problem: BaseException) -> str | None:
+def _find_position(problem: BaseException) -> str | None:
     """Return the innermost line that is not a library's, as ``file:line``."""
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         file = Path(frame.filename)
-        if file.is_file() and not file.is_relative_to(_OURS) and not {"site-packages", "importlib"} & set(file.parts):
+        if (
+            file.is_file()
+            and not file.is_relative_to(_BATON_FOLDER)
+            and not {"site-packages", "importlib"} & set(file.parts)
+        ):
             return f"{file}:{frame.lineno}"
     return None
 
 
-INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
-"""Folders of code that is not the developer's, by their names in ``sysconfig``."""
+INSTALLED_PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
+"""Names in ``sysconfig`` of the folders with code that is not the developer's."""
 
 
 def describe_code_problem(problem: BaseException, folder: Path | None = None) -> str:
-    """Return what the code raised on one line: ``file:line: type: message``.
+    """Return a description on one line of an error that code raised: ``file:line: type: message``.
 
-    The place is the last one in ``folder``; without it, in code that is neither Baton's nor installed. A problem
-    without such a place is described without one.
+    The line is the innermost one in ``folder``, or without ``folder`` in code that is neither Baton's nor installed. If
+    there is none, the description has no position.
     """
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
@@ -110,5 +115,5 @@ def describe_code_problem(problem: BaseException, folder: Path | None = None) ->
 def _is_within(file: Path, folder: Path | None) -> bool:
     if folder is not None:
         return file.is_relative_to(folder)
-    others = (Path(baton.__file__).parent, *(Path(sysconfig.get_path(name)) for name in INSTALLED))
+    others = (Path(baton.__file__).parent, *(Path(sysconfig.get_path(name)) for name in INSTALLED_PATHS))
     return not str(file).startswith("<") and not any(file.is_relative_to(other) for other in others)

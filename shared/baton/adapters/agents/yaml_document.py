@@ -1,4 +1,4 @@
-"""A YAML file with the lines of its fields, so that every problem can name its place."""
+"""A YAML file with the lines of its fields, so that every problem can name its position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class YamlFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """A file that is a mapping of fields, each of them there once."""
+    """A file that is a mapping of fields."""
 
     path: Path
     values: dict[Any, Any]
@@ -38,11 +38,11 @@ class YamlDocument:
         return cls(path, values, text.root)
 
     def problem(self, path: Place, what: str) -> str:
-        """``file:line: field: what is wrong``, for whatever is at ``path``."""
+        """Return ``file:line: field: what`` for the value at ``path``, whose problem is ``what``."""
         return f"{self.where(path)}: {what}"
 
     def where(self, path: Place) -> str:
-        """``file:line: field``."""
+        """Return the position of the value at ``path``, as ``file:line: field``."""
         field = ".".join(str(part) for part in path if part != "[key]") or "(file)"
         return f"{self.path}:{self.line(path)}: {field}"
 

@@ -23,17 +23,17 @@ class ApiGatewayConnections:
 
     client: ApiGatewayManagementApiClient
     operations: Operations | None = None
-    """The operations that post frames; None: ``client`` has them, in threads."""
+    """The operations that post frames; None to call ``client`` in threads."""
 
     async def post(self, connection_id: str, frame: str) -> None:
         operations = self.operations or ThreadedOperations(self.client)
         try:
             await operations.call("PostToConnection", {"ConnectionId": connection_id, "Data": frame.encode()})
         except StoreUnavailable:
-            # Throttled after the SDK's retries, or a temporary fault: the caller sends the frame again, more slowly.
+            # It was throttled after the SDK's retries, or failed temporarily: the caller repeats it, more slowly.
             raise ConnectionBusy from None
         except ClientError as error:
-            raise _meaning(error) from None
+            raise _to_connection_error(error) from None
 
     async def close(self, connection_id: str) -> None:
         try:
@@ -42,10 +42,11 @@ class ApiGatewayConnections:
             return  # it is gone, or the gateway closes it after its idle timeout
 
 
-def _meaning(error: ClientError) -> Exception:
-    """Return what the refusal means. Only "gone" is about the client; all others may be fixed here.
+def _to_connection_error(error: ClientError) -> Exception:
+    """Return the port's error for a refusal.
 
-    Credentials that have expired, a role without permission and a frame that is too large say nothing about the client.
+    Only ``ConnectionGone`` is about the client. Expired credentials, a role without permission and a frame that is too
+    large are the deployment's own faults.
     """
     code, status = error_code(error), error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
     if code == "GoneException" or status == 410:

@@ -23,12 +23,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_CONNECTIONS = 64
+"""The number of threads, and of connections of a client."""
 CONFIG = Config(
     connect_timeout=1,
     read_timeout=5,
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=MAX_CONNECTIONS,
-    # The SDK's own is put together for every request: over a quarter of the CPU time it takes for one.
+    # botocore assembles its default for every request, which takes a quarter of the request's CPU time.
     user_agent=f"Botocore/{botocore.__version__} Baton",
 )
 """The usual configuration. A call takes at most 21 s: three attempts, with pauses of up to 1 and 2 s."""
@@ -65,13 +66,14 @@ _OUTAGE_CODES = frozenset(
     }
 )
 STEP_SECONDS = 1.0
+"""Seconds of one wait for a thread's answer."""
 _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
 def client(service: str, endpoint_url: str | None = None, config: Config | None = None, session: Any = None) -> Any:
-    """Return a client of ``service`` with Baton's time limits and retries, and ``config`` on top of them.
+    """Return a client of ``service`` with Baton's time limits and retries, which ``config`` overrides.
 
-    ``session`` of boto3 makes the client; None: the process's own.
+    ``session``, one of boto3, makes the client; None for the process's own.
     """
     merged = CONFIG if config is None else CONFIG.merge(config)
     make: Any = make_client if session is None else session.client
@@ -87,9 +89,9 @@ class _DeferredClient:
 
 
 def deferred_client(service: str | Callable[[], Any]) -> Any:
-    """Return a client of a service, or the one that a function returns. Its first use makes it.
+    """Return a client of a service, or the one that a function returns, which its first use makes.
 
-    Few requests need some services, and making a client takes ten milliseconds.
+    Making a client takes ten milliseconds, and few requests need some of the services.
     """
     return _DeferredClient(partial(client, service) if isinstance(service, str) else service)
 
@@ -105,7 +107,7 @@ async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def start(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-    """Start the blocking ``fn`` in a thread. Its future raises what ``fn`` raises."""
+    """Start the blocking ``fn`` in a thread. The future has its result or error."""
     work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
     return asyncio.get_running_loop().run_in_executor(_threads, work)
 
@@ -130,7 +132,7 @@ def is_outage(error: ClientError) -> bool:
 
 
 def error_code(error: ClientError) -> str:
-    """Return AWS's code of the error, for example ``"ConditionalCheckFailedException"``."""
+    """Return AWS's code of the error, such as ``ConditionalCheckFailedException``; empty if it has none."""
     return error.response.get("Error", {}).get("Code", "")
 
 
@@ -138,10 +140,10 @@ class Operations(Protocol):
     """The operations of one AWS service."""
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
-        """Send a request, such as ``"PutItem"``, and return the answer, both as boto3's client has them.
+        """Send a ``request`` for an ``operation``, such as ``PutItem``, and return the answer, in boto3's forms.
 
-        Raises ``StoreUnavailable`` for an outage after the client's retries, and when ``seconds`` have passed; the
-        request may still take effect then. Other refusals of the service raise botocore's ``ClientError``.
+        Raises ``StoreUnavailable`` for an outage after the client's retries, and after ``seconds``; the request may
+        still take effect then. Other refusals of the service raise botocore's ``ClientError``.
         """
 
 
@@ -156,7 +158,7 @@ class ThreadedOperations:
         try:
             waited = 0.0
             while waited < seconds:
-                # Wait in steps: a process that was paused then finds its answer after one step.
+                # In steps, because after a pause of the process the whole time seems to have passed at once.
                 await asyncio.wait([future], timeout=STEP_SECONDS)
                 if future.done():
                     with outages():

@@ -1,7 +1,7 @@
-"""HTTP/1.1 requests over kept connections, sent by the event loop itself and not by a thread.
+"""HTTP/1.1 requests over persistent connections, sent by the event loop itself and not by a thread.
 
 asyncio's streams belong to one loop, and notice only at its next round that a connection was closed while the process
-was frozen. These are plain sockets: any loop may use an idle one, and right before that the socket is asked.
+was frozen. These connections are plain sockets: any loop may use an idle one, which is checked right before its use.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.session import own_session
 
 PIECE = 256 * 1024
-"""Bytes that are read at once."""
+"""The number of bytes that are read at once."""
 MAX_HEAD = 64 * 1024
-"""Bytes of an answer's status and headers."""
-_NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""The maximum size of an answer's status and headers, in bytes."""
+_WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The answer to a request."""
+    """An HTTP response with its complete body."""
 
     status: int
     headers: dict[str, str]
@@ -45,30 +45,33 @@ class HttpAnswer:
 class OriginConnections:
     """Connections to one origin. Event loops and threads may share them."""
 
-    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, most_idle: int) -> None:
-        """``most_idle`` connections stay open between requests."""
+    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, max_idle: int) -> None:
+        """``max_idle`` connections stay open between requests.
+
+        Each connection must be made within ``connect_seconds``, and a part of an answer must arrive every
+        ``read_seconds``.
+        """
         self._url = url
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
-        self._kept = most_idle
+        self._max_idle = max_idle
         self._idle: deque[socket.socket] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
     async def send(self, request: bytes, *, seconds: float) -> HttpAnswer:
-        """Send a request and return its answer, of which a part must arrive every ``seconds``, including while
-        connecting.
+        """Send a request and return its answer.
 
-        Raises botocore's errors of connections, which its retries know. If the caller is cancelled, the request may
-        still take effect.
+        ``seconds`` limit connecting, and the wait for each part of the answer. Raises botocore's errors of connections,
+        which its retries handle. If the caller is cancelled, the request may still take effect.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        connection = self._take_open() or await self._connect(seconds)
-        may_be_kept = False
+        connection = self._take_idle() or await self._connect(seconds)
+        may_reuse = False
         try:
             remaining = max(0.0, deadline - loop.time())
             answer = await _Exchange(connection, request, min(remaining, self._read_seconds)).answer()
-            may_be_kept = not answer.is_last and len(self._idle) < self._kept
+            may_reuse = not answer.is_last and len(self._idle) < self._max_idle
         except TimeoutError as error:
             raise exceptions.ReadTimeoutError(endpoint_url=self._url, error=error) from error
         except ssl.SSLError as error:
@@ -76,27 +79,27 @@ class OriginConnections:
         except (OSError, HTTPException) as error:
             raise exceptions.ConnectionClosedError(endpoint_url=self._url, error=error) from error
         finally:
-            if may_be_kept:
+            if may_reuse:
                 self._idle.append(connection)
             else:
                 connection.close()
         return answer
 
-    def _take_open(self) -> socket.socket | None:
-        """Remove and return the connection that was used last, of those that the server has not closed since."""
+    def _take_idle(self) -> socket.socket | None:
+        """Remove and return the most recently used idle connection that is still open; None without one."""
         while self._idle:
             try:
                 connection = self._idle.pop()
             except IndexError:  # another thread took it
                 return None
-            # A closed connection can be read, and nothing else may come before the next request.
+            # Only the end of a closed connection can be read before the next request.
             if not wait_for_read(connection, timeout=0):
                 return connection
             connection.close()
         return None
 
     async def _connect(self, seconds: float) -> socket.socket:
-        # In a thread: looking up an address and a TLS handshake block, and the threads may all be taken.
+        # In a thread, because looking up an address and a TLS handshake block. The wait for a thread counts too.
         connecting = aws.start(_connect, self._url, self._connect_seconds)
         try:
             async with asyncio.timeout(seconds):
@@ -119,7 +122,9 @@ def _connect(url: str, seconds: float) -> socket.socket:
         address = (parts.hostname, parts.port or (443 if is_secure else 80))
         connection = socket.create_connection(address, timeout=seconds)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return verification().wrap_socket(connection, server_hostname=parts.hostname) if is_secure else connection
+        return (
+            certificate_context().wrap_socket(connection, server_hostname=parts.hostname) if is_secure else connection
+        )
     except TimeoutError as error:
         raise exceptions.ConnectTimeoutError(endpoint_url=url, error=error) from error
     except ssl.SSLError as error:
@@ -129,8 +134,8 @@ def _connect(url: str, seconds: float) -> socket.socket:
 
 
 @cache
-def verification() -> ssl.SSLContext:
-    """Return what trusts the certificates that botocore trusts."""
+def certificate_context() -> ssl.SSLContext:
+    """Return the context that trusts the certificates which botocore trusts."""
     bundle = own_session().get_config_variable("ca_bundle")
     return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))
 
@@ -154,19 +159,19 @@ class _Exchange:
         self._socket = connection
         self._unsent = memoryview(request)
         self._seconds = seconds
-        self._reading = _Reading()
-        self._ended: asyncio.Future[HttpAnswer] = self._loop.create_future()
+        self._parser = _AnswerParser()
+        self._answer: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._has_writer = False
 
     async def answer(self) -> HttpAnswer:
         """Send the request and return the answer. Raises ``OSError`` and ``HTTPException``."""
         loop, descriptor = self._loop, self._socket.fileno()
         loop.add_reader(descriptor, self._read)
-        self._heard_at = loop.time()
+        self._last_read_at = loop.time()
         self._timer = loop.call_later(self._seconds, self._check_time)
         try:
             self._write()
-            return await self._ended
+            return await self._answer
         finally:
             self._timer.cancel()
             loop.remove_reader(descriptor)
@@ -176,8 +181,8 @@ class _Exchange:
     def _write(self) -> None:
         try:
             self._unsent = self._unsent[self._socket.send(self._unsent) :]
-        except _NOT_YET:
-            pass  # it continues when the socket takes more
+        except _WOULD_BLOCK:
+            pass  # the rest is sent when the socket takes more
         except OSError as error:
             self._fail(error)
             return
@@ -190,85 +195,87 @@ class _Exchange:
 
     def _read(self) -> None:
         try:
-            while not self._ended.done():
+            while not self._answer.done():
                 piece = self._socket.recv(PIECE)
                 if not piece:
-                    raise HTTPException("the connection was closed before the answer was whole")
-                answer = self._reading.take(piece)
-                if answer is not None and not self._ended.done():
-                    self._ended.set_result(answer)
-        except _NOT_YET:
-            self._heard_at = self._loop.time()
+                    raise HTTPException("the connection was closed before the answer was complete")
+                answer = self._parser.take(piece)
+                if answer is not None and not self._answer.done():
+                    self._answer.set_result(answer)
+        except _WOULD_BLOCK:
+            self._last_read_at = self._loop.time()
         except (OSError, HTTPException, ValueError) as error:
             self._fail(error if not isinstance(error, ValueError) else HTTPException("the answer is not HTTP"))
 
     def _check_time(self) -> None:
-        remaining = self._heard_at + self._seconds - self._loop.time()
+        remaining = self._last_read_at + self._seconds - self._loop.time()
         if remaining <= 0 and not wait_for_read(self._socket, timeout=0):
             self._fail(TimeoutError("no answer came in time"))
             return
-        # If something can be read, the process stood still and not the server.
+        # If something can be read, the process was paused, and the server has answered.
         self._timer = self._loop.call_later(max(0.0, remaining), self._check_time)
 
     def _fail(self, error: Exception) -> None:
-        if not self._ended.done():
-            self._ended.set_exception(error)
+        if not self._answer.done():
+            self._answer.set_exception(error)
 
 
-class _Reading:
-    """The bytes of an answer that have arrived so far."""
+class _AnswerParser:
+    """The parser of one answer, which arrives in pieces."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
         self._status: int | None = None
         self._headers: dict[str, str] = {}
         self._version = ""
-        self._body_at = 0
+        self._position = 0
         self._chunks: list[bytes] = []
 
     def take(self, piece: bytes) -> HttpAnswer | None:
-        """Add a piece, and return the answer if it is whole now. Raises ``HTTPException`` and ``ValueError``."""
+        """Add a piece, and return the answer if it is complete. Raises ``HTTPException`` and ``ValueError``."""
         self._bytes += piece
-        while self._status is None or self._status < 200:  # others announce another answer
+        while self._status is None or self._status < 200:  # informational answers precede the final one
             if not self._read_head():
                 return None
         if self._headers.get("transfer-encoding", "").lower() == "chunked":
             return self._read_chunks()
         length = self._headers.get("content-length")
         if length is None:
-            raise HTTPException("the answer has no length: nobody can tell whether it is whole")
-        end = self._body_at + int(length)
-        return self._make_answer(bytes(self._bytes[self._body_at : end]), end) if len(self._bytes) >= end else None
+            raise HTTPException("the answer has no length, so that its end is unknown")
+        end = self._position + int(length)
+        return self._make_answer(bytes(self._bytes[self._position : end]), end) if len(self._bytes) >= end else None
 
     def _read_head(self) -> bool:
-        end = self._bytes.find(b"\r\n\r\n", self._body_at)
+        """Parse the status and the headers if they have arrived. Return whether they have."""
+        end = self._bytes.find(b"\r\n\r\n", self._position)
         if end < 0:
             if len(self._bytes) > MAX_HEAD:
                 raise HTTPException("the head of the answer is too long")
             return False
-        first, *lines = self._bytes[self._body_at : end].decode("latin-1").split("\r\n")
+        first, *lines = self._bytes[self._position : end].decode("latin-1").split("\r\n")
         self._version, status, *_ = first.split(" ", 2)
         if not self._version.startswith("HTTP/1."):
             raise HTTPException("the answer is not HTTP/1")
-        self._status, self._headers, self._body_at = int(status), {}, end + 4
+        self._status, self._headers, self._position = int(status), {}, end + 4
         for line in lines:
             name, _, value = line.partition(":")
             self._headers[name.lower()] = value.strip()
         return True
 
     def _read_chunks(self) -> HttpAnswer | None:
+        """Parse the chunks that have arrived. Return the answer after the last one."""
         while True:
-            line_end = self._bytes.find(b"\r\n", self._body_at)
+            line_end = self._bytes.find(b"\r\n", self._position)
             if line_end < 0:
                 return None
-            size, start = int(self._bytes[self._body_at : line_end].split(b";")[0], 16), line_end + 2
+            size, start = int(self._bytes[self._position : line_end].split(b";")[0], 16), line_end + 2
             if size == 0:
                 end = self._bytes.find(b"\r\n\r\n", line_end)
                 return self._make_answer(b"".join(self._chunks), end + 4) if end >= 0 else None
             if len(self._bytes) < start + size + 2:
                 return None
             self._chunks.append(bytes(self._bytes[start : start + size]))
-            self._body_at = start + size + 2
+            self._position = start + size + 2
 
     def _make_answer(self, body: bytes, end: int) -> HttpAnswer:
         assert self._status is not None  # noqa: S101 - the head was read

@@ -1,9 +1,9 @@
 """Calls of AWS without a thread: botocore's steps of a call, with asynchronous sending between them.
 
-botocore takes more than a millisecond of CPU for a small request, most of it in steps that serve the other services.
-The decisions remain botocore's: the client's retries with their pauses and quota, the parsing of refusals, its
-exceptions, credentials and time limits. Handlers of its events are called as for a call by boto3, except those that
-change how a request is built and signed.
+botocore takes more than a millisecond of CPU time for a small request, most of it in steps that these services do not
+need. It still decides about retries with their pauses and quota, and supplies the parsing of refusals, exceptions,
+credentials and time limits. Handlers of its events are called as for a call by boto3, except those that change how a
+request is built and signed.
 """
 
 from __future__ import annotations
@@ -44,16 +44,15 @@ Read = Callable[[str, bytes], dict[str, Any] | None]
 def operations(
     client: Any, session: CredentialSource | None = None, *, write: Write | None = None, read: Read | None = None
 ) -> aws.Operations:
-    """Return the operations of a boto3 ``client``, sent by the event loop if it can.
+    """Return the operations of a boto3 ``client``, sent by the event loop if possible.
 
-    It cannot through a proxy, or with a certificate of the client's own.
-
-    ``session`` is the one that made the client; None for the process's own. ``write`` and ``read`` replace botocore's
-    general ones for a service that takes its requests as JSON at the path ``/``.
+    Through a proxy, with a client certificate and on Windows they are sent in threads. ``session`` is the one that made
+    the client; None for the process's own. ``write`` and ``read`` replace botocore's writing and parsing, for a
+    service that takes its requests as JSON at the path ``/``.
     """
     config = client.meta.config
-    has_detour = config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url)
-    if has_detour or sys.platform == "win32":  # its event loop does not watch sockets
+    needs_client = config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url)
+    if needs_client or sys.platform == "win32":  # its event loop does not watch sockets
         return aws.ThreadedOperations(client)
     return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
 
@@ -78,7 +77,7 @@ class DirectOperations:
             self._endpoint,
             connect_seconds=config.connect_timeout,
             read_seconds=config.read_timeout,
-            most_idle=config.max_pool_connections,
+            max_idle=config.max_pool_connections,
         )
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
@@ -86,6 +85,7 @@ class DirectOperations:
             return await self._call(operation, dict(request), asyncio.get_running_loop().time() + seconds)
 
     async def _call(self, operation: str, parameters: dict[str, Any], deadline: float) -> Any:
+        """Call the operation with botocore's events. ``deadline`` is a time of the event loop."""
         model: OperationModel = self._model.operation_model(operation)
         meta, event = self._client.meta, f"{self._service}.{operation}"
         context: dict[str, Any] = {"client_region": meta.region_name, "client_config": meta.config}
@@ -93,45 +93,47 @@ class DirectOperations:
         changed = self._events.emit(f"provide-client-params.{event}", params=parameters, **details)
         parameters = first_non_none_response(changed, parameters)
         self._events.emit(f"before-parameter-build.{event}", params=parameters, **details)
-        described = self._describe(model, parameters, context)
+        request_dict = self._build_request(model, parameters, context)
         _, answered = self._events.emit_until_response(
-            f"before-call.{event}", params=described, request_signer=None, **details
+            f"before-call.{event}", params=request_dict, request_signer=None, **details
         )
-        http, parsed = answered or await self._send_until(deadline, model, described)
+        http, parsed = answered or await self._send_until(deadline, model, request_dict)
         self._events.emit(f"after-call.{event}", http_response=http, parsed=parsed, **details)
         if http.status_code >= 300:
             code = parsed.get("Error", {}).get("Code")
             raise self._client.exceptions.from_code(code)(parsed, operation)
         return parsed
 
-    def _describe(self, model: OperationModel, parameters: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-        """Return the request as botocore describes it to handlers."""
+    def _build_request(
+        self, model: OperationModel, parameters: dict[str, Any], context: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the request as the dictionary that botocore passes to handlers."""
         if self._write is None:
-            described: dict[str, Any] = self._serializer.serialize_to_request(parameters, model)
+            request_dict: dict[str, Any] = self._serializer.serialize_to_request(parameters, model)
         else:
             target = f"{self._model.metadata['targetPrefix']}.{model.name}"
             version = self._model.metadata["jsonVersion"]
             headers = {"X-Amz-Target": target, "Content-Type": f"application/x-amz-json-{version}"}
             body = self._write(parameters)
-            described = {"url_path": "/", "query_string": {}, "method": "POST", "headers": headers, "body": body}
-        described["url"] = f"{self._endpoint}{described['url_path']}"
-        described["context"] = context
-        return described
+            request_dict = {"url_path": "/", "query_string": {}, "method": "POST", "headers": headers, "body": body}
+        request_dict["url"] = f"{self._endpoint}{request_dict['url_path']}"
+        request_dict["context"] = context
+        return request_dict
 
     async def _send_until(
-        self, deadline: float, model: OperationModel, described: dict[str, Any]
+        self, deadline: float, model: OperationModel, request_dict: dict[str, Any]
     ) -> tuple[AWSResponse, dict[str, Any]]:
-        """Send the request, and again as the client's retries decide, until ``deadline``."""
+        """Send the request, and repeat it as the client's retries decide, until ``deadline``."""
         loop, attempts = asyncio.get_running_loop(), 0
         while True:
             attempts += 1
             response, failure = None, None
             try:
-                response = await self._send(deadline - loop.time(), model, described)
+                response = await self._send(deadline - loop.time(), model, request_dict)
             except Exception as error:  # noqa: BLE001 - the client's retries decide, as in botocore
                 failure = error
             pause = None
-            if response is None or not _is_good(response[0]):
+            if response is None or not _is_intact_success(response[0]):
                 decisions = self._events.emit(
                     f"needs-retry.{self._service}.{model.name}",
                     response=response,
@@ -139,13 +141,13 @@ class DirectOperations:
                     operation=model,
                     attempts=attempts,
                     caught_exception=failure,
-                    request_dict=described,
+                    request_dict=request_dict,
                 )
-                pause = first_non_none_response(decisions)  # seconds; None or False for no other attempt
+                pause = first_non_none_response(decisions)  # in seconds; None or False for no other attempt
             if pause is None or pause is False:
                 if failure is not None:
                     raise failure
-                assert response is not None  # noqa: S101 - it failed otherwise
+                assert response is not None  # noqa: S101 - there was no failure
                 response[1].setdefault("ResponseMetadata", {})["RetryAttempts"] = attempts - 1
                 return response
             if loop.time() + pause >= deadline:
@@ -154,19 +156,19 @@ class DirectOperations:
                 await asyncio.sleep(pause)
 
     async def _send(
-        self, seconds: float, model: OperationModel, described: dict[str, Any]
+        self, seconds: float, model: OperationModel, request_dict: dict[str, Any]
     ) -> tuple[AWSResponse, dict[str, Any]]:
-        method, url, body = described["method"], described["url"], described["body"]
+        method, url, body = request_dict["method"], request_dict["url"], request_dict["body"]
         path = urlsplit(url).path if self._write is None else "/"
-        headers = self._signature.sign(method, path, described["headers"], body, await self._current_credentials())
-        shown_headers: Any = headers  # a mapping, as handlers take it
-        shown_request = AWSPreparedRequest(
-            method, url, shown_headers, body, stream_output=False, context=described["context"]
+        headers = self._signature.sign(method, path, request_dict["headers"], body, await self._current_credentials())
+        handler_headers: Any = headers  # a mapping, as handlers take it
+        handler_request = AWSPreparedRequest(
+            method, url, handler_headers, body, stream_output=False, context=request_dict["context"]
         )
-        _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown_request)
+        _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=handler_request)
         if http is None:
-            named = {"User-Agent": self._client.meta.config.user_agent, **headers}
-            lines = "".join([f"{name}: {value}\r\n" for name, value in named.items()])
+            all_headers = {"User-Agent": self._client.meta.config.user_agent, **headers}
+            lines = "".join([f"{name}: {value}\r\n" for name, value in all_headers.items()])
             head = f"{method} {path} HTTP/1.1\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
             answer = await self._connections.send(head + body, seconds=seconds)
             fields: Any = answer.headers
@@ -220,7 +222,7 @@ class _Body:
         yield self.content
 
 
-def _is_good(http: AWSResponse) -> bool:
+def _is_intact_success(http: AWSResponse) -> bool:
     """Return whether the answer is a success that arrived unchanged."""
     if http.status_code >= 300:
         return False

@@ -1,6 +1,6 @@
 """Documents in S3, under ``<tenant>/~documents/<agent>/<document>/<version>/``, and objects that sources may read.
 
-Ids of threads are UUIDs, so that ``~documents`` is not a thread's. No key contains outside text, such as a file's name.
+Ids of threads are UUIDs, so ``~documents`` is not one of them. No key contains text of users, such as a file's name.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class S3Documents:
     """``DocumentFiles`` in one bucket."""
 
     client: S3Client
-    """One that presigns addresses: ``s3_files.s3_client``."""
+    """A client that presigns addresses for the region's host (``s3_files.s3_client``)."""
     bucket: str
     clock: Clock
 
@@ -91,7 +91,7 @@ class S3Documents:
             "Key": _key(scope, document, version, ORIGINAL),
             "ContentType": content_type,
             "ContentLength": size,
-            "IfNoneMatch": "*",  # one upload: its bytes cannot change while they are read
+            "IfNoneMatch": "*",  # so that there is one upload, whose bytes cannot change while they are read
         }
         if sha256 is not None:
             params["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
@@ -130,8 +130,8 @@ class S3Documents:
 
     def _owners(self, prefix: str) -> list[str]:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
-        below = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
-        return [name.removeprefix(prefix).rstrip("/") for name in below]
+        folders = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return [folder.removeprefix(prefix).rstrip("/") for folder in folders]
 
 
 def _key(scope: Scope, document: Document, version: int, name: str) -> str:

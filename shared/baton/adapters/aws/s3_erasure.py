@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 PAGE = 1000
-"""The most that one request lists or deletes."""
+"""The maximum number of versions that one request lists or deletes (a limit of S3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,16 @@ class S3Erasure:
         return await self._sweep(f"{scope.tenant_id}/", before, deadline)
 
     async def sweep_below(self, prefix: str) -> int:
-        """Remove everything below a prefix that ends with a slash, and return how much it was."""
+        """Remove all objects below a prefix that ends with a slash. Return the number of removed versions."""
         removed, _ = await self._sweep(prefix, None, math.inf)
         return removed
 
     async def _sweep(self, prefix: str, before: datetime | None, deadline: float) -> tuple[int, bool]:
-        """Remove the versions below ``prefix``; with ``before``, the older uploads only."""
+        """Remove the versions below ``prefix``; with ``before``, only uploads that are older.
+
+        ``deadline`` is a time of the event loop. Return the number of removed versions, and whether all are removed.
+        Raises ``StoreUnavailable``.
+        """
         removed = 0
         async for page in self._versions(prefix):
             chosen = page if before is None else [upload for upload in page if _is_old_upload(upload, before)]
@@ -63,7 +67,7 @@ class S3Erasure:
         return removed, True
 
     async def _versions(self, prefix: str) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield pages of the versions and delete markers below ``prefix``; no page is empty."""
+        """Yield pages of the versions and delete markers below ``prefix``. Empty pages are left out."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, "MaxKeys": PAGE}
         while True:
             answer: Any = await call(self.client.list_object_versions, **request)

@@ -30,14 +30,15 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_NAME_BYTES = 255
 """The limit of most file systems. Percent-encoded, such a name still fits S3's 2 KB of metadata."""
 VALID_FOR = timedelta(minutes=15)
+"""The lifetime of presigned addresses."""
 NO_FILE = "There is no such file in this conversation."
 TOO_LARGE = f"A file may have at most {MAX_FILE_BYTES // (1024 * 1024)} MiB."
 SHOWN_INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Images that browsers may display. An SVG can contain scripts and is downloaded like every other file."""
 
-_SIGNED = Config(signature_version="s3v4", request_checksum_calculation="when_required")
-_VIRTUAL = Config(s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
-_PATH = Config(s3={"addressing_style": "path"})
+_SIGNED_CONFIG = Config(signature_version="s3v4", request_checksum_calculation="when_required")
+_HOST_ADDRESSING = Config(s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
+_PATH_ADDRESSING = Config(s3={"addressing_style": "path"})
 
 
 def s3_client(endpoint_url: str | None = None) -> S3Client:
@@ -46,9 +47,9 @@ def s3_client(endpoint_url: str | None = None) -> S3Client:
     By default boto3 presigns for the global host, which redirects for buckets of other regions; browsers do not follow
     redirects of a preflight. Local versions of S3 have no host name for each bucket and are addressed by path.
     """
-    client: S3Client = aws.client("s3", endpoint_url, _SIGNED.merge(_VIRTUAL))
+    client: S3Client = aws.client("s3", endpoint_url, _SIGNED_CONFIG.merge(_HOST_ADDRESSING))
     if ".amazonaws.com" not in client.meta.endpoint_url:
-        client = aws.client("s3", endpoint_url, _SIGNED.merge(_PATH))
+        client = aws.client("s3", endpoint_url, _SIGNED_CONFIG.merge(_PATH_ADDRESSING))
     return client
 
 
@@ -68,21 +69,21 @@ class S3Files:
         content_type = check_upload(name, content_type, size)
         file_id = f"file_{self._clock.new_id().replace('-', '')}"
         expires_at = self._clock.now() + VALID_FOR
-        kept_name = quote(name, safe="")
+        encoded_name = quote(name, safe="")
         url = await self._presign(
             "put_object",
             Key=_key(scope, thread_id, file_id),
             ContentType=content_type,
             ContentLength=size,
-            Metadata={"name": kept_name},
+            Metadata={"name": encoded_name},
         )
-        headers = {"Content-Type": content_type, "Content-Length": str(size), "x-amz-meta-name": kept_name}
+        headers = {"Content-Type": content_type, "Content-Length": str(size), "x-amz-meta-name": encoded_name}
         return Upload(file_id, url, "PUT", headers, expires_at)
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        """Keep a file that an agent has given, and return its id: one that is kept again is the same. See the port."""
+        """Store an agent's file and return its id, which is the same if the file is stored again. See the port."""
         content_type = check_upload(name, content_type, len(body))
-        file_id = kept_file_id(name, content_type, body)
+        file_id = agent_file_id(name, content_type, body)
         await aws.call(
             self._client.put_object,
             Bucket=self._bucket,
@@ -95,7 +96,7 @@ class S3Files:
 
     async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
-        key = _known_key(scope, thread_id, file_id)
+        key = _valid_key(scope, thread_id, file_id)
         try:
             head = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
         except ClientError as error:
@@ -128,7 +129,7 @@ class _S3ThreadFiles:
     async def read(self, file_id: str) -> bytes:
         """Return the bytes of an upload. Raises ``NotFound``, and ``MessageTooLarge`` over 20 MiB."""
         try:
-            return await aws.call(self._read, _known_key(self.scope, self.thread_id, file_id))
+            return await aws.call(self._read, _valid_key(self.scope, self.thread_id, file_id))
         except ClientError as error:
             raise _map_error(error) from error
 
@@ -140,8 +141,8 @@ class _S3ThreadFiles:
             return body.read()
 
 
-def kept_file_id(name: str, content_type: str, body: bytes) -> str:
-    """Return the id in its thread of a file that an agent has given, which an attempt that is repeated gives again."""
+def agent_file_id(name: str, content_type: str, body: bytes) -> str:
+    """Return the id of an agent's file in its thread, which a repeated attempt computes again."""
     digest = hashlib.sha256(f"{name}\0{content_type}\0".encode() + body)
     return f"file_{digest.hexdigest()[:32]}"
 
@@ -164,9 +165,9 @@ def check_upload(name: str, content_type: str, size: int) -> str:
 
 
 def content_disposition(name: str, *, inline: bool) -> str:
-    """Return the header that names a download (RFC 6266): an ASCII form, and the exact one by RFC 5987."""
+    """Return the header that names a download (RFC 6266), in plain ASCII and exactly by RFC 5987."""
     # RFC 6266, appendix D: no escapes and no "%" in the plain form, because clients disagree on them.
-    plain = "".join(c if c.isascii() and c not in '"\\%' else "_" for c in name)
+    plain = "".join(character if character.isascii() and character not in '"\\%' else "_" for character in name)
     kind = "inline" if inline else "attachment"
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
@@ -175,12 +176,12 @@ def _key(scope: Scope, thread_id: str, file_id: str) -> str:
     return f"{scope.tenant_id}/{thread_id}/files/{file_id}"
 
 
-def _known_key(scope: Scope, thread_id: str, file_id: str) -> str:
+def _valid_key(scope: Scope, thread_id: str, file_id: str) -> str:
     if not FILE_ID.fullmatch(file_id):
         raise NotFound(NO_FILE)
     return _key(scope, thread_id, file_id)
 
 
 def _map_error(error: ClientError) -> Exception:
-    # HeadObject has no body, so its code is the status. A caller without s3:ListBucket gets 403 instead.
+    # The code of HeadObject is its status, because it has no body. A caller without s3:ListBucket gets 403 instead.
     return NotFound(NO_FILE) if aws.error_code(error) in ("404", "NoSuchKey") else error

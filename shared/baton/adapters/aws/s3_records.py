@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class S3Bodies:
-    """Large bodies below ``<tenant>/<thread>/bodies/``, named by their checksum, so writing twice is harmless."""
+    """Large bodies below ``<tenant>/<thread>/bodies/``, named by their checksums, so that writing twice is harmless."""
 
     client: S3Client
     bucket: str

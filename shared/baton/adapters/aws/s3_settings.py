@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SETTINGS_KEY = "~settings/settings.json"
-"""The object. No tenant's id begins with ``~``, so it belongs to no tenant, and the bucket's policy lets no function
-write below ``~settings/``."""
+"""The key of the object. Ids of tenants do not begin with ``~``, so it belongs to no tenant. The bucket's policy lets
+no function write below ``~settings/``."""
 
 _log = logging.getLogger(__name__)
 
 
 class S3Settings(Generic[T]):
-    """The settings document of one bucket. One that has not changed is neither sent nor parsed again.
+    """The settings document of one bucket. An unchanged document is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
-    ``parse`` raises ``ValueError``; ``absent`` is the value if there is no document and this process has never
-    read one. One thread reads at a time.
+    ``parse`` raises ``ValueError`` for an invalid document. ``absent`` is the value without a document, as long as this
+    process has read none. Only one thread at a time may read.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class S3Settings(Generic[T]):
         self._latest: tuple[str, T] | None = None
 
     def read(self) -> T:
-        """Return the document. Raises ``StoreUnavailable``, and ``InternalError`` that says what is wrong with it."""
+        """Return the parsed document. Raises ``StoreUnavailable``, and ``InternalError`` with the reason."""
         from botocore.exceptions import ClientError
 
         from baton.adapters.aws import blocking_calls as aws

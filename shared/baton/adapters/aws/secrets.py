@@ -15,7 +15,7 @@ from baton.adapters.cached_value import CachedValue
 from baton.domain.errors import InternalError, NotFound
 
 MAX_SECRETS = 1_000
-"""Secrets that are cached. The one used longest ago is read again first."""
+"""The number of cached secrets. The least recently used one is dropped first."""
 
 
 class CachedSecrets(ABC):
@@ -28,27 +28,28 @@ class CachedSecrets(ABC):
     _noun: ClassVar[str]
     """The service's word for a secret."""
     _missing: ClassVar[tuple[str, ...]]
-    """The errors for a secret that is not there."""
+    """The service's error codes for a missing secret."""
     _missing_detail: ClassVar[str]
+    """The end of the sentence about a missing secret, which says what an operator can do."""
 
     def __init__(
         self, connect: Callable[[], Any] | None = None, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._connect = connect or partial(hasty_client, self._service)
+        self._connect = connect or partial(quick_client, self._service)
         self._monotonic = monotonic
         self._client: Any = None
         self._lock = threading.Lock()
         self._cached: LRUCache[str, CachedValue[str]] = LRUCache(MAX_SECRETS)
 
     def get(self, name: str) -> str:
-        """Return the value, at most 300 s old."""
-        return self._of(name).get()
+        """Return the value, at most 300 s old except in an outage."""
+        return self._cached_value(name).get()
 
     def renewed(self, name: str) -> str:
-        """Return the value, at most 30 s old."""
-        return self._of(name).renewed()
+        """Return the value, at most 30 s old except in an outage."""
+        return self._cached_value(name).renewed()
 
-    def _of(self, name: str) -> CachedValue[str]:
+    def _cached_value(self, name: str) -> CachedValue[str]:
         with self._lock:
             cached = self._cached.get(name)
             if cached is None:
@@ -66,7 +67,7 @@ class CachedSecrets(ABC):
                 self._client = self._connect()
         try:
             with aws.outages():
-                value = self._ask(self._client, name)
+                value = self._fetch(self._client, name)
         except ClientError as error:
             code = aws.error_code(error)
             if code in self._missing:
@@ -77,8 +78,8 @@ class CachedSecrets(ABC):
         return value
 
     @abstractmethod
-    def _ask(self, client: Any, name: str) -> str | None:
-        """Return the value; None if it is not a text. Raises botocore's errors."""
+    def _fetch(self, client: Any, name: str) -> str | None:
+        """Return the secret's value; None if it is not a text. Raises botocore's errors."""
 
 
 class SecretsManager(CachedSecrets):
@@ -89,7 +90,7 @@ class SecretsManager(CachedSecrets):
     _missing = ("ResourceNotFoundException",)  # also for a secret without a value
     _missing_detail = "has no value; a local cloud reads it from secrets.local.yaml"
 
-    def _ask(self, client: Any, name: str) -> str | None:
+    def _fetch(self, client: Any, name: str) -> str | None:
         value: str | None = client.get_secret_value(SecretId=name).get("SecretString")
         return value
 
@@ -102,16 +103,16 @@ class ParameterStore(CachedSecrets):
     _missing = ("ParameterNotFound", "ParameterVersionNotFound")
     _missing_detail = "does not exist; a local cloud reads it from secrets.local.yaml"
 
-    def _ask(self, client: Any, name: str) -> str | None:
+    def _fetch(self, client: Any, name: str) -> str | None:
         return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
 
 
-def hasty_client(service: str) -> Any:
-    """Return a boto3 client that gives up after some seconds."""
+def quick_client(service: str) -> Any:
+    """Return a client that fails after about six seconds."""
     from botocore.config import Config
 
     from baton.adapters.aws import blocking_calls as aws
 
-    # Requests wait for the secret, so fail soon and use the cached value.
-    hasty = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    return aws.client(service, config=hasty)
+    # Requests wait for the secret, and a cached value may be used instead.
+    config = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    return aws.client(service, config=config)

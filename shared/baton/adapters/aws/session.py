@@ -1,7 +1,7 @@
 """The AWS session of this process: its credentials and region, and the clients that it makes.
 
-boto3's session would also load its transfers of files and its resources, which nothing here uses. It would also add
-them to this session for good, and a second one would add them again: no client of S3 could be made any more.
+It is botocore's. boto3's session would load its file transfers and resources, which nothing here uses. It would also
+register them with this session permanently, so that a second session of boto3 could make no client of S3.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class CredentialSource(Protocol):
     """A source of credentials, such as a session of botocore or boto3."""
 
     def get_credentials(self) -> Any:
-        """Return the credentials of this place; None if it has none. Blocks."""
+        """Return the credentials; None if there are none. Blocks."""
 
 
 _lock = threading.RLock()
@@ -27,7 +27,7 @@ _sessions: list[Session] = []
 
 
 def own_session() -> Session:
-    """Return the session with the credentials that AWS gives to the function."""
+    """Return the session of this process, with the credentials of the function."""
     with _lock:
         if not _sessions:
             _sessions.append(botocore.session.Session())
@@ -41,17 +41,17 @@ def own_region() -> str | None:
 
 
 def replace_session(session: Session | None) -> Session | None:
-    """Make clients by ``session`` from now on; None: by a new one. Return the previous one.
+    """Make clients by ``session`` from now on; None for a new one. Return the previous one.
 
     It is for the local cloud and tests.
     """
     with _lock:
-        former = _sessions[0] if _sessions else None
+        previous = _sessions[0] if _sessions else None
         _sessions[:] = [session] if session is not None else []
-        return former
+        return previous
 
 
 def make_client(service: str, **options: Any) -> Any:
     """Make a client as ``boto3.client`` does. Thread-safe."""
-    with _lock:  # botocore's sessions are not
+    with _lock:  # because botocore's sessions are not thread-safe
         return own_session().create_client(service, **options)

@@ -1,7 +1,7 @@
 """AWS Signature Version 4 of requests to one host, without a query.
 
-https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. botocore's signer takes
-any request apart; here the parts are known. A test compares the two.
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. botocore's signer parses a
+complete request, which takes longer. A test compares the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 _UNSIGNED = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
-"""Headers that servers in between may change."""
+"""Headers that are not signed, because proxies may change them."""
 
 
 class AwsSignature:
@@ -33,7 +33,7 @@ class AwsSignature:
         self._region = region
         self._service = service
         self._key: tuple[str, str, bytes] = ("", "", b"")
-        """A secret key, a day, and the signing key of that day."""
+        """The latest secret key, day (``YYYYMMDD``) and signing key, which is derived from both."""
 
     def sign(
         self,
@@ -49,27 +49,29 @@ class AwsSignature:
 
         ``path`` is percent-encoded, as it is sent. ``now`` is in seconds since 1970; None for the system's clock.
         """
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-        day = moment[:8]
-        signed = {"Host": self._host, "X-Amz-Date": moment, **headers}
+        timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        day = timestamp[:8]
+        signed = {"Host": self._host, "X-Amz-Date": timestamp, **headers}
         if credentials.token:
             signed["X-Amz-Security-Token"] = credentials.token
         fields = sorted([(name.lower(), value) for name, value in signed.items() if name.lower() not in _UNSIGNED])
         names = ";".join([name for name, _ in fields])
         lines = "".join([f"{name}:{' '.join(value.split())}\n" for name, value in fields])
-        encoded = path if path == "/" else quote(path, safe="/~")
-        canonical = f"{method}\n{encoded}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+        # Services other than S3 sign the path encoded once more.
+        canonical_path = path if path == "/" else quote(path, safe="/~")
+        canonical = f"{method}\n{canonical_path}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
         scope = f"{day}/{self._region}/{self._service}/aws4_request"
-        text = f"{ALGORITHM}\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-        key = self._key_of(str(credentials.secret_key), day)
+        text = f"{ALGORITHM}\n{timestamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+        key = self._signing_key(str(credentials.secret_key), day)
         signature = hmac.digest(key, text.encode(), "sha256").hex()
         credential = f"Credential={credentials.access_key}/{scope}"
         signed["Authorization"] = f"{ALGORITHM} {credential}, SignedHeaders={names}, Signature={signature}"
         return signed
 
-    def _key_of(self, secret: str, day: str) -> bytes:
-        known_secret, known_day, key = self._key
-        if secret != known_secret or day != known_day:
+    def _signing_key(self, secret: str, day: str) -> bytes:
+        """Return the signing key of a secret key and a day."""
+        latest_secret, latest_day, key = self._key
+        if secret != latest_secret or day != latest_day:
             key = f"AWS4{secret}".encode()
             for part in (day, self._region, self._service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")

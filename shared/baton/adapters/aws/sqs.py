@@ -1,4 +1,4 @@
-"""Queues on SQS FIFO: turns, a group a thread, and changes and notifications of A2A tasks."""
+"""Queues on SQS: turns and notifications (FIFO, a group for each thread), and due entries (standard)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
@@ -17,14 +18,18 @@ from baton.adapters.aws.blocking_calls import Operations, error_code
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
+from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.push_config import PushNotice, TaskChange
+from baton.domain.threads.push_config import PushNotice
 from baton.domain.threads.queued import Queued, RecordDelivery
 from baton.domain.threads.thread import USUAL_TIMES, LeaseTimes
+from baton.domain.threads.thread_change import ThreadChange
+from baton.domain.threads.webhook_delivery import WebhookDelivery
 
 logger = Logger(child=True)
 
 RETRY_SECONDS = 2
+"""Seconds after which a record whose worker has failed is delivered again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,11 @@ class SqsHeldRecord:
         self._receipt_handle = receipt_handle
         self.delivery = delivery
         self._times = times
-        # A repeated delivery may be a later attempt. Until that is known, the record is hidden for longer.
+        # A repeated delivery may be a later attempt. Until ``note_attempt`` names the attempt, it is hidden for longer.
         self._seconds = times.hidden_for(delivery.receives)
         self._changed = asyncio.Event()
         self._hidden_until = math.inf
-        """Event loop time. Until the first extension the queue's own timeout applies, which outlasts any worker."""
+        """A time of the event loop. Before the first extension the queue's timeout applies, which outlasts workers."""
 
     @property
     def is_lost(self) -> bool:
@@ -81,15 +86,16 @@ class SqsHeldRecord:
         """Extend the visibility timeout until the record is lost or this is cancelled."""
         loop = asyncio.get_running_loop()
         while not self.is_lost:
-            began = loop.time()
+            began_at = loop.time()
             is_extended = await self._extend()
             with contextlib.suppress(TimeoutError):
                 pause = self._times.extend if is_extended else self._times.extend_again
-                async with asyncio.timeout_at(began + pause):
+                async with asyncio.timeout_at(began_at + pause):
                     await self._changed.wait()
             self._changed.clear()
 
     async def _extend(self) -> bool:
+        """Extend the visibility timeout once. Return whether it was extended."""
         until = asyncio.get_running_loop().time() + self._seconds
         # Even if the response is lost, the record may be hidden until then.
         self._hidden_until = min(self._hidden_until, until)
@@ -103,21 +109,21 @@ class SqsHeldRecord:
             self._hidden_until = -math.inf
             return False
         except (StoreUnavailable, TimeoutError) as error:
-            _report_failure(error)
+            _log_failure(error)
             return False
         except Exception:
-            # The next try may succeed. Without one, another worker would get the record of a run that continues.
+            # The next attempt may succeed. Without it, another worker would get the record of a run that continues.
             logger.exception("visibility not changed")
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
-        if self.seconds_left() > 0:  # after the timeout, another worker may have received it
+        if self.seconds_left() > 0:  # otherwise another worker may have received it meanwhile
             self._hidden_until = until
         return True
 
     async def hide(self, seconds: float) -> None:
-        """Make the record visible after ``seconds``, rounded up to whole ones. Raises ``ClientError`` if it is lost.
+        """Make the record visible after ``seconds``, rounded up to whole ones.
 
-        Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
+        Raises ``ClientError`` if the record is lost, and ``StoreUnavailable`` for throttling and outages.
         """
         await _hide(self._operations, self._queue_url, self._receipt_handle, math.ceil(seconds))
 
@@ -136,18 +142,18 @@ class SqsRecords:
     @asynccontextmanager
     async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
         record = SqsHeldRecord(self.operations, self.queue_url, receipt_handle, delivery, self.times)
-        extending = asyncio.ensure_future(record.keep_hidden())
-        failed = True
+        extensions = asyncio.ensure_future(record.keep_hidden())
+        has_failed = True
         try:
             yield record
-            failed = False
+            has_failed = False
         finally:
-            await stop_all(extending)
-            if failed and not record.is_lost:
+            await stop_all(extensions)
+            if has_failed and not record.is_lost:
                 try:
                     await record.hide(RETRY_SECONDS)
                 except (ClientError, StoreUnavailable) as error:
-                    _report_failure(error)
+                    _log_failure(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +163,11 @@ class SqsPushQueue:
     operations: Operations
     queue_url: str
 
-    async def send(self, record: TaskChange | PushNotice) -> None:
+    async def send(self, record: ThreadChange | PushNotice | WebhookDelivery) -> None:
         request = {
             "QueueUrl": self.queue_url,
             "MessageBody": record.model_dump_json(by_alias=True, exclude_none=True),
-            # Digests, because the ids of tasks may be longer than a group's, and hold characters that it may not.
+            # Digests, because ids of tasks may be longer than those of groups, and have characters that SQS refuses.
             "MessageGroupId": _digest(record.group),
             "MessageDeduplicationId": _digest(f"{record.record}\0{record.group}\0{record.name}"),
         }
@@ -172,7 +178,19 @@ class SqsPushQueue:
             await _hide(self.operations, self.queue_url, receipt_handle, seconds)
 
 
-async def _send(operations: Operations, request: dict[str, str]) -> None:
+@dataclass(frozen=True, slots=True)
+class SqsDelayQueue:
+    """``DelayQueue`` on one standard queue, because FIFO queues cannot delay single messages."""
+
+    operations: Operations
+    queue_url: str
+
+    async def send(self, entry: DueEntry, *, seconds: int) -> None:
+        request = {"QueueUrl": self.queue_url, "MessageBody": entry.model_dump_json(), "DelaySeconds": seconds}
+        await _send(self.operations, request)
+
+
+async def _send(operations: Operations, request: dict[str, Any]) -> None:
     try:
         await operations.call("SendMessage", request)
     except ClientError as error:
@@ -184,7 +202,7 @@ async def _hide(operations: Operations, queue_url: str, receipt_handle: str, sec
     await operations.call("ChangeMessageVisibility", change)
 
 
-def _report_failure(error: Exception) -> None:
+def _log_failure(error: Exception) -> None:
     logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
     count(Metric.RECORDS_NOT_HIDDEN)
 

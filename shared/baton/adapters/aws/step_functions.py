@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepFunctionsExecutions:
-    """``Executions`` of state machines. Their input contains references only (256 KB limit)."""
+    """``Executions`` of state machines. Their input holds only references, because it is limited to 256 KB."""
 
     client: SFNClient
     arns: Mapping[Pipeline, Callable[[], str]]
-    """The state machines. A function knows only those that it starts."""
+    """Returns the ARN of each state machine that this function starts."""
 
     async def start(self, run: PipelineRun) -> bool:
         return await _start(self.client, self.arns[run.pipeline](), run.name, run.described)
@@ -40,14 +40,14 @@ class StepFunctionsForgettings:
     state_machine_arn: str
 
     async def start(self, request: ForgetRequest) -> None:
-        described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
-        await _start(self.client, self.state_machine_arn, request.id, described)
+        input_data = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
+        await _start(self.client, self.state_machine_arn, request.id, input_data)
 
 
-async def _start(client: SFNClient, arn: str, name: str, described: Mapping[str, Any]) -> bool:
+async def _start(client: SFNClient, arn: str, name: str, input_data: Mapping[str, Any]) -> bool:
     """Start an execution; return False if its name was used before."""
     try:
-        await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(described))
+        await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(input_data))
     except ClientError as error:
         if error_code(error) != "ExecutionAlreadyExists":
             raise StoreUnavailable from error

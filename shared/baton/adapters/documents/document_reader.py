@@ -1,4 +1,4 @@
-"""Documents of ingestion and attached ones as text, read in separate processes."""
+"""The text of ingested and attached documents, read in separate processes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ INGESTION = ProcessLimits(memory_bytes=2048 * MIB, seconds=120, answer_bytes=128
 ATTACHMENTS = ProcessLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 * MIB)
 """The limits of one document in a message. The functions that run turns have 1,024 MB."""
 MAX_AT_ONCE = 4
-"""Documents that are read at the same time, because each may take ``INGESTION.memory_bytes``."""
+"""The maximum number of ingested documents that are read at the same time. Each may take ``INGESTION.memory_bytes``."""
 SITEMAP_SECONDS = 30.0
-"""A tenth of them are enough for the largest sitemap that is not made to take long."""
+"""The time limit of reading a sitemap. The largest honest ones take a tenth of it."""
 
 logger = Logger(child=True)
 
@@ -42,38 +42,42 @@ class ChildProcessExtractor:
     """
 
     def __init__(self, limits: ProcessLimits = INGESTION, *, module: str = CHILD) -> None:
+        """``module`` is the module that each process runs."""
         # One processor is left for turns, which share the local cloud's machine.
         at_once = max(1, min(MAX_AT_ONCE, (os.cpu_count() or 1) - 1))
         self._processes = ReaderProcesses(limits, at_once, module=module)
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         """See ``TextExtractor``."""
-        with _failures("inspect", len(body), Metric.DOCUMENTS_UNREAD):
+        with _as_baton_errors("inspect", len(body), Metric.DOCUMENTS_UNREAD):
             return await self._processes.inspect(body, name, content_type)
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
         """See ``TextExtractor``."""
-        with _failures("extract", len(body), Metric.DOCUMENTS_UNREAD):
+        with _as_baton_errors("extract", len(body), Metric.DOCUMENTS_UNREAD):
             return await self._processes.extract(body, form, part, charset)
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """See ``TextExtractor``."""
-        with _failures("sitemap", len(body), Metric.DOCUMENTS_UNREAD):
+        with _as_baton_errors("sitemap", len(body), Metric.DOCUMENTS_UNREAD):
             return await self._processes.sitemap(body, limit=limit, charset=charset, seconds=SITEMAP_SECONDS)
 
 
 @contextmanager
-def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
-    """Raise the reader's errors as those of Baton. ``metric`` counts processes that ended without an answer."""
+def _as_baton_errors(work: str, size: int, metric: Metric) -> Iterator[None]:
+    """Raise the reader's errors as ``DocumentUnreadable`` or ``ExtractionUnavailable``, and log them.
+
+    ``metric`` counts failures that are not the document's refusal.
+    """
     try:
         yield
     except DocumentRefused as problem:
         if problem.status is None:
             logger.info("a document was refused", reason=problem.reason, cause=problem.cause, bytes=size)
         else:
-            _note_end(work, size, problem.status, problem.reason)
+            _log_end(work, size, problem.status, problem.reason)
             count(metric)
         raise DocumentUnreadable(problem.detail, reason=problem.reason) from problem
     except LibraryMissing as problem:
@@ -82,7 +86,7 @@ def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
         raise DocumentUnreadable("Documents of this type cannot be read here.") from problem
     except ReaderUnavailable as problem:
         if problem.status is not None:
-            _note_end(work, size, problem.status, ExtractionUnavailable.code)
+            _log_end(work, size, problem.status, ExtractionUnavailable.code)
             count(metric)
         elif problem.__cause__ is not None:
             logger.warning("no process can be started that reads a document", exc_info=True)
@@ -90,46 +94,47 @@ def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
         raise ExtractionUnavailable from problem
 
 
-def _note_end(work: str, size: int, status: int, reason: str) -> None:
+def _log_end(work: str, size: int, status: int, reason: str) -> None:
     logger.warning("a document ended the process that read it", work=work, status=status, reason=reason, bytes=size)
 
 
-KEPT = 32
-"""Documents whose outcome is kept, because each request of a conversation holds its earlier attachments."""
-KEPT_REFUSAL_SECONDS = 600.0
-"""Time until a document that could not be read is tried again."""
-AT_ONCE = 1
-"""The memory of a function that runs turns is enough for one document at a time."""
+MAX_OUTCOMES = 32
+"""The number of cached outcomes. They are used again, because requests hold the earlier attachments too."""
+REFUSAL_SECONDS = 600.0
+"""Seconds until a document that could not be read is tried again."""
+MAX_ATTACHMENTS_AT_ONCE = 1
+"""The number of attached documents read at the same time, for which functions that run turns have enough memory."""
 
 
 class ChildProcessReader:
     """``ports.documents.documents.DocumentReader``. Its libraries are never loaded into this process.
 
-    The outcomes for the last ``KEPT`` documents are kept, by their content.
+    The outcomes of the last ``MAX_OUTCOMES`` documents are cached, by their content.
     """
 
     def __init__(self, module: str = CHILD) -> None:
-        self._processes = ReaderProcesses(ATTACHMENTS, AT_ONCE, module=module)
-        self._outcomes: LRUCache[str, _Outcome] = LRUCache(KEPT)
+        self._processes = ReaderProcesses(ATTACHMENTS, MAX_ATTACHMENTS_AT_ONCE, module=module)
+        self._outcomes: LRUCache[str, _Outcome] = LRUCache(MAX_OUTCOMES)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """See ``DocumentReader``. A caller that is cancelled ends the process."""
         deadline = time.monotonic() + seconds
         key = await asyncio.get_running_loop().run_in_executor(None, _key, body, name, form)
-        former = self._outcomes.get(key)
-        if former is not None and time.monotonic() < former.until:
-            return former.text
+        cached = self._outcomes.get(key)
+        if cached is not None and time.monotonic() < cached.until:
+            return cached.text
         try:
-            with _failures("read", len(body), Metric.ATTACHMENTS_UNREAD):
+            with _as_baton_errors("read", len(body), Metric.ATTACHMENTS_UNREAD):
                 text = await self._processes.read(body, name, form, seconds=deadline - time.monotonic())
             outcome = _Outcome(text)
         except DocumentUnreadable as problem:
-            refusal = DocumentUnreadable(problem.detail, reason=problem.reason)  # without frames, which hold the file
-            outcome = _Outcome(refusal, time.monotonic() + KEPT_REFUSAL_SECONDS)
+            # A new error, because the frames of the raised one hold the file.
+            refusal = DocumentUnreadable(problem.detail, reason=problem.reason)
+            outcome = _Outcome(refusal, time.monotonic() + REFUSAL_SECONDS)
         except ExtractionUnavailable as problem:
             if time.monotonic() >= deadline:
-                late = refusals.too_slow()
-                raise DocumentUnreadable(late.detail, reason=late.reason) from problem
+                too_slow = refusals.too_slow()
+                raise DocumentUnreadable(too_slow.detail, reason=too_slow.reason) from problem
             raise DocumentUnreadable(problem.detail) from problem
         self._outcomes[key] = outcome
         return outcome.text
@@ -143,12 +148,12 @@ class _Outcome:
 
     @property
     def text(self) -> DocumentText:
-        """The text. Raises the refusal otherwise."""
+        """The document's text. Raises ``DocumentUnreadable`` if it was refused."""
         if isinstance(self.result, DocumentUnreadable):
             raise DocumentUnreadable(self.result.detail, reason=self.result.reason)
         return self.result
 
 
 def _key(body: bytes, name: str, form: DocumentFormat) -> str:
-    # Files with macros are known by the ending of the name.
+    # The ending of the name is a part of the key, because it marks files with macros.
     return f"{form.value} {name.rpartition('.')[2].lower()[:16]} {hashlib.sha256(body).hexdigest()}"

@@ -1,4 +1,4 @@
-"""A2A tasks, and where their clients want to be notified."""
+"""A2A tasks, and the addresses at which their clients want to be notified."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DynamoPushConfigs(TimedTableStore):
         self._secrets = secrets
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
-        # Two calls at the same time may both pass: the limit protects the table, and is not a promise.
+        # Two calls at the same time may both pass. The limit protects the table, so it need not be exact.
         others = [
             push_config
             for push_config in await self.of_thread(scope, thread_id)
@@ -99,10 +99,10 @@ class DynamoPushConfigs(TimedTableStore):
         config = self._config(scope, item) if item is not None else None
         if item is None or config is None:
             return None
-        if "sealed" not in item:  # none, or those of an item that an earlier version wrote
+        if "sealed" not in item:  # it has no secrets, or an earlier version stored them unsealed
             return replace(config, token=item.get("token"), credentials=item.get("credentials"))
         secrets = await asyncio.to_thread(self._secrets.open, _binding_of(item), item["sealed"])
-        if secrets is None:
+        if secrets is None:  # the key has changed, and the receiver would refuse a request without them
             return None
         return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
 

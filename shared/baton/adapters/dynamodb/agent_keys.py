@@ -1,4 +1,4 @@
-"""The table's keys of what agents have: definitions, procedures, documents and their sources."""
+"""The table's keys of agents' records: definitions, procedures, documents and their sources."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def agent_version(scope: Scope, agent_id: str, number: int) -> Key:
 
 
 def agent_versions(agent_id: str) -> str:
-    """Return what the sort keys of an agent's versions begin with."""
+    """Return the prefix of the sort keys of an agent's versions."""
     return f"VERSION#{agent_id}#"
 
 
@@ -91,7 +91,7 @@ def procedure_listing(scope: Scope, owner: str, status: str) -> str:
 
 
 def private_skills(agent_id: str) -> str:
-    """Return what the sort keys of a user's private skills of an agent begin with."""
+    """Return the prefix of the sort keys of a user's private skills of an agent."""
     return f"{PRIVATE_SKILL}{agent_id}#"
 
 

@@ -23,11 +23,11 @@ DAMAGED = "Something stored is damaged. Please report this to the operator."
 
 _FORMAT = b"\x04"
 _DICTIONARIES = {b"\x03": STRUCTURE, _FORMAT: TEXTS}
-"""Dictionaries by the first byte of packed values. 1 and 2 were those of drafts of the format."""
+"""Dictionaries by the first byte of packed values. The bytes 1 and 2 belonged to drafts of the format."""
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as compressed JSON. Halves of surrogate pairs, as models write them, become ``U+FFFD``."""
+    """Return a value as compressed JSON. Lone surrogates, which some models write, become ``U+FFFD``."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     try:
         raw = text.encode()

@@ -22,9 +22,9 @@ T = TypeVar("T")
 def retry_on_conflict(
     change: Callable[Concatenate[A, P], Awaitable[T]],
 ) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
-    """Repeat a method that reads items and writes what it makes of them, while others write them in between.
+    """Repeat a method that reads items and writes changes to them, if others have written them in between.
 
-    A repetition reads again. Raises ``StoreUnavailable`` after many.
+    Each repetition reads again. The method raises ``StoreUnavailable`` if it is always too late.
     """
 
     @wraps(change)
@@ -68,16 +68,21 @@ async def save_revised(table: Table, item: Item, *, compared: Collection[str] | 
     return True
 
 
-CONDITION = f"{IS_NEW} OR fence <= :fence"
+FENCE_HOLDS = f"{IS_NEW} OR fence <= :fence"
+"""The condition that no higher fence has written the item, with the value ``:fence``."""
+FENCE_IS_HIGHEST = f"{IS_NEW} OR fence < :fence"
+"""The same for an optimistic lease, whose fence others may have too."""
 
 
 async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
     """Write an item under the lease's fence. Raises ``LeaseLost`` if a higher fence has written.
 
-    Repeating the write is harmless, because the existing item then has the same fence.
+    Repeating the write is harmless, because the existing item then has the same fence. Under an optimistic lease an
+    equal fence raises too: then the worker begins again, with a lease.
     """
+    condition = FENCE_IS_HIGHEST if lease.is_optimistic else FENCE_HOLDS
     try:
-        await table.put({**item, "fence": lease.fence}, condition=CONDITION, values={":fence": lease.fence})
+        await table.put({**item, "fence": lease.fence}, condition=condition, values={":fence": lease.fence})
     except ConditionFailed:
         raise LeaseLost from None
 
@@ -88,7 +93,7 @@ async def put_all_fenced(table: Table, lease: Lease, items: Sequence[Item]) -> N
     If others write the same items at the same time, they are written one by one.
     """
     values: Item = {":fence": lease.fence}
-    writes = [Write.put({**item, "fence": lease.fence}, condition=CONDITION, values=values) for item in items]
+    writes = [Write.put({**item, "fence": lease.fence}, condition=FENCE_HOLDS, values=values) for item in items]
     try:
         await table.transact(*writes)
     except TransactionFailed:
@@ -97,7 +102,7 @@ async def put_all_fenced(table: Table, lease: Lease, items: Sequence[Item]) -> N
 
 
 MY_THREAD = "user_id = :user AND thread_status <> :deleted"
-"""A condition, with the values ``:user`` and ``:deleted``."""
+"""The condition that a thread is the user's and not deleted, with the values ``:user`` and ``:deleted``."""
 
 
 async def update_own(table: Table, scope: Scope, thread_id: str, expression: str, values: Item) -> Item:

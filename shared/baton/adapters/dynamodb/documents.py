@@ -26,7 +26,7 @@ from baton.ports.documents.sources import DueSource
 KEYS_PAGE = 500
 """Entries of a page of one partition that are due. They hold keys only."""
 MAX_DUE = 100_000
-"""Sources that are put into an order at once, about 40 MB. Twenty tenants with all that they may have are as many."""
+"""The most due sources that are sorted in memory (about 40 MB): as many as twenty tenants may have."""
 LOADED_AT_ONCE = 25
 _REVISED = ("revision", "body")
 """The attributes that only saves write. Notes of progress change others."""
@@ -76,7 +76,7 @@ class DynamoSources(TableStore):
                 yield due
 
     async def _due_entries(self, before: datetime) -> list[Item]:
-        """Return the keys of what is due, the longest overdue first."""
+        """Return the index's entries of due sources, the longest overdue first."""
         due: list[Item] = []
         async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page_size=KEYS_PAGE)) as pages:
             async for entries in pages:
@@ -107,7 +107,7 @@ class DynamoSources(TableStore):
         await self._table.delete(agent_keys.source_page(scope, source.agent_id, source.id, page.document_id))
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
-        """Return the sources in the order of their entries, read consistently, for the index may be behind."""
+        """Return the sources in the order of their entries, read consistently, because the index may be behind."""
         items = await self._table.items_of(entries, consistent=True)
         by_key = {
             (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _source(item)) for item in items
@@ -134,8 +134,8 @@ def _source(item: Item) -> Source:
 class DynamoDocuments(TableStore):
     """``DocumentStore`` on the conversation table.
 
-    Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. It
-    is not a key of an index: only a save writes to those.
+    Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. No
+    index has them, so a note of progress writes to none.
     """
 
     async def create(self, scope: Scope, document: Document) -> Document:
@@ -190,7 +190,7 @@ class DynamoDocuments(TableStore):
             due_entries(self._table, agent_keys.ingestion_shards(), before, page_size=AT_ONCE)
         ) as pages:
             async for entries in pages:
-                # Read consistently, for the index may be behind.
+                # Read consistently, because the index may be behind.
                 for item in await self._table.items_of(entries, consistent=True):
                     document = _document(item)
                     if document.check_at is not None and document.check_at <= before:

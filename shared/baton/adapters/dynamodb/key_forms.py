@@ -86,7 +86,7 @@ class MemberKey:
         return {"PK": self.partition(scope, of), "SK": f"{self.prefix}{member}"}
 
     def place(self, key: Key) -> tuple[str, str, str]:
-        """Return tenant, agent and id of the key of what an agent has."""
+        """Return the tenant, the agent and the id that the key of an agent's record contains."""
         tenant_id, _, agent_id = key["PK"].split("#")
         return tenant_id, agent_id, key["SK"].removeprefix(self.prefix)
 

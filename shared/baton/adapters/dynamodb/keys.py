@@ -1,4 +1,4 @@
-"""The table's keys, without those of what agents have (``agent_keys``). Only these two modules build them."""
+"""The table's keys, without those of agents' records (``agent_keys``). Only these two modules build keys."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from urllib.parse import quote
 
 from baton.adapters.dynamodb import key_forms as forms
 from baton.adapters.dynamodb.key_forms import Key
+from baton.domain.schedules.schedule import user_place
 from baton.domain.tenants.identity import Scope
 
 A2A_TASK = "A2A#"
+AT = "AT#"
+"""The prefix of the sort keys of ``desk_place``."""
 AUDIT = "AUDIT#"
 FLOW = "FLOW#"
 PUSH = "PUSH#"
+SCHEDULE = "SCHEDULE#"
+SCHEDULER = "USER#"
 UPLOAD = "UPLOAD#"
 THREAD_PROCEDURE = "PROCEDURE#"
 """The prefix of the sort keys of ``thread_procedure``."""
@@ -58,10 +63,12 @@ def _encode_user(scope: Scope) -> str:
 # Partitions of a tenant.
 fork_listing = forms.Partition("FORKS")
 """The partition of the ``listing`` index with the forks of a thread."""
+desk = forms.Partition("DESK")
+"""The partition of the conversations at a desk."""
 forgetting = forms.TenantPartition("FORGET")
 """The partition of requests to forget."""
 episode_places = forms.Partition("EPISODE")
-"""The partition of the item that leads from an episode's id to its record."""
+"""The partition of the item that maps an episode's id to its record."""
 _prompts = forms.TenantPartition("PROMPTS")
 _settings = forms.TenantPartition("SETTINGS")
 
@@ -75,10 +82,17 @@ tenant_episodes = forms.TenantShards("ALLEPISODES")
 """The partitions of the ``listing`` index with episodes, by their ends."""
 completion_listings = forms.TenantShards("ALLCOMPLETED")
 """The partitions of the ``listing`` index with completed workflows, by their ends."""
+dead_delivery_listings = forms.TenantShards("DEADWEBHOOKS")
+"""The partitions of the ``listing`` index with deliveries to webhooks that were given up, by the time of that."""
 audit_listings = forms.TenantShards("AUDIT")
 """The partitions of the ``listing`` index with audit records. Records of no thread are there too."""
 idle_shards = forms.Shards("IDLE", 8)
 """The partitions of the ``idle`` index for threads. It is written once per session: 8,000 new ones a second."""
+
+due_shards = forms.Shards("DUE", 8)
+"""The partitions of the ``idle`` index for what begins a run by itself. It is written twice for each such run."""
+schedulers = forms.TenantPartition("SCHEDULERS")
+"""The partition that names the users of a tenant who have schedules."""
 
 # Items of a thread.
 message = forms.NumberedKey(partition, "MSG#")
@@ -97,6 +111,12 @@ a2a_task = forms.MemberKey(partition, A2A_TASK)
 """An A2A task's mark, by the message that began the task."""
 live_connection = forms.MemberKey(partition, "LIVE#CONN#")
 live_cancel = forms.MemberKey(partition, "LIVE#CANCEL#")
+later_run = forms.MemberKey(partition, "DUE#")
+"""A message that is put off until a time, by its id."""
+background_task = forms.MemberKey(partition, "BACKGROUND#")
+"""A task in the background."""
+live_message = forms.MemberKey(partition, "LIVE#MESSAGE#")
+"""A message that waits for the end of a run, by its id."""
 task_place = forms.MemberKey(partition, "TASKAT#")
 """The item that maps a sub-task's id to its run."""
 capture = forms.MemberKey(partition, "CAPTURE#")
@@ -104,7 +124,9 @@ capture = forms.MemberKey(partition, "CAPTURE#")
 completion = forms.MemberKey(partition, "COMPLETED#")
 """A completed workflow, with the thread in which it ended."""
 completion_entry = forms.MemberKey(partition, "COMPLETEDAT#")
-"""The item by which the tenant's list has a completed workflow."""
+"""The item that lists a completed workflow for the tenant."""
+dead_delivery = forms.MemberKey(partition, "WEBHOOK#")
+"""A delivery to a webhook that was given up."""
 call = forms.UnderNumber(partition, "CALL#")
 """A tool call, under the first ordinal of its run, which is the same in every attempt."""
 task = forms.UnderNumber(partition, "TASK#")
@@ -119,6 +141,8 @@ user_flow = forms.ListedKey(user_listing, FLOW)
 """A workflow in its user's list."""
 user_upload = forms.ListedKey(user_listing, UPLOAD)
 """The note that a user may upload files under a thread id."""
+schedule = forms.ListedKey(user_listing, SCHEDULE)
+"""A schedule in its user's list."""
 system_prompt = forms.ListedKey(_prompts, "PROMPT#")
 """An agent's system prompt, by its digest. Records of the tenant's runs refer to it."""
 forget_request = forms.ListedKey(forgetting, "REQUEST#")
@@ -136,6 +160,11 @@ def live_reader(scope: Scope, thread_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": "LIVE#READER"}
 
 
+def live_typing(scope: Scope, thread_id: str) -> Key:
+    """Return the key of the note that the thread's user is typing."""
+    return {"PK": partition(scope, thread_id), "SK": "LIVE#TYPING"}
+
+
 def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
     """Return the key of a configuration of push notifications: a digest, because both ids may hold any character."""
     digest = hashlib.sha256(f"{root}\0{config_id}".encode()).hexdigest()[:40]
@@ -151,6 +180,16 @@ def context(scope: Scope, thread_id: str, run_id: str) -> Key:
 def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) -> Key:
     """Return the key of the item of ``episode_places``. Thread and number are in it, so that lists need not read it."""
     return {"PK": episode_places(scope, episode_id), "SK": f"AT#{thread_id}#{number:06d}"}
+
+
+def desk_place(scope: Scope, desk_id: str, arrived_at: int, thread_id: str) -> Key:
+    """Return the key of a conversation's place at a desk, where it came ``arrived_at`` a time in milliseconds."""
+    return {"PK": desk(scope, desk_id), "SK": f"{AT}{arrived_at:015d}#{thread_id}"}
+
+
+def scheduler(scope: Scope) -> Key:
+    """Return the key of the note that the user has, or had, schedules."""
+    return {"PK": schedulers(scope), "SK": f"{SCHEDULER}{user_place(scope.user_id)}"}
 
 
 def user_time_zone(scope: Scope) -> Key:

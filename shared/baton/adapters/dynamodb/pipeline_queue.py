@@ -10,7 +10,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
 from baton.adapters.dynamodb.table import TableStore
-from baton.domain.documents.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgress, RunSlot, WaitingRun
 from baton.domain.times import from_millis, to_millis
 
 _LAST = "\uffff"
@@ -20,18 +20,18 @@ _LAST = "\uffff"
 class DynamoPipelineQueue(TableStore):
     """``PipelineQueue`` on the conversation table."""
 
-    async def running(self, pipeline: Pipeline) -> RunningRuns:
+    async def running(self, pipeline: Pipeline) -> RunsInProgress:
         item = await self._table.get(keys.running_runs(pipeline.value))
         if item is None:
-            return RunningRuns({})
+            return RunsInProgress({})
         places = {
-            subject: Place(tenant_id, name, from_millis(since))
+            subject: RunSlot(tenant_id, name, from_millis(since))
             for subject, (tenant_id, name, since) in json.loads(item["places"]).items()
         }
-        return RunningRuns(places, int(item["revision"]), item["last_tenant"])
+        return RunsInProgress(places, int(item["revision"]), item["last_tenant"])
 
-    async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
-        places = {subject: (slot.tenant_id, slot.name, to_millis(slot.since)) for subject, slot in runs.places.items()}
+    async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
+        places = {subject: (slot.tenant_id, slot.name, to_millis(slot.since)) for subject, slot in runs.slots.items()}
         item: Item = {
             **keys.running_runs(pipeline.value),
             "places": json.dumps(places),
@@ -54,7 +54,7 @@ class DynamoPipelineQueue(TableStore):
 
     async def remove(self, waiting: WaitingRun) -> None:
         run = waiting.run
-        # The note first: without it, the run may wait again, and without the run, it would wait for ever.
+        # The note first: a run without its note may be added again, but a note without its run would stay for ever.
         await self._table.delete(keys.waiting_subject(run.pipeline.value, run.subject))
         since = to_millis(waiting.since)
         await self._table.delete(keys.waiting_run(run.pipeline.value, run.tenant_id, since, run.subject))
@@ -63,7 +63,7 @@ class DynamoPipelineQueue(TableStore):
         return await self._table.get(keys.waiting_subject(pipeline.value, subject)) is not None
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
-        """Read as ``PipelineQueue`` says, with a request for each tenant."""
+        """See ``PipelineQueue``. Each tenant takes one request."""
         oldest: dict[str, WaitingRun] = {}
         last, is_second_round = after, not after
         while len(oldest) < limit:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.bodies import DAMAGED, pack, unpack
+from baton.domain.desks.desk_session import Person
 from baton.domain.documents.document import Document
 from baton.domain.documents.source import Source, SourcePage
 from baton.domain.errors import StoreUnavailable
@@ -21,6 +22,8 @@ from baton.domain.memory.procedure import Procedure
 from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask, Task, TaskMessage
 from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.schedules.background_task import BackgroundTask
+from baton.domain.schedules.schedule import Schedule
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import ConversationState
@@ -29,14 +32,15 @@ from baton.domain.threads.turn_requests import ClientOffer
 T = TypeVar("T")
 
 _CONFIG = ConfigDict(val_temporal_unit="milliseconds", hide_input_in_errors=True, defer_build=True)
-"""Times are milliseconds (``codec``). Errors are logged, so they must not quote what users wrote."""
+"""Times are milliseconds, as in ``bodies``. Errors are logged, so they must not quote what users wrote."""
 
 
 class Shape(Generic[T]):
     """The packed form of a dataclass's values.
 
-    Every field is packed under its own name, but for ``elsewhere``: fields that the item has in its key or attributes,
-    which ``unpack`` is given. Fields at their defaults are left out. Fields that a newer version has added are ignored.
+    Every field is packed under its own name, except those of ``elsewhere``: the item has them in its key or attributes,
+    and ``unpack`` takes them as arguments. Fields at their defaults are left out. Unknown fields, which a newer version
+    has added, are ignored.
     """
 
     def __init__(self, kind: type[T], *elsewhere: str) -> None:
@@ -45,11 +49,11 @@ class Shape(Generic[T]):
         self._excluded = {0: set(elsewhere)}
 
     def load(self) -> None:
-        """Build what packs and unpacks; otherwise the first value does."""
+        """Build the adapter now, and not with the first value."""
         self._adapter.rebuild(raise_errors=True)
 
     def as_json(self, value: T) -> dict[str, Any]:
-        """Return what is packed, for ``codec.pack``."""
+        """Return the value as ``bodies.pack`` takes it."""
         dumped = self._adapter.dump_python((value,), exclude=self._excluded, exclude_defaults=True)
         body: dict[str, Any] = dumped[0]
         return body
@@ -59,11 +63,11 @@ class Shape(Generic[T]):
         return pack(self.as_json(value))
 
     def unpack(self, packed: bytes, **elsewhere: Any) -> T:
-        """Return the value whose other fields are given. Raises ``StoreUnavailable`` if the body is damaged."""
+        """Return the value, with the fields of ``elsewhere``. Raises ``StoreUnavailable`` if the body is damaged."""
         return self.of_json(unpack(packed), **elsewhere)
 
     def of_json(self, body: object, **elsewhere: Any) -> T:
-        """Return the value of what ``as_json`` returned, or of an item's attributes. Raises as ``unpack`` does."""
+        """Return the value of a result of ``as_json`` or of an item's attributes. Raises as ``unpack`` does."""
         if not isinstance(body, dict):
             raise StoreUnavailable(DAMAGED)
         try:
@@ -86,15 +90,18 @@ TASK_MESSAGE = Shape(TaskMessage)
 REMOTE_TASK = Shape(RemoteTask, "id")
 RUN_STEP = Shape(RunStep, "id", "message_id", "run_id")
 FACT = Shape(Fact)
+PERSON = Shape(Person)
 DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 SOURCE = Shape(Source, "id", "agent_id", "revision")
 SOURCE_PAGE = Shape(SourcePage, "document_id")
 CONVERSATION = Shape(ConversationState, "agent_id")
 CLIENT_OFFER = Shape(ClientOffer)
+SCHEDULE = Shape(Schedule, "id", "revision")
+BACKGROUND_TASK = Shape(BackgroundTask, "id", "revision")
 
 
 def load() -> None:
-    """Load what a turn reads before its first word; the others take a millisecond each when they are first used."""
+    """Load the shapes that a turn reads before its first word. The others load within a millisecond at first use."""
     for shape in (MESSAGE, CONVERSATION, WORKFLOW, PROCEDURE):
         shape.load()
 
@@ -111,7 +118,7 @@ def unpack_conversation(agent_id: str, packed: bytes | None) -> ConversationStat
 
 
 def pack_call(call: ToolCallRecord) -> bytes:
-    """Pack a call; its arguments as text where they hold NaN or an infinity, which Python reads and JSON has not."""
+    """Pack a call. Arguments that contain NaN or an infinity, which JSON does not have, are packed as text."""
     try:
         json.dumps(call.input, allow_nan=False, default=dict)
     except ValueError:
@@ -120,5 +127,5 @@ def pack_call(call: ToolCallRecord) -> bytes:
 
 
 def pack_task_messages(messages: Sequence[TaskMessage]) -> bytes:
-    """Pack what was said in a sub-task, to be given to ``TASK.unpack`` as its ``messages``."""
+    """Pack the messages of a sub-task. ``TASK.unpack`` takes them as ``messages``."""
     return pack([TASK_MESSAGE.as_json(message) for message in messages])

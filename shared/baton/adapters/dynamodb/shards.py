@@ -24,7 +24,6 @@ IDLE = ("idle", "idle_shard", "idle_check_at")
 DUE_PAGE = 25
 """Entries of a page of one partition that are due."""
 
-
 T = TypeVar("T")
 
 
@@ -38,12 +37,12 @@ class _Shard:
     """The entries of one partition that were read but not yet yielded."""
 
     pages: AsyncIterator[list[Item]]
-    read: deque[Item] = field(default_factory=deque)
+    entries: deque[Item] = field(default_factory=deque)
 
     async def fill(self) -> None:
         """Read until there is an entry or the partition ends."""
-        while not self.read and (page := await anext(self.pages, None)) is not None:
-            self.read.extend(page)
+        while not self.entries and (page := await anext(self.pages, None)) is not None:
+            self.entries.extend(page)
 
 
 async def newest_first(
@@ -62,14 +61,14 @@ async def newest_first(
             pages = table.query(partition, last=before, newest_first=True, limit=share, index=LISTING)
             shards.append(_Shard(await reading.enter_async_context(aclosing(pages))))
         while True:
-            used_up = [shard for shard in shards if not shard.read]
+            used_up = [shard for shard in shards if not shard.entries]
             if used_up:
                 await gather_all(*(shard.fill() for shard in used_up))
-                shards = [shard for shard in shards if shard.read]
+                shards = [shard for shard in shards if shard.entries]
                 if not shards:
                     return
-            newest = max(shards, key=lambda shard: str(shard.read[0]["listed_at"]))
-            entry = newest.read.popleft()
+            newest = max(shards, key=lambda shard: str(shard.entries[0]["listed_at"]))
+            entry = newest.entries.popleft()
             if entry["listed_at"] != before:
                 yield entry
 
@@ -103,7 +102,7 @@ async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> Asyn
 async def due_entries(
     table: Table, partitions: Sequence[str], before: datetime, *, page_size: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
-    """Yield the entries that are due ``before`` a time: a page of each partition at once, so that none has to wait."""
+    """Yield the entries that are due ``before`` a time. Each list has a page of every partition, so that none waits."""
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:

@@ -30,16 +30,14 @@ AT_ONCE = 100
 MAX_SECONDS = 8.0
 """The time limit of one request with all its retries.
 
-A lease (30 s, renewed every 10) must outlast a request in progress and the renewal after it."""
+A lease (30 s, renewed every 10 s) must outlast a request in progress and the renewal after it."""
 MAX_ATTEMPTS = 24
-"""Attempts at a change of an item that others change too: one of them succeeds at each time."""
+"""Attempts at a change of an item that others change too. At each moment one of the writers succeeds."""
 MAX_PAUSE_SECONDS = 0.3
 MAX_CONFLICTS = 6
-"""Attempts at a transaction that meets others, or is too much for its partition."""
+"""Attempts at a transaction that conflicts with others or exceeds its partition's throughput."""
 CONFLICT_PAUSE_SECONDS = 0.02
 """The longest pause after the first conflict of a transaction. It doubles with each further one."""
-
-
 IS_NEW = "attribute_not_exists(PK)"
 """The condition that the item is not there yet."""
 _CONFLICT = frozenset({"TransactionConflict"})
@@ -76,7 +74,7 @@ class Write:
         return cls(_without_none(item), condition, values=values, puts=True)
 
     def request(self, table_name: str) -> dict[str, Any]:
-        """Return it as an element of ``TransactItems``."""
+        """Return the write as an element of ``TransactItems``."""
         request: dict[str, Any] = {"TableName": table_name, "ConditionExpression": self.condition}
         request["Item" if self.puts else "Key"] = serialize(self.target)
         if self.expression is not None:
@@ -144,7 +142,7 @@ class Table:
     ) -> bool:
         """Update an item without returning it, which saves reading it. Return whether the condition held.
 
-        ``names`` are those of attributes that an expression cannot hold, by their placeholders.
+        ``names`` maps placeholders in the expression to names of attributes that an expression cannot contain.
         """
         with suppress(ConditionFailed):
             await self._update(key, expression, values, condition, "NONE", names)
@@ -183,9 +181,8 @@ class Table:
     async def transact(self, *writes: Write) -> None:
         """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
 
-        A transaction that only met another one at the same items is repeated: its conditions may hold. So is one that
-        was too much for its partition, which takes a thousand write units a second. Raises ``StoreUnavailable`` if it
-        still is.
+        A transaction that conflicted with another one is repeated, because its conditions may hold. So is one that
+        exceeded its partition's thousand write units a second; if it always does, ``StoreUnavailable`` is raised.
         """
         items = [write.request(self.name) for write in writes]
         for attempt in range(MAX_CONFLICTS):
@@ -207,7 +204,7 @@ class Table:
             await self.sleep(pause * 2**attempt * random.random())  # noqa: S311 - jitter
 
     async def attempts(self) -> AsyncGenerator[int, None]:
-        """Yield the numbers of attempts at a change that others may forestall, with pauses in between."""
+        """Yield the numbers of attempts at a change that may conflict with others, with pauses in between."""
         for attempt in range(MAX_ATTEMPTS):
             if attempt:
                 longest = min(FIRST_PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS)
@@ -229,9 +226,9 @@ class Table:
     ) -> AsyncGenerator[list[Item], None]:
         """Yield pages of a partition's items between two sort keys (both included), or with a prefix.
 
-        ``index`` names a secondary index, its hash and its range key. Reads of an index are eventually consistent, and
-        others with ``consistent=False``, which cost half.
-        ``where`` is a condition on the items, with its values: others are read, but not returned.
+        ``index`` names a secondary index, its hash and its range key. Reads of an index are eventually consistent.
+        So are other reads with ``consistent=False``, which cost half. ``where`` is a condition on the items, with its
+        values: other items are read, but not returned.
         """
         name, hash_key, range_key = index or (None, "PK", "SK")
         expression = f"{hash_key} = :partition"

@@ -1,4 +1,4 @@
-"""Guarded HTTP to hosts of others: allowed addresses only, circuit breakers, limits of streams, downloads, webhooks."""
+"""Guarded HTTP to foreign hosts: allowed addresses only, circuit breakers, limits of streams, downloads, webhooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton.adapters.egress.pool import (
     GuardedBody,
     GuardedPool,
     Resolver,
-    addresses_of,
+    resolve_addresses,
 )
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
@@ -41,15 +41,16 @@ def http_client(
     timeout_seconds: float = 30.0,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
     tls: ssl.SSLContext | None = None,
-    resolve: Resolver = addresses_of,
+    resolve: Resolver = resolve_addresses,
 ) -> httpx.AsyncClient:
-    """Return a client that calls only what ``policy`` allows.
+    """Return a client that calls only addresses that ``policy`` allows.
 
-    It follows redirects only if a request asks for that, and checks each of them. Besides httpx's own errors a request
-    raises ``EgressRefused`` (also an ``httpx.ConnectError``) for an address that must not be called, and
-    ``ResponseTooLarge`` (also an ``httpx.ReadError``) while reading. ``timeout_seconds`` is the longest silence while
-    connecting, sending or reading. Make one client per call: that takes about a millisecond, and a frozen Lambda
-    environment loses its open connections.
+    It follows redirects only if a request asks for that, and checks each of them. ``timeout_seconds`` is the longest
+    silence while connecting, sending or reading. Besides httpx's own errors a request raises ``EgressRefused`` (also an
+    ``httpx.ConnectError``) for an address that must not be called, and ``ResponseTooLarge`` (also an
+    ``httpx.ReadError``) while reading more than ``max_response_bytes``.
+
+    Make one client per call: that takes about a millisecond, and a frozen Lambda environment loses open connections.
     """
     async_client: httpx.AsyncClient = _client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
@@ -61,7 +62,7 @@ def http2_client(
     timeout_seconds: float = 30.0,
     max_response_bytes: int = MAX_RESPONSE_BYTES,
     tls: ssl.SSLContext | None = None,
-    resolve: Resolver = addresses_of,
+    resolve: Resolver = resolve_addresses,
 ) -> httpx2.AsyncClient:
     """Return a client like that of ``http_client``, with httpx2's classes and errors."""
     async_client: httpx2.AsyncClient = _client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
@@ -69,11 +70,16 @@ def http2_client(
 
 
 def _client(
-    name: str, policy: EgressPolicy, timeout_seconds: float, limit: int, tls: ssl.SSLContext | None, resolve: Resolver
+    name: str,
+    policy: EgressPolicy,
+    timeout_seconds: float,
+    max_response_bytes: int,
+    tls: ssl.SSLContext | None,
+    resolve: Resolver,
 ) -> Any:
     """Return the ``AsyncClient`` of httpx or httpx2. The libraries have the same API under two names."""
     library, errors, transport = _load(name)
-    pool = GuardedPool(policy, limit, tls or _public_authorities(name), resolve, errors)
+    pool = GuardedPool(policy, max_response_bytes, tls or _public_authorities(name), resolve, errors)
     return library.AsyncClient(
         transport=transport(pool), timeout=timeout_seconds, trust_env=False, follow_redirects=False
     )
@@ -82,7 +88,7 @@ def _client(
 @cache
 def _load(name: str) -> tuple[Any, Errors, Any]:
     """Load the library, and return it with its errors and its transport."""
-    # Below this level it logs URLs including their queries.
+    # Below this level the library logs URLs with their queries.
     logging.getLogger(name).setLevel(logging.WARNING)
     library: Any = import_module(name)
 

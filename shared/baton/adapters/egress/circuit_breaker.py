@@ -1,7 +1,7 @@
 """Circuit breakers: stop calling an endpoint that fails repeatedly (Nygard, "Release It!", 2nd ed., ch. 5).
 
-Circuits are in this process's memory. Each endpoint has one for each tenant, so that failures which a tenant causes
-keep no other tenant from the endpoint, and one for each conversation. All calls come from one event loop, and nothing
+Circuits are in this process's memory. An endpoint has one circuit for each tenant and one for each conversation, so
+that failures which one of them causes do not stop the calls of others. All calls come from one event loop, and nothing
 here awaits between reading and writing a circuit, so there is no lock.
 """
 
@@ -21,17 +21,17 @@ class CircuitOpen(Exception):
     def __init__(self, name: str, retry_after_seconds: float) -> None:
         self.name = name
         self.retry_after_seconds = retry_after_seconds
-        super().__init__(f"{name} failed repeatedly and is left alone for {retry_after_seconds:.0f} s more")
+        super().__init__(f"{name} failed repeatedly and is not called for {retry_after_seconds:.0f} s more")
 
 
 MAX_CIRCUITS = 5_000
-"""Circuits that are kept. One that has not been used for the longest time is forgotten first, and so closed."""
+"""The number of circuits in memory. The least recently used one is dropped first, and so closed."""
 
 
 @dataclass(slots=True)
 class _Circuit:
     failures: int = 0
-    """Consecutive failures while the circuit is closed. Those of one conversation count once."""
+    """The number of consecutive failures while the circuit is closed. Those of one conversation count once."""
     conversations: set[str] = field(default_factory=set)
     """The conversations whose failures are counted."""
     next_trial_at: float | None = None
@@ -63,18 +63,20 @@ class CircuitBreakers:
     ) -> Guard:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
 
-        ``tenant_id`` is the tenant for which the call is made; None for the deployment's own calls. Failures of one
-        ``conversation`` count once for the tenant, because its content may be their cause, and each for itself.
+        ``tenant_id`` is the tenant for which the call is made; None for the deployment's own calls. The failures of one
+        ``conversation`` all count in its own circuit. In the tenant's they count once, because the conversation's
+        content may be their cause.
 
-        Entering raises ``CircuitOpen`` while the circuit is open. An exception for which ``is_failure`` is false (a
-        well-formed refusal such as a 4xx) counts as a success. One for which it is None, and other ``BaseException``
-        (cancellation, a closed generator), count as neither.
+        Entering raises ``CircuitOpen`` while the circuit is open. ``is_failure`` judges an exception of the call: false
+        (for a well-formed refusal such as a 4xx) counts as a success, None as neither success nor failure. An exception
+        that is not an ``Exception`` (cancellation, a closed generator) counts as neither, too.
         """
-        of_tenant = f"{name}\0{tenant_id or ''}"
-        names = (of_tenant,) if conversation is None else (f"{of_tenant}\0{conversation}", of_tenant)
-        return Guard(self, name, names, conversation, is_failure)
+        tenant_key = f"{name}\0{tenant_id or ''}"
+        keys = (tenant_key,) if conversation is None else (f"{tenant_key}\0{conversation}", tenant_key)
+        return Guard(self, name, keys, conversation, is_failure)
 
     def _enter(self, name: str, key: str) -> tuple[_Circuit, int]:
+        """Return a closed circuit, or an open one for its trial, and its era. Raises ``CircuitOpen``."""
         circuit = self._circuits.setdefault(key, _Circuit())
         if circuit.next_trial_at is not None:
             now = self.monotonic()
@@ -83,7 +85,7 @@ class CircuitBreakers:
             circuit.next_trial_at = now + self.open_seconds
         return circuit, circuit.era
 
-    def _note_failure(self, circuit: _Circuit, conversation: str | None) -> None:
+    def _record_failure(self, circuit: _Circuit, conversation: str | None) -> None:
         if conversation is None or conversation not in circuit.conversations:
             circuit.failures += 1
         if conversation is not None:
@@ -92,28 +94,29 @@ class CircuitBreakers:
             circuit.next_trial_at = self.monotonic() + self.open_seconds
             circuit.era += 1
 
-    def _note_success(self, circuit: _Circuit) -> None:
+    def _record_success(self, circuit: _Circuit) -> None:
         circuit.failures = 0
         circuit.conversations.clear()
         if circuit.next_trial_at is not None:
             circuit.next_trial_at = None
             circuit.era += 1
 
-    def _note_abandonment(self, circuit: _Circuit) -> None:
+    def _allow_trial(self, circuit: _Circuit) -> None:
+        """Let the next call be the trial of an open circuit, because this one had no result."""
         if circuit.next_trial_at is not None:
             circuit.next_trial_at = self.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One guarded call; made by ``CircuitBreakers.guard``, to be entered once."""
+    """One guarded call, from ``CircuitBreakers.guard``. It is entered once."""
 
     # A class and not a generator, because it is entered inside async generators that may be closed early.
 
     breakers: CircuitBreakers
     name: str
     keys: Sequence[str]
-    """The keys of the call's circuits, the one of the tenant last."""
+    """The keys of the call's circuits; that of the tenant is the last."""
     conversation: str | None
     is_failure: Callable[[Exception], bool | None]
     _entered: list[tuple[_Circuit, int]] = field(init=False, default_factory=list)
@@ -124,7 +127,7 @@ class Guard:
                 self._entered.append(self.breakers._enter(self.name, key))
         except CircuitOpen:
             for circuit, _ in self._entered:
-                self.breakers._note_abandonment(circuit)
+                self.breakers._allow_trial(circuit)
             raise
 
     async def __aexit__(
@@ -137,8 +140,8 @@ class Guard:
             if era != circuit.era:
                 continue
             if is_failure is None:
-                self.breakers._note_abandonment(circuit)
+                self.breakers._allow_trial(circuit)
             elif is_failure:
-                self.breakers._note_failure(circuit, self.conversation if number == len(self.keys) else None)
+                self.breakers._record_failure(circuit, self.conversation if number == len(self.keys) else None)
             else:
-                self.breakers._note_success(circuit)
+                self.breakers._record_success(circuit)

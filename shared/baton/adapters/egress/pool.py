@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 MAX_RESPONSE_VALUES = 250_000
-"""JSON values of an answer, or of one event of a stream. Parsing them blocks the event loop for about 50 ms."""
+"""The maximum number of JSON values of an answer, or of one event of a stream. Parsing them takes about 50 ms."""
 JSON_UNIT = "JSON values"
+"""The unit in errors about ``MAX_RESPONSE_VALUES``."""
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)|text/json", re.IGNORECASE)
 _EVENTS = "text/event-stream"
 
@@ -46,13 +47,14 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns all addresses of a host for a port, best first. Raises ``OSError``."""
 
 MAX_ADDRESSES = 8
+"""The number of a host's addresses that are used."""
 ATTEMPT_SECONDS = 3.0
-"""Seconds to wait for one address while others are left."""
+"""Seconds to wait for an address that is not the last one."""
 
 S = TypeVar("S")
 
 
-async def capped(
+async def limit_bytes(
     parts: AsyncIterable[bytes], limit: int, too_large: type[ResponseTooLarge] = ResponseTooLarge
 ) -> AsyncGenerator[bytes, None]:
     """Yield ``parts`` as they come. Raises ``too_large`` once they have more than ``limit`` bytes in total."""
@@ -64,22 +66,22 @@ async def capped(
         yield part
 
 
-async def with_bounded_json(
+async def limit_json_values(
     parts: AsyncIterable[bytes], headers: Iterable[tuple[bytes, bytes]], too_large: type[ResponseTooLarge]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield ``parts`` as they come. Raises ``too_large`` once they have more JSON values than may be parsed.
+    """Yield ``parts`` as they come. Raises ``too_large`` after ``MAX_RESPONSE_VALUES`` in an answer or an event.
 
-    Other content than JSON, and events that hold it, is not counted.
+    Only content that ``headers`` declare as JSON or as an event stream is counted.
     """
-    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"").decode("latin-1")
-    essence = kind.partition(";")[0].strip().lower()
+    content_type = next((value for name, value in headers if name.lower() == b"content-type"), b"").decode("latin-1")
+    essence = content_type.partition(";")[0].strip().lower()
     are_events = essence == _EVENTS
     is_counted = are_events or _JSON.fullmatch(essence) is not None
     values = ValueCount()
     async for part in parts:
         lines = part.split(b"\n") if are_events else [part]
         for number, line in enumerate(lines if is_counted else ()):
-            if number:  # no event continues in the next line, because JSON has no line ends
+            if number:  # a new line is a new event, because the JSON of events has no line ends
                 values = ValueCount()
             if values.add(line) > MAX_RESPONSE_VALUES:
                 raise too_large(MAX_RESPONSE_VALUES, JSON_UNIT)
@@ -87,9 +89,9 @@ async def with_bounded_json(
 
 
 def check_encoding(headers: Iterable[tuple[bytes, bytes]], host: str, refused: type[EgressRefused]) -> None:
-    """Raise ``refused`` for a compressed response: requests ask for ``identity``, and decompression could fill memory.
+    """Raise ``refused`` for a compressed response, because decompression could fill the memory.
 
-    ``host`` is named in the error.
+    Requests ask for ``identity``. The error names ``host``.
     """
     for name, value in headers:
         encoding = value.decode("latin-1").strip().lower()
@@ -106,7 +108,7 @@ class Errors:
     """The error classes that users of one client library catch."""
 
     library: ModuleType
-    """The library. It has a class of the same name for each of httpcore2's errors."""
+    """The library. For each error of httpcore2 it has a class of the same name."""
     refused: type[EgressRefused]
     too_large: type[ResponseTooLarge]
 
@@ -146,12 +148,15 @@ class GuardedPool:
         )
 
     async def send(self, call: Call) -> Answer:
-        """Send the request and return the response, whose body is unread. The caller must close the body."""
+        """Send the request and return the response with an unread body, which the caller must close.
+
+        Raises the refusals and errors of the client library.
+        """
         url = call.url
         headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
-        with _raised_as(self._errors):
+        with _errors_of_library(self._errors):
             if url.userinfo:
-                # The author of a card, a document or a redirect would choose the credentials that Baton signs in with.
+                # Otherwise the author of a card, a document or a redirect would choose Baton's credentials.
                 raise EgressRefused(f"{url.host} must be called without a user name or password in its address.")
             self._policy.check_scheme(url.scheme, url.host)
             self._policy.check_host(url.raw_host.decode("ascii"))
@@ -188,9 +193,9 @@ class GuardedBody:
     errors: Errors
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _raised_as(self.errors):
-            within = capped(self.parts, self.limit, self.errors.too_large)
-            async for part in with_bounded_json(within, self.headers, self.errors.too_large):
+        with _errors_of_library(self.errors):
+            within = limit_bytes(self.parts, self.limit, self.errors.too_large)
+            async for part in limit_json_values(within, self.headers, self.errors.too_large):
                 yield part
 
     async def aclose(self) -> None:
@@ -199,8 +204,8 @@ class GuardedBody:
             await self.parts.aclose()
 
 
-async def addresses_of(host: str, port: int) -> Sequence[str]:
-    """Return the addresses that the system's resolver finds."""
+async def resolve_addresses(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host by the system's resolver, best first. Raises ``OSError``."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
 
@@ -215,12 +220,13 @@ async def connect(
 ) -> S:
     """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
 
-    If one of several addresses is forbidden, the host is refused: a name with internal and external addresses is an
-    attack or a mistake. Raises ``EgressRefused`` then, ``OSError`` for a name without addresses, ``TimeoutError`` for
-    a name that resolves too slowly, and otherwise the error of the last address.
+    ``timeout`` is in seconds, for resolving the name and for all addresses together. Raises ``EgressRefused`` if one of
+    the addresses is forbidden, because a name with internal and external addresses is an attack or a mistake;
+    ``OSError`` for a name without addresses; ``TimeoutError`` for one that resolves too slowly; and otherwise the error
+    of the last address.
     """
     policy.check_host(host)
-    end = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else time.monotonic() + timeout
     async with asyncio.timeout(timeout):
         addresses = (await resolve(host, port))[:MAX_ADDRESSES]
     if not addresses:
@@ -229,16 +235,17 @@ async def connect(
         policy.check_address(host, address)
     for address in addresses[:-1]:
         try:
-            return await open_to(address, _at_most(ATTEMPT_SECONDS, end))
+            return await open_to(address, _limit_seconds(ATTEMPT_SECONDS, deadline))
         except EgressRefused:
             raise
         except Exception:  # noqa: BLE001, S112 - after any error, another address is left
             continue
-    return await open_to(addresses[-1], _at_most(None, end))
+    return await open_to(addresses[-1], _limit_seconds(None, deadline))
 
 
-def _at_most(seconds: float | None, end: float | None) -> float | None:
-    seconds_left = None if end is None else max(0.0, end - time.monotonic())
+def _limit_seconds(seconds: float | None, deadline: float | None) -> float | None:
+    """Return the smaller one of ``seconds`` and the seconds until ``deadline``; None if both are None."""
+    seconds_left = None if deadline is None else max(0.0, deadline - time.monotonic())
     return min((limit for limit in (seconds, seconds_left) if limit is not None), default=None)
 
 
@@ -274,7 +281,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
 
 
 @contextmanager
-def _raised_as(errors: Errors) -> Iterator[None]:
+def _errors_of_library(errors: Errors) -> Iterator[None]:
     """Raise httpcore2's errors and refusals as the classes of a client library."""
     try:
         yield
@@ -284,7 +291,9 @@ def _raised_as(errors: Errors) -> Iterator[None]:
         raise errors.refused(str(error)) from None
     except Exception as error:
         for kind in type(error).__mro__:
-            named = getattr(errors.library, kind.__name__, None) if kind.__module__.startswith("httpcore2") else None
-            if named is not None:
-                raise named(str(error)) from error
+            same_name = (
+                getattr(errors.library, kind.__name__, None) if kind.__module__.startswith("httpcore2") else None
+            )
+            if same_name is not None:
+                raise same_name(str(error)) from error
         raise

@@ -11,13 +11,13 @@ from typing import Protocol, runtime_checkable
 from baton.domain.json_values import ValueCount
 
 MAX_PIECE = 2 * 1024
-"""Bytes passed on at once, so that parsing them blocks the event loop for some milliseconds at most."""
+"""The number of bytes passed on at once. Parsing them blocks the event loop for some milliseconds at most."""
 
 IDLE_LINE_BYTES = 1024
-"""The cost of an empty line that ends no event. Each costs CPU time, and no server needs many."""
+"""The bytes that an empty line which ends no event counts as. It costs CPU time, and no server needs many."""
 
 _END_OF_LINE = b"\n"
-"""A mark between the parts of lines that are kept to be counted."""
+"""The mark between lines in ``StreamMeter._uncounted``."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -33,9 +33,9 @@ class StreamLimits:
     event_bytes: int
     """Bytes between two empty lines. Parsers keep them in memory."""
     event_values: int
-    """JSON values in one event."""
+    """The number of JSON values in one event."""
     are_per_line: bool = False
-    """True if a line is an event for these limits. Parsers that join lines have to bound the result."""
+    """True if the limits of an event are those of a line. Parsers that join lines then have to bound the result."""
 
 
 @runtime_checkable
@@ -43,14 +43,14 @@ class AsyncClosable(Protocol):
     """An object that can be closed, such as the body of a response."""
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Release the object's resources."""
 
 
 class ClosableIterator(AsyncIterator[bytes]):
     """An iterator over ``parts``; ``aclose`` closes them.
 
-    It is not a generator: the event loop closes the generators that become garbage together in any order, and one that
-    closes another raises an error if that is closed already.
+    It is a class because the event loop closes unreachable generators in any order, and a generator that closes another
+    one, which is closed already, raises an error.
     """
 
     def __init__(self, parts: AsyncIterable[bytes]) -> None:
@@ -61,7 +61,7 @@ class ClosableIterator(AsyncIterator[bytes]):
         return await anext(self._source)
 
     async def aclose(self) -> None:
-        """Close the parts, and the generator that reads them if there is one. To do so twice is not an error."""
+        """Close the parts, and the generator that reads them if there is one. It may be called twice."""
         try:
             if isinstance(self._source, AsyncGenerator):
                 await self._source.aclose()
@@ -71,16 +71,19 @@ class ClosableIterator(AsyncIterator[bytes]):
 
 
 class MeteredIterator(ClosableIterator):
-    """An iterator over ``parts`` in small pieces. It lets other tasks run in between. Raises ``StreamTooLong``."""
+    """An iterator over ``parts`` in pieces of ``MAX_PIECE`` bytes. Raises ``StreamTooLong``.
+
+    It lets other tasks run between pieces.
+    """
 
     def __init__(self, parts: AsyncIterable[bytes], limits: StreamLimits) -> None:
         super().__init__(parts)
         self._meter = StreamMeter(limits)
         self._part = b""
         self._position = 0
-        """The byte of the part with which the next piece begins."""
-        self._given = 0
-        """Bytes passed on since other tasks could run."""
+        """The index of the part's byte with which the next piece begins."""
+        self._bytes_since_pause = 0
+        """The number of bytes passed on since other tasks could run."""
 
     async def __anext__(self) -> bytes:
         while self._position >= len(self._part):
@@ -88,10 +91,10 @@ class MeteredIterator(ClosableIterator):
         piece = self._part[self._position : self._position + MAX_PIECE]
         self._position += len(piece)
         self._meter.feed(piece)
-        if self._given >= MAX_PIECE:  # data that has already arrived is passed on without waiting
+        if self._bytes_since_pause >= MAX_PIECE:  # data that has already arrived is passed on without waiting
             await asyncio.sleep(0)
-            self._given = 0
-        self._given += len(piece)
+            self._bytes_since_pause = 0
+        self._bytes_since_pause += len(piece)
         return piece
 
 
@@ -100,15 +103,15 @@ class StreamMeter:
 
     def __init__(self, limits: StreamLimits) -> None:
         self._limits = limits
-        self._total = 0
-        self._event = 0
+        self._stream_bytes = 0
+        self._event_bytes = 0
         self._has_lines = False
-        """Whether a line that is not empty has come after the last empty one."""
-        self._line = 0
-        """Bytes of the current line. An empty line ends the event."""
+        """Whether the last complete line was not empty."""
+        self._line_bytes = 0
+        """The number of bytes of the current line. An empty line ends the event."""
         self._values = ValueCount()
         self._uncounted: list[bytes] = []
-        """The event's parts of lines whose values are not counted, and line ends: a short event cannot hold many."""
+        """The event's lines whose values are not counted yet, because an event of few bytes cannot hold many."""
         self._is_after_return = False
         """Whether a line feed at the beginning of the next piece belongs to the previous line end."""
 
@@ -116,30 +119,30 @@ class StreamMeter:
         """Check the next bytes. Raises ``StreamTooLong``."""
         limits = self._limits
         lines = _LINE_END.split(piece)
-        self._total += len(piece)
+        self._stream_bytes += len(piece)
         if self._is_after_return and piece.startswith(b"\n"):
             del lines[0]
         self._is_after_return = piece.endswith(b"\r")
         for number, line in enumerate(lines):
             if line:
-                self._add(line)
+                self._add_to_line(line)
             if number < len(lines) - 1:
                 self._end_line()
-        if self._total > limits.stream_bytes:
+        if self._stream_bytes > limits.stream_bytes:
             raise StreamTooLong(f"The stream is longer than {limits.stream_bytes} bytes.")
 
-    def _add(self, line: bytes) -> None:
+    def _add_to_line(self, line: bytes) -> None:
         limits = self._limits
-        self._line += len(line)
-        self._event += len(line)
-        if self._event > limits.event_bytes:
+        self._line_bytes += len(line)
+        self._event_bytes += len(line)
+        if self._event_bytes > limits.event_bytes:
             raise StreamTooLong(f"An event of the stream is longer than {limits.event_bytes} bytes.")
         self._uncounted.append(line)
-        if self._event > limits.event_values and self._count() > limits.event_values:
+        if self._event_bytes > limits.event_values and self._count_values() > limits.event_values:
             raise StreamTooLong(f"An event of the stream holds more than {limits.event_values} values.")
 
-    def _count(self) -> int:
-        """Return the count of the event's values so far."""
+    def _count_values(self) -> int:
+        """Count the event's values so far, and return their number."""
         uncounted, self._uncounted = self._uncounted, []
         for part in uncounted:
             if part == _END_OF_LINE:
@@ -149,11 +152,11 @@ class StreamMeter:
         return self._values.count
 
     def _end_line(self) -> None:
-        if not self._line and not self._has_lines:
-            self._total += IDLE_LINE_BYTES
-        self._has_lines = self._line > 0
-        if self._line and not self._limits.are_per_line:
+        if not self._line_bytes and not self._has_lines:
+            self._stream_bytes += IDLE_LINE_BYTES
+        self._has_lines = self._line_bytes > 0
+        if self._line_bytes and not self._limits.are_per_line:
             self._uncounted.append(_END_OF_LINE)
-        elif self._event:
-            self._event, self._values, self._uncounted = 0, ValueCount(), []
-        self._line = 0
+        elif self._event_bytes:
+            self._event_bytes, self._values, self._uncounted = 0, ValueCount(), []
+        self._line_bytes = 0

@@ -1,6 +1,7 @@
-"""Pages of the web for sources of documents, read through the guarded way out.
+"""Web pages for sources of documents, read by guarded clients.
 
-A host is asked for one page at a time, at most one a second, and only for what its ``robots.txt`` allows (RFC 9309).
+A host is asked for one page at a time, at most one a second, and only for pages that its ``robots.txt`` allows
+(RFC 9309).
 """
 
 from __future__ import annotations
@@ -24,30 +25,34 @@ from baton_documents.media_types import MediaType
 
 USER_AGENT = f"Baton/{__version__}"
 ROBOT = "Baton"
-"""The name that a ``robots.txt`` addresses."""
+"""The name of this robot in a ``robots.txt``."""
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
 PAGE_SECONDS = 60.0
-"""The time limit of one page with its redirects."""
+"""The time limit of one request."""
 SILENCE_SECONDS = 15.0
+"""The longest silence while connecting, sending or reading."""
 MAX_PAUSE_SECONDS = 10.0
-"""The longest ``Crawl-delay`` that is kept to."""
+"""The maximum pause between two requests. A longer ``Crawl-delay`` is cut to it."""
 ROBOTS_SECONDS = 600.0
-"""Seconds for which a ``robots.txt``, or the failure to read it, is kept."""
+"""Seconds for which a ``robots.txt``, or the failure to read it, is cached."""
 MAX_HOSTS = 500
-"""Hosts that are remembered besides those that are being read. The one read longest ago is forgotten first."""
+"""The number of hosts in memory besides those that are being read. The least recently used one is dropped first."""
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
 
 
 @dataclass(slots=True, weakref_slot=True)
 class _Host:
-    """The known facts about a scheme, host and port."""
+    """A scheme, host and port: its ``robots.txt``, and the time of the next request. Times are those of the loop."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held during a request, so that the host gets one at a time."""
     robots: RobotFileParser | None = None
+    """Its rules; None if it has none."""
     failure: str | None = None
-    """The reason for an unreadable ``robots.txt``."""
-    known_until: float = 0.0
+    """The reason why ``robots.txt`` cannot be read; None if it can."""
+    robots_until: float = 0.0
+    """The time at which ``robots.txt`` is read again."""
     free_at: float = 0.0
     """The time from which it may be asked again."""
 
@@ -57,12 +62,13 @@ class HttpPages:
     """``WebPages`` over clients of ``adapters.egress``, which refuse private addresses, at each redirect too."""
 
     make_client: Callable[[float, int], httpx.AsyncClient]
-    """Returns a guarded client, given its timeout in seconds and the most bytes of a response."""
+    """Returns a guarded client. Its arguments are the timeout in seconds and the maximum bytes of a response."""
     pause_seconds: float = 1.0
+    """The minimum pause between two requests to a host."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _hosts: WeakValueDictionary[str, _Host] = field(init=False, default_factory=WeakValueDictionary)
-    """Each host that somebody holds, so that all who read it share its lock."""
-    _remembered: LRUCache[str, _Host] = field(init=False, default_factory=lambda: LRUCache(MAX_HOSTS))
+    """The hosts in use or in ``_recent_hosts``, so that all requests to one share its lock."""
+    _recent_hosts: LRUCache[str, _Host] = field(init=False, default_factory=lambda: LRUCache(MAX_HOSTS))
 
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
@@ -84,43 +90,46 @@ class HttpPages:
         )
 
     async def _follow(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
-        """Return the response after redirects. Each address is judged like the first one."""
+        """Return the response after redirects. The rules apply to each address. Raises ``PageUnavailable``."""
         for _ in range(MAX_REDIRECTS + 1):
-            host = self._host(url)
+            host = self._find_host(url)
             async with host.lock:
                 await self._check_robots(host, url)
                 response = await self._pace(host, url, headers, limit)
             if not response.has_redirect_location:
                 return response
-            url = _target(url, response)
+            url = _redirect_address(url, response)
         raise PageUnavailable(f"The server redirects more than {MAX_REDIRECTS} times.")
 
-    def _host(self, url: str) -> _Host:
+    def _find_host(self, url: str) -> _Host:
         if not is_web_url(url):
-            raise PageUnavailable("The address, or one that it redirects to, is no http or https address.")
+            raise PageUnavailable("The address, or one that it redirects to, is not an http or https address.")
         parts = urlsplit(url)
         name = f"{parts.scheme}://{parts.netloc}"
         host = self._hosts.setdefault(name, _Host())
-        self._remembered[name] = host
+        self._recent_hosts[name] = host
         return host
 
     async def _check_robots(self, host: _Host, url: str) -> None:
-        """Raise ``PageUnavailable`` for what the host does not want to be read."""
+        """Read the host's ``robots.txt`` if the copy is too old.
+
+        Raises ``PageUnavailable`` if it forbids the page or cannot be read.
+        """
         now = asyncio.get_running_loop().time()
-        if now >= host.known_until:
+        if now >= host.robots_until:
             host.robots, host.failure = None, None
             try:
-                host.robots = await self._robots(host, url)
+                host.robots = await self._read_robots(host, url)
             except PageUnavailable as failure:
                 host.failure = str(failure)
-            host.known_until = now + ROBOTS_SECONDS
+            host.robots_until = now + ROBOTS_SECONDS
         if host.failure is not None:
-            raise PageUnavailable(f"robots.txt cannot be read: {host.failure}")
+            raise PageUnavailable(f"The host's robots.txt cannot be read: {host.failure}")
         if host.robots is not None and not host.robots.can_fetch(ROBOT, url):
-            raise PageUnavailable("robots.txt of the host does not allow it to be read.")
+            raise PageUnavailable("The host's robots.txt does not allow this page.")
 
-    async def _robots(self, host: _Host, url: str) -> RobotFileParser | None:
-        """Return the rules of a host; None if it has none."""
+    async def _read_robots(self, host: _Host, url: str) -> RobotFileParser | None:
+        """Return the rules of a host; None if it has none. Raises ``PageUnavailable``."""
         robots_url = str(
             httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password="")
         )
@@ -128,7 +137,7 @@ class HttpPages:
             response = await self._pace(host, robots_url, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
                 break
-            robots_url = _target(robots_url, response)
+            robots_url = _redirect_address(robots_url, response)
         if 400 <= response.status_code < 500:
             return None
         if response.status_code != 200:
@@ -138,7 +147,7 @@ class HttpPages:
         return rules
 
     async def _pace(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
-        """Send one request, when the host may be asked again."""
+        """Wait until the host may be asked again, then send one request. Raises ``PageUnavailable``."""
         loop = asyncio.get_running_loop()
         if (wait := host.free_at - loop.time()) > 0:
             await self.sleep(wait)
@@ -149,10 +158,10 @@ class HttpPages:
             host.free_at = loop.time() + min(max(delay, self.pause_seconds), MAX_PAUSE_SECONDS)
 
     async def _get(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
-        sent = {"Accept": _ACCEPT, "User-Agent": USER_AGENT, **headers}
+        all_headers = {"Accept": _ACCEPT, "User-Agent": USER_AGENT, **headers}
         try:
             async with asyncio.timeout(PAGE_SECONDS), self.make_client(SILENCE_SECONDS, limit) as client:
-                return await client.get(url, headers=sent, follow_redirects=False)
+                return await client.get(url, headers=all_headers, follow_redirects=False)
         except EgressRefused as error:
             raise PageUnavailable(str(error)) from error
         except ResponseTooLarge as error:
@@ -165,8 +174,8 @@ class HttpPages:
             raise PageUnavailable("The address, or one that it redirects to, cannot be requested.") from error
 
 
-def _target(url: str, response: httpx.Response) -> str:
+def _redirect_address(url: str, response: httpx.Response) -> str:
     try:
         return str(httpx.URL(url).join(response.headers["location"]))
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        raise PageUnavailable("The server redirects to what is no address.") from error
+        raise PageUnavailable("The server redirects to an invalid address.") from error

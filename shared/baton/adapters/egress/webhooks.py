@@ -1,4 +1,4 @@
-"""Posts to addresses that clients have named, through the guarded way out."""
+"""Posts to addresses that clients have named, by guarded clients."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import httpx
 
 from baton import __version__
 from baton.adapters.egress import EgressPolicy, EgressRefused
+from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
 
-SECONDS = 10.0
+POST_SECONDS = 10.0
 """The time limit of one request, until the answer's status."""
 USER_AGENT = f"Baton/{__version__}"
 
@@ -23,9 +24,13 @@ class HttpWebhooks:
     """``Webhooks`` over clients of ``adapters.egress``, which refuse private addresses."""
 
     policy: Callable[[], EgressPolicy]
-    """Returns the hosts that may be notified at now."""
+    """Returns the hosts to which posts may be sent now."""
     make_client: Callable[[float], httpx.AsyncClient]
-    """Returns a guarded client, given its timeout in seconds."""
+    """Returns a guarded client. Its argument is the timeout in seconds."""
+    hosts_field: str = "pushHosts"
+    """The field of the settings with these hosts."""
+    breakers: CircuitBreakers | None = None
+    """Circuits by address, so that no delivery waits for an address that does not answer; None for none."""
 
     @property
     def is_on(self) -> bool:
@@ -43,14 +48,24 @@ class HttpWebhooks:
         try:
             policy.check_host(host)
         except EgressRefused:
-            return f"url: this deployment sends no push notifications to {host[:100]} (pushHosts of the settings)."
+            return f"url: this deployment sends no notifications to {host[:100]} ({self.hosts_field} of the settings)."
         return None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        if self.breakers is None:
+            return await self._post(url, body, headers)
+        try:
+            async with self.breakers.guard(url, is_failure=lambda error: isinstance(error, WebhookUnreachable)):
+                return await self._post(url, body, headers)
+        except CircuitOpen as error:
+            seconds = error.retry_after_seconds
+            raise WebhookUnreachable(f"not tried, because it has not answered for a while ({seconds:.0f} s)") from None
+
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
         try:
             async with (
-                asyncio.timeout(SECONDS),
-                self.make_client(SECONDS) as client,
+                asyncio.timeout(POST_SECONDS),
+                self.make_client(POST_SECONDS) as client,
                 client.stream(
                     "POST", url, content=body, headers={"User-Agent": USER_AGENT, **headers}, follow_redirects=False
                 ) as response,

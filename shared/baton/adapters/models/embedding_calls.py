@@ -1,4 +1,4 @@
-"""Carry embeddings out over one API: batches, cuts, attempts, deadlines, the pace and the circuit."""
+"""Ask one API for embeddings: batches, cuts, retries, deadlines, the pace and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _Text:
 class ApiEmbedder(ABC):
     """``ports.documents.search.Embedder`` of one model. A subclass sends one request of one API.
 
-    Failures that may pass, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
+    Transient failures, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
     circuit opens, and ``embed`` raises at once for a while. Callers with little time have a separate circuit,
     because an endpoint that is too slow for them may be fast enough for others.
@@ -138,13 +138,14 @@ class ApiEmbedder(ABC):
         """See ``Embedder``."""
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
         vectors: list[Vector] = [()] * len(texts)
-        batches = await off_loop(sum(map(len, texts)), self._batches, texts)
+        batches = await off_loop(sum(map(len, texts)), self._make_batches, texts)
         slots = asyncio.Semaphore(self._limits.parallel)
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with slots:
-                numbers = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
-                for text, vector in zip(batch, numbers, strict=True):
+                texts_of_batch = [text.text for text in batch]
+                batch_vectors = await self._embed_guarded(texts_of_batch, purpose, seconds, deadline, tenant_id)
+                for text, vector in zip(batch, batch_vectors, strict=True):
                     vectors[text.position] = vector
 
         try:
@@ -152,16 +153,16 @@ class ApiEmbedder(ABC):
                 for batch in batches:
                     group.create_task(fill(batch))
         except* EmbedderUnavailable as failed:
-            # Those that no retry helps name the cause of all.
+            # An error that no retry helps goes first, because it names the cause of the others too.
             errors = [error for error in failed.exceptions if isinstance(error, EmbedderUnavailable)]
             raise min(errors, key=lambda error: error.retryable) from None
         return vectors
 
-    def _batches(self, texts: Sequence[str]) -> list[list[_Text]]:
+    def _make_batches(self, texts: Sequence[str]) -> list[list[_Text]]:
         limits = self._limits
         batches: list[list[_Text]] = []
         tokens = 0
-        for text in self._cut(texts):
+        for text in self._cut_texts(texts):
             if not batches or len(batches[-1]) == limits.batch_texts or tokens + text.tokens > limits.batch_tokens:
                 batches.append([])
                 tokens = 0
@@ -169,7 +170,7 @@ class ApiEmbedder(ABC):
             tokens += text.tokens
         return batches
 
-    def _cut(self, texts: Sequence[str]) -> Iterator[_Text]:
+    def _cut_texts(self, texts: Sequence[str]) -> Iterator[_Text]:
         limits = self._limits
         for index, whole_text in enumerate(texts):
             text = embeddable(whole_text)[: limits.text_characters].strip()
@@ -179,7 +180,7 @@ class ApiEmbedder(ABC):
                 tokens = self._counter.count(text)
             yield _Text(index, text, tokens)
 
-    async def _guard(
+    async def _embed_guarded(
         self,
         texts: list[str],
         purpose: EmbeddingPurpose,
@@ -187,20 +188,20 @@ class ApiEmbedder(ABC):
         deadline: float | None,
         tenant_id: str | None,
     ) -> list[Vector]:
-        """Embed the texts unless the circuit is open. Calls with a limit of ``seconds`` have a separate one."""
+        """Embed the texts unless the circuit is open. Calls with a limit of ``seconds`` have a separate circuit."""
         circuit = self._circuit if seconds is None else f"{self._circuit} within {seconds:g} s"
         try:
             async with self._breakers.guard(circuit, tenant_id=tenant_id, is_failure=_is_outage):
                 if deadline is None:
-                    return await self._paced(texts, purpose)
-                return await self._attempts(texts, purpose, deadline)
-        except CircuitOpen as left_alone:
-            self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(left_alone)})
+                    return await self._embed_paced(texts, purpose)
+                return await self._embed_with_retries(texts, purpose, deadline)
+        except CircuitOpen as circuit_open:
+            self._logger.warning("The embedder is not asked", extra={"model": self._model, "text": str(circuit_open)})
             count(Metric.MODEL_CALLS_FAILED)
             raise EmbedderUnavailable from None
 
-    async def _paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
-        """Return the vectors of background work, in requests of as many texts as the endpoint answers quickly."""
+    async def _embed_paced(self, texts: list[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """Embed texts in the background, with as many in each request as the endpoint answers quickly."""
         pace = self._paces.of(self._circuit, self._limits.parallel, self._limits.batch_texts)
         vectors: list[Vector] = []
         while len(vectors) < len(texts):
@@ -208,17 +209,17 @@ class ApiEmbedder(ABC):
                 paced_vectors: list[Vector] = []
                 while not paced_vectors:  # the same turn, with fewer texts
                     await pace.pause()
-                    some = texts[len(vectors) : len(vectors) + pace.texts]
-                    paced_vectors = await self._attempts(some, purpose, None, pace)
+                    next_texts = texts[len(vectors) : len(vectors) + pace.texts]
+                    paced_vectors = await self._embed_with_retries(next_texts, purpose, None, pace)
             vectors += paced_vectors
         return vectors
 
-    async def _attempts(
+    async def _embed_with_retries(
         self, texts: list[str], purpose: EmbeddingPurpose, deadline: float | None, pace: EmbeddingPace | None = None
     ) -> list[Vector]:
-        """Return the vectors of one request's texts by ``deadline``, the caller's.
+        """Return the vectors of one request's texts, after retries, before the caller's ``deadline``.
 
-        With a ``pace``, return none if the texts were too many to be in time.
+        With a ``pace``, return an empty list if the request timed out and may be repeated with fewer texts.
         """
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + PATIENCE_SECONDS
@@ -230,7 +231,7 @@ class ApiEmbedder(ABC):
                 async with asyncio.timeout_at(last_try_at if pace is None else began + self._timeout_seconds):
                     vectors = await self.ask(texts, purpose)
             except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
-                failure = _failure(raised)
+                failure = _failure_of(raised)
             else:
                 if pace is not None:
                     pace.note_answer(len(texts), began)
@@ -247,7 +248,7 @@ class ApiEmbedder(ABC):
                     self._log(failure, attempt, last=False)
                     return []
                 await pace.pause()
-                delay = 0.0  # what was given up before may have been computed first
+                delay = 0.0  # during the pause the endpoint may have finished the requests that were given up
             elif pace is not None and _is_overload(failure):
                 pace.note_refusal(began, failure.retry_after or self._backoff.delay(1))
                 if loop.time() < patient_until:
@@ -305,7 +306,7 @@ def _unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:
     return tuple(number / length for number in numbers)
 
 
-def _failure(raised: Exception) -> ProviderFailure:
+def _failure_of(raised: Exception) -> ProviderFailure:
     if isinstance(raised, ProviderFailure):
         return raised
     name = type(raised).__name__
@@ -315,7 +316,7 @@ def _failure(raised: Exception) -> ProviderFailure:
 
 
 def _is_overload(failure: ProviderFailure) -> bool:
-    """Return whether the endpoint refuses for its load. The same request succeeds soon."""
+    """Return whether the endpoint refuses because of its load, so that the same request may succeed soon."""
     if failure.is_final or failure.kind is not FailureKind.ANSWER or (failure.retry_after or 0) > MAX_PAUSE_SECONDS:
         return False
     has_wait = failure.status in (503, 529) and failure.retry_after is not None

@@ -1,7 +1,7 @@
 """The pace of background requests to one embedding model: how many at once, and how many texts in each.
 
 Additive increase and multiplicative decrease, as TCP's congestion avoidance (Chiu and Jain, 1989): a provider that
-slows down or refuses is asked less, and nobody computes what waits here.
+slows down or refuses is asked less, and requests that wait here cost it nothing.
 """
 
 from __future__ import annotations

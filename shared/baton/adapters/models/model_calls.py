@@ -33,11 +33,9 @@ from baton.ports.documents.files import ThreadFiles
 logger = Logger(child=True)
 
 MAX_REPEATED_BYTES = 64 * 1024
-"""Bytes of an answer that came to nothing. A longer one is not asked for again: it would cost as much."""
+"""The most bytes of an unusable answer after which the model is asked again. A longer one would cost too much twice."""
 USAGE_GRACE_SECONDS = 5.0
 """The longest wait for the token counts after a complete answer."""
-
-
 PATIENT_SECONDS = 20.0
 """The least time limit after which silence is a sign of an outage. Agents choose their limits."""
 
@@ -52,9 +50,9 @@ class ModelApi(Protocol):
 class ApiChatModel:
     """``ports.agents.chat_model.ChatModel`` of one endpoint's models.
 
-    As long as no chunk was yielded, failures that may pass are retried ``max_retries`` times, with back-off and the
-    wait that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form
-    that the refusal asks for; a form that is accepted is kept for the model.
+    As long as no chunk was yielded, transient failures are retried ``max_retries`` times, with back-off and the wait
+    that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form that
+    the refusal asks for; a form that is accepted is kept for the model.
 
     If several answers in a row fail, the tenant's circuit of ``breakers`` opens and its calls raise
     ``ModelUnavailable`` at once. Rate limits, refusals, content filters and short time limits do not count as failures.
@@ -84,8 +82,8 @@ class ApiChatModel:
         self._breakers = breakers
         self._reader = reader
         self._secret = secret
-        self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
-        """Models that have called tools where none may be called, instead of answering, in a conversation."""
+        self._insistent_models: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
+        """Callers and models for which the model called tools, instead of answering, where it may call none."""
 
     async def stream(
         self,
@@ -105,33 +103,33 @@ class ApiChatModel:
                         async with asyncio.timeout_at(attempt.deadline):
                             api = self._api_of(attempt.form.profile)
                             answer = await api.open(self._question(attempt), attempt.form)
-                        reading = _Reading(self._profiles, attempt, answer)
+                        reader = _AnswerReader(self._profiles, attempt, answer)
                         async with aclosing(answer):
-                            while (chunks := await reading.next()) is not None:
+                            while (chunks := await reader.next()) is not None:
                                 for chunk in chunks:
                                     attempt.is_answering = True
                                     yield chunk
-                            last = reading.end()
+                            last = reader.end()
                         for chunk in last:
                             yield chunk
                         return
                     except (RefusedQuestion, ProviderFailure, ModelError, TimeoutError) as failure:
                         pause = await self._pause_after(failure, attempt, settings)
                     await asyncio.sleep(pause)
-        except CircuitOpen as left_alone:
-            logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
+        except CircuitOpen as circuit_open:
+            logger.warning("The model is not asked", extra={"model": settings.model, "text": str(circuit_open)})
             count(Metric.MODEL_CALLS_FAILED)
             unavailable = ModelUnavailable()
-            unavailable.reason = str(left_alone)
+            unavailable.reason = str(circuit_open)
             raise unavailable from None
 
     def _question(self, attempt: _Attempt) -> ModelQuestion:
         settings = without_refused(attempt.question.settings, attempt.form.profile)
-        hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
+        hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insistent_models
         return replace(attempt.question, settings=settings, hides_tools=hides_tools)
 
     def _guard(self, settings: ModelSettings) -> Guard:
-        """Return the guard of a call. Silence says nothing if the caller's limit is shorter than models may think."""
+        """Return the guard of a call. A time-out counts only if the caller's limit leaves a model time to think."""
         caller = settings.caller
         is_patient = caller is None or settings.timeout_seconds >= PATIENT_SECONDS
         return self._breakers.guard(
@@ -150,7 +148,7 @@ class ApiChatModel:
         now = asyncio.get_running_loop().time()
         failure, model = _failure_of(error), settings.model
         if failure.name == FORBIDDEN_CALLS:
-            self._insisting[settings.caller, model] = True
+            self._insistent_models[settings.caller, model] = True
         if isinstance(error, RefusedQuestion) and await attempt.adapt(error, now):
             self._log(failure, model, attempt.number, "The model refused; asking in another form")
             return 0.0
@@ -162,7 +160,7 @@ class ApiChatModel:
         is_last = attempt.is_answering or is_junk or attempt.number == self._max_retries or delay is None
         if is_last or delay is None or now + delay >= attempt.deadline:
             self._log(failure, model, attempt.number, "The model failed")
-            # Its text may quote the request, so the cause is for the log and for operators only.
+            # The endpoint's text may quote the request, so only the log and operators get it.
             final = failure.error
             final.reason = str(failure.log_fields(self._secret())["text"]) or failure.name
             raise final from None
@@ -205,7 +203,7 @@ class _Attempt:
         return True
 
 
-class _Reading:
+class _AnswerReader:
     """A reader of one answer within its deadlines, which learns how its form differs from the model's profile."""
 
     def __init__(self, profiles: Profiles, attempt: _Attempt, answer: AnswerSoFar) -> None:
@@ -248,7 +246,7 @@ class _Reading:
             if isinstance(failure, ProviderFailure) and self._is_empty:
                 raise RefusedQuestion(failure, answer.sent) from None
             if isinstance(failure, ProviderFailure) and isinstance(failure.error, ContextTooLong):
-                answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
+                answer.cut()  # the answer has filled the context; another try would repeat what clients have seen
                 return None
             raise
         self._attempt.size = answer.size
@@ -267,8 +265,8 @@ class _Reading:
             if isinstance(chunk, Finished):
                 self._accept()
                 profile = self._attempt.form.profile
-                # For this user only, who may have asked for such words.
-                self._learn(self._answer.learned(profile), profile, is_users=True)
+                # The fact holds for this user only, who may have asked for such words.
+                self._learn(self._answer.learned(profile), profile, is_for_user=True)
                 chunks[at] = replace(
                     chunk, dropped=tuple(sorted({*chunk.dropped, *find_lost_parts(self._question, profile)}))
                 )
@@ -278,14 +276,16 @@ class _Reading:
         """Keep the form for later requests, because the model has begun to answer it."""
         if self._is_empty:
             self._is_empty = False
-            is_users = any(tool.is_client for tool in self._question.tools)
+            is_for_user = any(tool.is_client for tool in self._question.tools)
             self._learn(
-                self._attempt.form.lasting_profile(self._attempt.profile), self._attempt.profile, is_users=is_users
+                self._attempt.form.lasting_profile(self._attempt.profile),
+                self._attempt.profile,
+                is_for_user=is_for_user,
             )
 
-    def _learn(self, profile: ModelProfile, since: ModelProfile, *, is_users: bool) -> None:
+    def _learn(self, profile: ModelProfile, since: ModelProfile, *, is_for_user: bool) -> None:
         settings = self._question.settings
-        self._profiles.learn(settings.model, profile, since, settings.caller, is_users=is_users)
+        self._profiles.learn(settings.model, profile, since, settings.caller, is_for_user=is_for_user)
 
 
 def _failure_of(error: Exception) -> ProviderFailure:

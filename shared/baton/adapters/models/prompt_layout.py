@@ -17,7 +17,7 @@ from baton.domain.threads.message import Role, text_of
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"
-"""A note of the system where the model takes it as text of the user only."""
+"""A system message for a model that takes it only as text of the user."""
 BEGINNING = "[The conversation begins before this message.]"
 BETWEEN = "Noted."
 """The assistant's message between a tool's result and the user's text, for templates that want one."""
@@ -62,7 +62,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     if profile.alternates or profile.system in (SystemPlace.FIRST, SystemPlace.USER):
         laid = _join_neighbours(laid, joins_answers=profile.alternates)
     if profile.user_first:
-        laid = _beginning_with_user(laid)
+        laid = _with_user_first(laid)
     return laid if profile.user_after_tool else _with_answers_after_tools(laid)
 
 
@@ -85,18 +85,18 @@ def _lay_message(
             calls=tuple(replace(call, arguments=encodable(call.arguments)) for call in prompt.tool_calls),
             parts=parts,
         )
-    safe = tuple(_safe(piece, profile) for piece in pieces)
-    text = "\n".join(piece for piece in safe if isinstance(piece, str))
+    neutral_pieces = tuple(_neutralise(piece, profile) for piece in pieces)
+    text = "\n".join(piece for piece in neutral_pieces if isinstance(piece, str))
     if prompt.role is Role.CONTEXT:
         return LaidMessage(Role.USER, (QUOTED_CONTEXT.format(text=text),))
     if prompt.role is Role.TOOL and prompt.tool_call_id:
         is_error = text.startswith("Error:")
         return LaidMessage(Role.TOOL, (text or "(no output)",), call_id=prompt.tool_call_id, is_error=is_error)
-    return LaidMessage(Role.USER, safe)  # also a result without its call
+    return LaidMessage(Role.USER, neutral_pieces)  # also a result without its call
 
 
 def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
-    """Return the parts that go back to this model now."""
+    """Return the opaque parts of an earlier answer that go back to this model now."""
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None
     names = layout.profile.replayed_fields
@@ -108,11 +108,11 @@ def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current:
     return replace(parts, parts=own) if any(part.keys() - {"text", "call"} for part in own) else None
 
 
-def _safe(piece: Piece, profile: ModelProfile) -> Piece:
-    """Return a text of others that can pass neither for a note, nor for the end of a quotation, nor for a turn."""
+def _neutralise(piece: Piece, profile: ModelProfile) -> Piece:
+    """Change a text of users or tools so that it cannot imitate a note, the end of a quotation, or a turn."""
     if not isinstance(piece, str):
         return piece
-    piece = encodable(piece)  # halves of characters, which no request can hold
+    piece = encodable(piece)  # without lone surrogates, which no request can hold
     piece = _FRAME_TAG.sub(rf"<{_JOINER}\1\2", piece)
     if profile.breaks_special_tokens:
         piece = _SPECIAL.sub(lambda match: match[0] + _JOINER, piece)
@@ -126,7 +126,7 @@ def _has_signed_calls(message: LaidMessage) -> bool:
 def with_calls_as_text(
     laid: Sequence[LaidMessage], foreign_messages: Sequence[LaidMessage] | None = None
 ) -> list[LaidMessage]:
-    """Write calls and their results as text: all, for requests that declare no tools, or those of some messages."""
+    """Write calls and their results as text: those of ``foreign_messages``, or all if the request declares no tools."""
     messages_with_foreign = laid if foreign_messages is None else foreign_messages
     foreign = {call.id: call for message in messages_with_foreign for call in message.calls}
     messages: list[LaidMessage] = []
@@ -155,9 +155,9 @@ def _without_blanks(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 
 def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
-    """Replace the ids of calls that the model does not take, alike for a call and its result."""
+    """Replace the ids of calls that the model does not take. A call and its result get the same new id."""
 
-    def fitting(call_id: str) -> str:
+    def fit_id(call_id: str) -> str:
         if re.fullmatch(pattern, call_id):
             return call_id
         digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -166,8 +166,8 @@ def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
     return [
         replace(
             message,
-            calls=tuple(replace(call, id=fitting(call.id)) for call in message.calls),
-            call_id=fitting(message.call_id) if message.call_id is not None else None,
+            calls=tuple(replace(call, id=fit_id(call.id)) for call in message.calls),
+            call_id=fit_id(message.call_id) if message.call_id is not None else None,
         )
         for message in laid
     ]
@@ -205,8 +205,8 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
     return joined
 
 
-def _beginning_with_user(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Put a message of the user before the first one besides the system's, unless that is the user's."""
+def _with_user_first(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
+    """Put a message of the user after the system's messages, unless one follows them already."""
     first = next((at for at, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
     if first < len(laid) and laid[first].role is Role.USER:
         return list(laid)
@@ -224,7 +224,7 @@ def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:
-    """Return the arguments of a call as an object, also of a malformed one, as APIs demand it."""
+    """Return the arguments of a call as an object, which APIs demand even of a malformed call."""
     parsed = call.parsed()
     return parsed if parsed is not None else {"malformed": call.arguments}
 

@@ -26,12 +26,11 @@ from baton.ports.agents.chat_model import (
 )
 from baton.ports.documents.files import ThreadFiles
 
-STANDS_IN = (errors.ModelUnavailable, errors.ModelRateLimited, errors.ModelTimeout, errors.OutOfCredit)
+FALLBACK_ERRORS = (errors.ModelUnavailable, errors.ModelRateLimited, errors.ModelTimeout, errors.OutOfCredit)
 """Failures after which another model is asked: this one cannot answer, whatever the question is.
 
-An account without credit is one of them, although only an operator can end it: the users have no part in it. Refusals,
-filters and overflows are not, because they are about the question, and wrong names and keys are not, because a model
-that stands in would hide them.
+An account without credit is one of them, because its users cannot change that. Refusals, filters and overflows are not,
+because they are about the question. Wrong names and keys are not, because a fallback would hide them.
 """
 
 logger = Logger(child=True)
@@ -69,10 +68,9 @@ class ProviderModels:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """See ``ChatModel``. After fallbacks too, the error of the model that was asked last is raised."""
-        models = dict.fromkeys((settings.model, *settings.fallback))
-        fallbacks = list(models)[1:]
-        for model in models:
+        """See ``ChatModel``. If the fallbacks fail too, the error of the last one is raised."""
+        models = list(dict.fromkeys((settings.model, *settings.fallback)))
+        for model, fallback in zip(models, (*models[1:], None), strict=True):
             is_answering = False
             try:
                 provider, name = await self._select(model)
@@ -88,11 +86,11 @@ class ProviderModels:
                 failure.model = model if model != settings.model else None
                 self._explain(failure)
                 raise
-            except STANDS_IN as failure:
-                if is_answering or not fallbacks:
+            except FALLBACK_ERRORS as failure:
+                if is_answering or fallback is None:
                     self._explain(failure)
                     raise
-                extra = {"model": model, "error": failure.code, "fallback": fallbacks.pop(0)}
+                extra = {"model": model, "error": failure.code, "fallback": fallback}
                 logger.warning("The model cannot answer; asking its fallback", extra=extra)
                 count(Metric.MODEL_FALLBACKS)
             except errors.ModelError as failure:
@@ -116,7 +114,7 @@ class ProviderModels:
                 await provider.client.aclose()
 
     async def _select(self, name: str) -> tuple[ChatModel, str]:
-        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none it can use."""
+        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` without a usable provider."""
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None:
@@ -136,6 +134,7 @@ class ProviderModels:
             raise _misconfigured(str(error)) from None
 
     def _explain(self, failure: errors.ModelError) -> None:
+        """Add the endpoint's words to the error, if this deployment shows them."""
         if self._shows_reasons and failure.reason:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"
 

@@ -18,11 +18,11 @@ from baton.adapters.models.tool_schemas import ModelTools, offered_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 
-ASKED_FOR = (
+SCHEMA_NOTE = (
     "Your last answer, the one after which you call no more tools, is a JSON object and nothing else: no code block, "
     "no words before or after it. It is valid against this JSON Schema: {schema}"
 )
-READ_BY_MOST = ModelProfile().documents
+USUALLY_READ = ModelProfile().documents
 """Media types of documents that models usually read themselves. Others are extracted for every model."""
 
 
@@ -35,12 +35,15 @@ class ModelQuestion:
     tools: Sequence[ToolSpec]
     attachments: Attachments
     hides_tools: bool = False
-    """True if no tools are declared, and earlier calls are text: the model has called tools where none may be called,
-    and said nothing."""
+    """True if the request declares no tools and earlier calls are text, because the model has called tools where it may
+    call none."""
 
 
 def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
-    """Return the most tokens of an answer, with room for thinking that counts against it; None for no limit."""
+    """Return the most tokens of an answer; None leaves it to the endpoint.
+
+    An agent's limit gets room for the thinking that counts against it. A model's default gets none.
+    """
     if settings.max_output_tokens is None:
         return profile.default_max_output
     thinks = settings.reasoning_effort != "none"
@@ -57,10 +60,10 @@ def _refused_settings(settings: ModelSettings, profile: ModelProfile) -> set[str
 
 
 def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
-    """Return the names of what the profile keeps from the model.
+    """Return the names of the parts of a question that the model does not get as they are.
 
-    These are settings whose values it refuses, ``images``, ``documents`` if it gets the text of one only, and
-    ``answer_schema`` if it finds that in the prompt only.
+    These are settings whose values it refuses, ``images``, ``documents`` if it gets only the text of one, and
+    ``answer_schema`` if only the prompt contains it.
     """
     names = _refused_settings(question.settings, profile)
     media_types = question.attachments.media_types  # of the attachments that were read
@@ -70,7 +73,7 @@ def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
     )
     if has_images and not profile.images:
         names.add("images")
-    if (READ_BY_MOST - profile.documents) & media_types:
+    if (USUALLY_READ - profile.documents) & media_types:
         names.add("documents")
     if question.settings.answer_schema is not None and profile.answer_form is not AnswerForm.SCHEMA:
         names.add("answer_schema")
@@ -78,7 +81,7 @@ def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
 
 
 class RefusedQuestion(Exception):
-    """An endpoint refused a request that held ``sent``."""
+    """An endpoint refused a request with the features ``sent``."""
 
     def __init__(self, failure: ProviderFailure, sent: SentFeatures) -> None:
         super().__init__(str(failure))
@@ -123,7 +126,7 @@ async def prepare_question(
     *,
     calls_as_text: bool = False,
 ) -> PreparedQuestion:
-    """Return the question as the form of the request asks, with the ``declared`` tools.
+    """Return the question prepared for the form of the request, with the ``declared`` tools.
 
     ``calls_as_text`` writes earlier calls and their results as text.
     Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
@@ -134,14 +137,14 @@ async def prepare_question(
     messages = lay_out(question.prompts, pieces, layout)
     schema = question.settings.answer_schema
     if schema is not None and profile.answer_form is not AnswerForm.SCHEMA:  # the API itself does not enforce it
-        note = ASKED_FOR.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
+        note = SCHEMA_NOTE.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
         messages = _with_note(messages, note, profile)
     called = [call.name for message in messages for call in message.calls]
     return PreparedQuestion(question.settings, profile, origin, messages, offered_tools(declared, profile, called))
 
 
 def _with_note(messages: list[LaidMessage], note: str, profile: ModelProfile) -> list[LaidMessage]:
-    """Add a note to the system prompt, where it is the same in all requests of a turn."""
+    """Add a note to the system prompt, at a position that is the same in all requests of a turn."""
     head = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     if not head:
         return [LaidMessage(Role.SYSTEM, (note,)), *messages]

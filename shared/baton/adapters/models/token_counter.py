@@ -39,9 +39,9 @@ MAX_REMEMBERED = 8 * 1024
 REMEMBERED = 256
 """Texts whose counts are remembered: 2 MiB at most."""
 PART = 8_000
-"""Fields of the vocabulary's file that are read at once: half as many tokens."""
+"""Fields of the vocabulary's file that are read at once. Each token has two."""
 SAMPLES = 16
-"""Samples of a longer text that are counted, at equal distances."""
+"""The number of samples of a longer text that are counted, at equal distances."""
 
 
 class TiktokenCounter:

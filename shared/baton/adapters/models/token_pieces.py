@@ -41,7 +41,7 @@ PATTERN = "|".join(
 """The pattern by which o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
 GUESSED_BYTES = 3
-"""Bytes of a token, in the estimate of a text of which nothing is known."""
+"""Bytes that an estimate assumes for each token if no piece of the text was counted."""
 
 _ABSENT = 1 << 32
 
@@ -51,7 +51,7 @@ class TooManyLookups(Exception):
 
     def __init__(self, estimate: int = 0) -> None:
         self.estimate = estimate
-        """About as many tokens as the text has, by those of its beginning."""
+        """The text's number of tokens, estimated from its beginning."""
         super().__init__("too many lookups")
 
 
@@ -71,13 +71,13 @@ class PieceCounter:
         pieces = _cut_ascii(text) if text.isascii() else _make_cutter()(text)
         try:
             return sum(map(self._count, pieces))
-        except UnicodeEncodeError:  # halves of characters, which tiktoken replaces
+        except UnicodeEncodeError:  # lone surrogates, which tiktoken replaces
             return self.count(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         except TooManyLookups:
             raise TooManyLookups(self._estimate(pieces)) from None
 
     def _estimate(self, pieces: Sequence[str]) -> int:
-        """Return about as many tokens as the pieces have, by those at their beginning that are known."""
+        """Estimate the number of tokens from the first pieces, whose tokens are known."""
         tokens = size = 0
         for piece in pieces:
             try:
@@ -89,7 +89,7 @@ class PieceCounter:
         return tokens * whole // size if size else whole // GUESSED_BYTES
 
     def _count_piece(self, text: str) -> int:
-        """Return the number of tokens of a piece: of what is left when the pairs of lowest ranks are merged first."""
+        """Return the tokens of a piece by byte-pair encoding, which merges the pair of the lowest rank first."""
         piece = text.encode()
         if self._rank(piece) != _ABSENT:
             return 1

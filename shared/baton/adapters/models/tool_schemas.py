@@ -26,9 +26,10 @@ MAX_SCHEMA_DEPTH = 64
 """Schemas within schemas. Below them any value is allowed."""
 MAX_BRANCHES = 50
 """Branches and references at the top level that are followed."""
+STRICT_NAME = "answer"
+"""The name of the agent's answer schema in a request."""
 _NO_NUMBER = object()
 """Stand-in for a number that JSON does not have."""
-STRICT_NAME = "answer"
 _REFUSED_BY_STRICT_MODES = """
 allOf contains dependentRequired dependentSchemas else if not oneOf patternProperties propertyNames then
 unevaluatedItems unevaluatedProperties uniqueItems
@@ -38,7 +39,7 @@ _NEVER_STRICT = frozenset(_REFUSED_BY_STRICT_MODES.split())
 _COMBINED = ("oneOf", "anyOf", "allOf")
 _AROUND_NAMES = " \t\r\n\"'`<>(){}:"
 _RECIPIENT = re.compile(r"\bto=([\w.:/-]+)")
-"""The tool in the head of a call of gpt-oss, all of which some servers take for its name."""
+"""The tool's name in the head of a gpt-oss call. Some servers take the whole head for the name."""
 _PREFIX = re.compile(r"^(?:functions?|tools?|default_api)[.:/]")
 _SUFFIX = re.compile(r"(?::\d+|\.call)$")
 """The number of a call (Kimi), or its method (Llama)."""
@@ -72,7 +73,7 @@ class ModelTools:
         return next((own for own, outside in self._outside.items() if outside == meant), meant)
 
     def offered_name(self, name: str) -> str | None:
-        """Return the name of an offered tool that ``name`` is, marks of chat templates around it left out, or None."""
+        """Return the offered tool that ``name`` means, without the marks of chat templates around it, or None."""
         recipient = _RECIPIENT.search(name)
         bare = (recipient[1] if recipient is not None else name.partition("<|")[0]).strip(_AROUND_NAMES)
         short = _SUFFIX.sub("", _PREFIX.sub("", bare))
@@ -121,7 +122,7 @@ def _fitting_name(name: str, pattern: str, taken: set[str]) -> str:
 
 def _schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, Any]:
     """Return a tool's schema: an object with ``properties``, its keys in order, without what the model refuses."""
-    # Neither a reference nor a combination at the top level, for OpenAI and others.
+    # OpenAI and others accept neither a reference nor a combination at the top level.
     whole = _Flattening(parameters).flat(parameters)
     schema = normalised_schema(whole, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
     schema["type"] = "object"
@@ -172,7 +173,7 @@ class _Flattening:
 
 
 def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema without numbers that JSON does not have and halves of characters.
+    """Return the schema without lone surrogates and without numbers that JSON does not have.
 
     It is empty if it is nested too deeply to be written.
     """
@@ -229,12 +230,14 @@ def is_strict(schema: Any) -> bool:
 
 @dataclass(slots=True)
 class _Walk:
+    """A walk through a schema, which returns its parts in normal form."""
+
     dropped: frozenset[str]
     root: Mapping[str, Any] | None
     """The schema that references are looked up in; None if they stay."""
     nodes: int = 0
     within: list[str] = field(default_factory=list)
-    """The references that the current schema is in the place of."""
+    """The references that the current schema replaces, from the outermost on."""
 
     def schema(self, value: Any, depth: int) -> Any:
         """Return a schema, or a list of them, in normal form."""
@@ -269,7 +272,7 @@ class _Walk:
 
 
 def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
-    """Return what a reference into the same schema stands for (RFC 6901); None for others."""
+    """Return the schema to which a reference within ``root`` points (RFC 6901); None for other references."""
     if not isinstance(ref, str) or not ref.startswith("#/"):
         return None
     target: Any = root
@@ -283,7 +286,7 @@ def _without_no_numbers(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers_only(value: Any) -> Any:
-    """Return a value without what stands for a number that JSON does not have, at any depth of its lists."""
+    """Return a value without ``_NO_NUMBER`` at any depth of its lists."""
     return [_numbers_only(item) for item in value if item is not _NO_NUMBER] if isinstance(value, list) else value
 
 

@@ -17,9 +17,9 @@ from baton.adapters.opensearch.definitions import (
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
 from baton.domain.documents.search import IndexName
-from baton.ports.documents.search import Embedder, IndexedSource, IndexState, Reindexed
+from baton.ports.documents.search import Embedder, IndexedSource, IndexState, ReindexResult
 
-ALLOWED = [
+ALLOWED_ACTIONS = [
     "indices:admin/get",
     "indices:admin/mapping/put",
     "indices:admin/mappings/get",
@@ -30,22 +30,23 @@ ALLOWED = [
 
 
 async def grant(engine: Engine, layout: Layout, roles: Sequence[str]) -> None:
-    """Let the IAM ``roles`` (ARNs), and no others, read and write the indices. A repetition changes nothing."""
+    """Let only the IAM ``roles`` (ARNs) read and write the indices. It may be repeated. Raises ``EngineError``."""
     body = {
         "description": "Functions of Baton that search and index",
         "cluster_permissions": ["cluster_composite_ops"],
-        "index_permissions": [{"index_patterns": [f"{layout.prefix}-*"], "allowed_actions": ALLOWED}],
+        "index_permissions": [{"index_patterns": [f"{layout.prefix}-*"], "allowed_actions": ALLOWED_ACTIONS}],
     }
     await engine.request("PUT", f"/_plugins/_security/api/roles/{layout.prefix}", body)
     await engine.request("PUT", f"/_plugins/_security/api/rolesmapping/{layout.prefix}", {"backend_roles": list(roles)})
 
 
 SOURCES_AT_ONCE = 1000
+"""The number of sources that one request lists."""
 SOURCE_FIELDS = ("tenant", "user", "source_id")
 
 
 class OpenSearchAdministration:
-    """Administration of versions: it makes them, and moves the alias that is searched from one to the next."""
+    """``SearchAdministration`` on OpenSearch: makes versions, and moves the searched alias from one to the next."""
 
     def __init__(self, engine: Engine, layout: Layout = DEFAULT_LAYOUT, pace: Pace = DEFAULT_PACE) -> None:
         self._engine = engine
@@ -54,39 +55,42 @@ class OpenSearchAdministration:
         self._versions = Versions(engine, layout)
 
     async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
-        """See ``SearchAdministration``. An index is made with its aliases in one request, so that one of two wins."""
-        model = model_of(embedder)
-        return [await self._migrate(index, model) for index in IndexName]
-
-    async def discard_damaged(self) -> int:
-        """Return 0: OpenSearch has no files that Baton could judge. See ``Reindexing``."""
-        return 0
-
-    async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
         """See ``SearchAdministration``.
 
-        Writers write to every version that has a write alias. So the new one is complete once it has a copy of the
-        old one's documents, and of those that were written by requests begun before it was there. In an index that is
-        current, documents without vectors get theirs.
+        An index is made with its aliases in one request, so that only one of two deployments can make it.
         """
-        model = model_of(embedder)
+        model = embedding_model(embedder)
+        return [await self._migrate(index, model) for index in IndexName]
+
+    async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
+        """Return 0, because OpenSearch has no files that Baton could check. See ``Reindexing``."""
+        return 0
+
+    async def reindex(self, index: IndexName, embedder: Embedder) -> ReindexResult:
+        """See ``SearchAdministration``.
+
+        Writers write to every version that has a write alias. So the new version is complete when it has copies of the
+        old one's documents and of those that requests write which began before it was made. In a version of the current
+        model, documents without vectors are embedded.
+        """
+        model = embedding_model(embedder)
         old = await self._versions.read(index)
         if _is_current(old, model):
             copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
-            await copy.fill()
-            return Reindexed(index, old.name, 0, copy.embedded)
+            await copy.embed_missing()
+            return ReindexResult(index, old.name, 0, copy.embedded)
         new = await self._new_version(index, model)
         copy = Copy(self._engine, self._pace, old, new, self._layout.write_alias(index, new.number), embedder)
-        await copy.all()
+        await copy.copy_all()
         await self._pace.let_writers_end()
-        await copy.recent()
-        await copy.fill()
+        await copy.copy_recent()
+        await copy.embed_missing()
         await self._swap(index, old, new)
-        # Documents written to both while the last ones were copied.
-        await copy.recent()
-        await copy.fill()
+        # Copy documents that were written while the last ones were copied.
+        await copy.copy_recent()
+        await copy.embed_missing()
         await self._delete(old)
-        return Reindexed(index, new.name, copy.copied, copy.embedded)
+        return ReindexResult(index, new.name, copy.copied, copy.embedded)
 
     async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         alias = self._layout.read_alias(index)
@@ -105,9 +109,9 @@ class OpenSearchAdministration:
             answer = await self._engine.request("POST", f"/{alias}/_search", body, allow_partial_search_results=False)
             aggregation = answer["aggregations"]["sources"]
             for bucket in aggregation["buckets"]:
-                without = bucket["without_vectors"]["doc_count"]
+                unembedded = bucket["without_vectors"]["doc_count"]
                 tenant, user, source_id = (bucket["key"][name] for name in SOURCE_FIELDS)
-                yield IndexedSource(tenant, user, source_id, bucket["doc_count"], without)
+                yield IndexedSource(tenant, user, source_id, bucket["doc_count"], unembedded)
             if "after_key" not in aggregation:
                 return
             composite["after"] = aggregation["after_key"]
@@ -134,7 +138,7 @@ class OpenSearchAdministration:
             if version.is_written and not version.is_read:
                 if _is_current(version, model):
                     return version
-                await self._delete(version)  # begun for another model
+                await self._delete(version)  # it was begun for another model
         number = versions[-1].number + 1
         await self._create(index, number, model, (self._layout.write_alias(index, number),))
         [new] = [version for version in await self._versions.all(index) if version.number == number]
@@ -171,8 +175,8 @@ class OpenSearchAdministration:
                 raise
 
 
-def model_of(embedder: Embedder) -> EmbeddingModel | None:
-    """Return what an index has to know of the embedder; None if embedding is off."""
+def embedding_model(embedder: Embedder) -> EmbeddingModel | None:
+    """Return the name and the dimensions of the embedder's model; None if embedding is off."""
     return EmbeddingModel(embedder.name, embedder.dimensions) if embedder.dimensions else None
 
 

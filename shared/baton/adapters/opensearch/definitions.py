@@ -1,4 +1,4 @@
-"""OpenSearch's indices: their names, analysis, fields and vectors, and the versions of them that there are."""
+"""OpenSearch's indices: their names, analysis, fields and vectors, and their existing versions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from baton.domain.documents.search import IndexName
 from baton.domain.errors import SearchUnavailable
 
 MAPPING_VERSION = 2
-"""Counted up with every change of this module that needs a new index."""
+"""The version of the mapping. A change of this module that needs a new index increments it."""
 WORDS_SINCE = 2
-"""The mapping version since which views have ``words``. Before, their ``text`` itself was searched."""
+"""The first mapping version whose views have ``words``. In earlier ones their ``text`` is searched."""
 VIEWS: Mapping[IndexName, tuple[str, ...]] = {
     IndexName.EPISODES: ("turn", "pair", "window", "digest"),
     IndexName.KNOWLEDGE: ("chunk", *(f"passage{number}" for number in range(1, 7))),
     IndexName.PROCEDURES: ("procedure",),
 }
-"""The views that an index has from the start. Others are added by the first document that has them."""
+"""The views of a new index. The first document with another view adds it."""
 QUANTIZED_FROM = 128
-"""Dimensions from which vectors are kept in memory with 7 bits a number, a quarter of their size."""
+"""The minimum dimensions of vectors that are in memory with 7 bits a number, which takes a quarter of their size."""
 QUANTIZATION = {"name": "sq", "parameters": {"bits": 7, "confidence_interval": 1.0}}
-"""The whole range of numbers. By default outliers are cut off, and cosines were wrong by up to 0.15, not 0.01."""
+"""The encoder for the whole range of numbers. OpenSearch's default cuts outliers, and its cosines are wrong by up to
+0.15; with this one by 0.01."""
 
 _STOP_WORDS = """
     a about after again all also am an and any are as at be because been before being but by can could did do
@@ -63,14 +64,14 @@ class Layout:
         return f"{self.prefix}-{index}-v{number}"
 
     def version_number(self, index: IndexName, name: str) -> int | None:
-        """Return the number in a version's name, None for another name."""
+        """Return the number in a version's name; None for another name."""
         number = name.removeprefix(f"{self.prefix}-{index}-v")
         return int(number) if number != name and number.isdigit() else None
 
     def write_alias(self, index: IndexName, number: int) -> str:
-        """Return the alias by which a version is written. It goes first when the version is retired.
+        """Return the alias through which documents are written to a version. It is removed before the version.
 
-        Documents are only written through an alias, so that no late writer can bring a deleted version back.
+        A write to the name of a deleted version would create an index; one through a missing alias fails.
         """
         return f"{self.prefix}-{index}-writes-v{number}"
 
@@ -84,7 +85,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
         "settings": {
             "index": {
                 "knn": True,
-                # Vectors are kept once, not in the stored documents too, but can be copied to another version.
+                # Vectors are not stored twice, but can still be copied to another version.
                 "knn.derived_source.enabled": True,
                 "number_of_shards": layout.shards,
                 "number_of_replicas": layout.replicas,
@@ -102,7 +103,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
                 "dimensions": model.dimensions if model else None,
             },
             "_routing": {"required": True},
-            # They are made of the texts, which are stored.
+            # Words are derived from the texts, which are stored.
             "_source": {"excludes": ["views.*.words"]},
             "dynamic": "strict",
             "properties": {
@@ -122,7 +123,7 @@ KEYWORDS = ("tenant", "user", "id", "source_id", "kind", "agent_id", "thread_id"
 def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:
     """Return the mapping of one view.
 
-    ``words`` has the words of ``text`` as ``domain.documents.search_words`` divides and writes them, for all scripts.
+    Its field ``words`` has the words of ``text`` by ``domain.documents.search_words``, which handles all scripts.
     """
     texts: dict[str, Any] = {
         "text": {"type": "object", "enabled": False},
@@ -148,7 +149,7 @@ class Version:
     is_read: bool
     """Whether searches go to it."""
     is_written: bool
-    """Whether documents are written to it: the one that is read, and the one that is being built."""
+    """Whether documents are written to it, as to the searched version and to one that is being built."""
     model: EmbeddingModel | None
     mapping_version: int
     views: frozenset[str]
@@ -158,7 +159,7 @@ class Version:
 class NoIndices(SearchUnavailable):
     """The indices have not been made yet."""
 
-    detail = "The search indices are not there. An operator has to make them (search migrate)."
+    detail = "The search indices do not exist. An operator has to make them (search migrate)."
 
 
 class Versions:
@@ -179,14 +180,14 @@ class Versions:
             filter_path="*.aliases,*.mappings._meta,*.mappings.properties.views.properties.*.properties.text.type",
         )
         versions = []
-        for name, described in answer.items():
+        for name, entry in answer.items():
             number = layout.version_number(index, name)
             if number is None:
                 continue
-            mappings = described.get("mappings", {})
+            mappings = entry.get("mappings", {})
             meta = mappings.get("_meta", {})
             views = mappings.get("properties", {}).get("views", {}).get("properties", {})
-            aliases = described.get("aliases", {})
+            aliases = entry.get("aliases", {})
             versions.append(
                 Version(
                     name=name,
@@ -201,19 +202,19 @@ class Versions:
         return sorted(versions, key=lambda version: version.number)
 
     async def written(self, index: IndexName) -> list[Version]:
-        """Return the versions that are written, first the one that is read. Raises ``NoIndices``."""
+        """Return the versions to which documents are written, the searched one first. Raises ``NoIndices``."""
         versions = [version for version in await self.all(index) if version.is_written]
         if not any(version.is_read for version in versions):
             raise NoIndices
         return sorted(versions, key=lambda version: not version.is_read)
 
     async def read(self, index: IndexName) -> Version:
-        """Return the version that is read. Raises ``NoIndices``."""
+        """Return the version that is searched. Raises ``NoIndices``."""
         return (await self.written(index))[0]
 
 
 async def add_views(engine: Engine, version: Version, views: Set[str]) -> None:
-    """Add views to the mapping that no document of the version has had before."""
+    """Add to the version's mapping those of ``views`` that it lacks."""
     missing = sorted(views - version.views)
     if missing:
         mappings = {view: view_mapping(version.model, version.mapping_version) for view in missing}

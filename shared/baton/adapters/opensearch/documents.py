@@ -25,38 +25,38 @@ def microseconds(at: datetime) -> int:
 
 
 def engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
-    """Return OpenSearch's id of a document. No tenant or user can name a document of another."""
+    """Return OpenSearch's id of a document, a digest with the owner, so that nobody can name another's document."""
     parts = (scope.tenant_id, owner(scope, index), document_id)
     return hashlib.blake2b("\0".join(map(encodable, parts)).encode(), digest_size=24).hexdigest()
 
 
 def owner(scope: Scope, index: IndexName) -> str:
-    """Return the user that documents of ``index`` belong to, empty if they belong to no user."""
+    """Return the user that documents of ``index`` belong to; empty if they belong to no user."""
     return scope.user_id if index is IndexName.EPISODES else ""
 
 
-def numbers(vector: Vector) -> list[float]:
-    """Return a vector with the digits of single precision, which is how it is stored."""
+def round_vector(vector: Vector) -> list[float]:
+    """Return a vector with the eight decimals of single precision, in which it is stored."""
     return [round(float(number), 8) for number in vector]
 
 
-def searched_words(text: str) -> str:
-    """Return the words of a text or query, as views have them in ``words``."""
+def search_text(text: str) -> str:
+    """Return the words of a text or query, in the form of the field ``words``."""
     return " ".join(index_words(text))
 
 
 def to_source(
     scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool, words: bool
 ) -> dict[str, Any]:
-    """Return the fields of ``document``, if wanted with ``vectors`` and with the ``words`` of its texts."""
+    """Return the stored fields of ``document``, those of ``vectors`` and ``words`` only if these are True."""
     vectors = vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():
         views[name] = {"text": encodable(view.text)}
         if words:
-            views[name]["words"] = searched_words(view.text)
+            views[name]["words"] = search_text(view.text)
         if vectors and view.vector is not None:
-            views[name]["vector"] = numbers(view.vector)
+            views[name]["vector"] = round_vector(view.vector)
     source: dict[str, Any] = {
         "tenant": scope.tenant_id,
         "user": owner(scope, index),
@@ -76,7 +76,7 @@ def to_source(
 
 
 def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDocument:
-    """Return the stored document; with its vectors if they are wanted and were fetched."""
+    """Return the stored document, with ``vectors`` also its vectors if they were fetched."""
     return IndexDocument(
         id=source["id"],
         source_id=source["source_id"],
@@ -94,8 +94,8 @@ def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDoc
     )
 
 
-def chosen_by(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
-    """Return the conditions for the scope's documents that ``chosen`` chooses, whatever permission they require."""
+def filter_conditions(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
+    """Return the conditions for the documents of ``scope`` that ``chosen`` chooses, without those of permissions."""
     conditions: list[dict[str, Any]] = [{"term": {"tenant": scope.tenant_id}}, {"term": {"user": owner(scope, index)}}]
     for name in ("agent_id", "thread_id", "source_id"):
         value = getattr(chosen, name)
@@ -111,6 +111,6 @@ def chosen_by(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict
     return conditions
 
 
-def readable_by(scope: Scope) -> dict[str, Any]:
-    """Return the condition for documents that the scope's permissions suffice for."""
+def permission_condition(scope: Scope) -> dict[str, Any]:
+    """Return the condition for documents that the permissions of ``scope`` allow to read."""
     return {"terms": {"required_permission": [NO_PERMISSION, *sorted(scope.permissions)]}}

@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 30.0
-REFUSALS = 4
-"""Attempts at a request that is refused with 429, with pauses of 0.1, 0.2 and 0.4 s between them."""
+MAX_ATTEMPTS = 4
+"""The number of attempts of a request that is refused with 429. The pause between them doubles each time."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_BYTES = 900_000
-"""Bytes of one body. Longer ones would hold up the event loop while they are sent. A larger document goes alone."""
+"""The maximum size of a bulk request, so that sending it does not block the event loop. Larger documents go alone."""
 MAX_OPERATIONS = 1000
+"""The maximum number of operations of a bulk request."""
 
 
 Operation = Sequence[Mapping[str, Any]]
 """The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
 NEWER_EXISTS = frozenset({409})
-"""The status of an ``index_operation`` that has changed nothing."""
+"""The status of an ``index_operation`` for a document of which a newer one is stored."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )
@@ -54,10 +55,13 @@ class EngineError(SearchUnavailable):
 
 
 class Engine:
-    """One OpenSearch. The library is loaded, and a client made, by the first request of an event loop."""
+    """One OpenSearch. The first request of an event loop loads the library and makes a client."""
 
     def __init__(self, url: str, pause_seconds: float = FIRST_PAUSE_SECONDS) -> None:
-        """Requests are signed with the AWS credentials of the process if ``url`` names a domain of AWS."""
+        """Requests are signed with the AWS credentials of the process if ``url`` names a domain of AWS.
+
+        ``pause_seconds`` is the first pause after a refusal with 429.
+        """
         self.url = url
         self._pause_seconds = pause_seconds
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenSearch] = WeakKeyDictionary()
@@ -71,20 +75,27 @@ class Engine:
         seconds: float = REQUEST_SECONDS,
         **params: Any,
     ) -> Any:
-        """Return the JSON that ``path`` answers. Raises ``EngineError``, or ``SearchUnavailable`` without an answer."""
+        """Send a request and return the JSON of its answer.
+
+        ``params`` are those of the query. Raises ``EngineError`` for an error of OpenSearch, and ``SearchUnavailable``
+        without an answer within ``seconds``.
+        """
         return await self._request(method, path, None if body is None else json.dumps(body), seconds, params)
 
-    async def lines(
+    async def post_lines(
         self, path: str, body: Iterable[Mapping[str, Any]], *, seconds: float = REQUEST_SECONDS, **params: Any
     ) -> Any:
         """Post ``body`` as JSON Lines and return the answer. Raises as ``request`` does."""
         text = "".join(json.dumps(line) + "\n" for line in body)
         return await self._request("POST", path, text, seconds, params)
 
-    async def pages(self, index: str, body: Mapping[str, Any], **params: Any) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield pages of all hits of a search, of ``body["size"]`` in the order of ``body["sort"]``, a unique one.
+    async def read_pages(
+        self, index: str, body: Mapping[str, Any], **params: Any
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield all hits of a search in pages of ``body["size"]``, in the order of ``body["sort"]``.
 
-        Raises as ``request`` does, and ``SearchUnavailable`` if a page is incomplete.
+        No two hits may have the same sort values. Raises as ``request`` does, and ``SearchUnavailable`` if a page is
+        incomplete.
         """
         request = {**body, "track_total_hits": False}
         while True:
@@ -100,8 +111,8 @@ class Engine:
             request["search_after"] = hits[-1]["sort"]
 
     async def pause(self, attempt: int) -> bool:
-        """Wait after the ``attempt``-th refusal, from 1. Return False, at once, after the last."""
-        if attempt >= REFUSALS:
+        """Wait after a refused attempt, counted from 1. Return False at once if it was the last one."""
+        if attempt >= MAX_ATTEMPTS:
             return False
         await asyncio.sleep(self._pause_seconds * 2 ** (attempt - 1))
         return True
@@ -116,7 +127,7 @@ class Engine:
         from opensearchpy.exceptions import ConnectionError as Unreachable
         from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 
-        client = await self._client()
+        client = await self._get_client()
         texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
         attempt = 0
         while True:
@@ -125,7 +136,7 @@ class Engine:
                 return await client.transport.perform_request(method, path, params=texts, body=body, timeout=seconds)
             except Unreachable as problem:
                 if attempt == 1 and not isinstance(problem, ConnectionTimeout):
-                    continue  # a connection that was kept open has been closed meanwhile, as while Lambda was frozen
+                    continue  # an open connection was closed meanwhile, for example while Lambda was frozen
                 count(Metric.SEARCHES_FAILED)
                 logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
                 raise SearchUnavailable from problem
@@ -134,16 +145,16 @@ class Engine:
                 with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is not a JSON object
                     answer = json.loads(answer)
                     answer = answer.get("error", answer)
-                error = error_of(problem.status_code, answer)
+                error = to_engine_error(problem.status_code, answer)
                 if error.engine_status == 429 and await self.pause(attempt):
                     continue
                 raise error from problem
-            except OpenSearchException as problem:  # an answer that is not JSON, as of a proxy
+            except OpenSearchException as problem:  # for an answer that is not JSON, such as a proxy's
                 count(Metric.SEARCHES_FAILED)
                 logger.warning("OpenSearch's answer to %s %s cannot be read: %s", method, path, problem)
                 raise SearchUnavailable from problem
 
-    async def _client(self) -> AsyncOpenSearch:
+    async def _get_client(self) -> AsyncOpenSearch:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -155,7 +166,7 @@ class Engine:
 
 
 def check_is_complete(answer: Mapping[str, Any]) -> None:
-    """Raise ``SearchUnavailable`` if an answer is not that of all shards."""
+    """Raise ``SearchUnavailable`` if shards are missing from an answer."""
     if answer.get("timed_out"):
         raise SearchUnavailable
     if answer.get("_shards", {}).get("failed"):
@@ -164,10 +175,10 @@ def check_is_complete(answer: Mapping[str, Any]) -> None:
 
 
 def _load(url: str) -> Callable[[], AsyncOpenSearch]:
-    """Load the library, which takes a third of a second, and return how a client is made on the event loop."""
+    """Load the library, which takes a third of a second. Return a function that makes a client on the event loop."""
     import opensearchpy
 
-    # It reports every failure, which is the caller's to judge, and at DEBUG the texts that were sent.
+    # The library logs every failure, which the caller must judge, and at DEBUG the texts that were sent.
     logging.getLogger("opensearch").setLevel(logging.ERROR)
     signer: Any = None
     if (region := region_of(url)) is not None:
@@ -181,8 +192,7 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
             connection_class=opensearchpy.AsyncHttpConnection,
             http_auth=signer,
             maxsize=32,
-            # A repetition is the caller's matter: it knows how much time there is.
-            max_retries=0,
+            max_retries=0,  # because the caller knows the time that is left
             http_compress=False,
         )
 
@@ -190,26 +200,29 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
 
 
 def region_of(url: str) -> str | None:
-    """Return the region of a domain of AWS by its own host name, None for any other host."""
+    """Return the AWS region in the host name of a domain of AWS; None for other hosts."""
     match = AWS_HOST.search(url)
     return match["region"] if match else None
 
 
-def error_of(status: Any, error: Any) -> EngineError:
-    """Return the error for the ``error`` part of an answer or of an item of it."""
+def to_engine_error(status: Any, error: Any) -> EngineError:
+    """Return the error for the member ``error`` of an answer or of one of its items. ``status`` is the HTTP status."""
     code = status if isinstance(status, int) else 0
     if not isinstance(error, Mapping):
         return EngineError(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    # A domain's access policy refuses with a message, before the request reaches OpenSearch.
+    # The access policy of a domain refuses before OpenSearch, with a message and no reason.
     return EngineError(
         code, str(error.get("type", "")), reason or str(error.get("message") or error.get("Message", ""))
     )
 
 
 def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[str, Any]) -> Operation:
-    """Return the operation that indexes a document, unless there is one that was written later."""
+    """Return the operation that indexes a document, unless a document of this id was written later.
+
+    ``alias`` is a version's write alias.
+    """
     action = {
         "_index": alias,
         "_id": engine_id,
@@ -224,27 +237,27 @@ def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[st
 async def bulk(
     engine: Engine, operations: Sequence[Operation], *, accepted: frozenset[int] = frozenset(), refresh: str = "false"
 ) -> None:
-    """Execute the operations.
+    """Execute the operations in batches.
 
-    ``refresh`` is that of the last request only. It makes all operations visible that go to the same shard.
-    Operations that a full queue refuses are repeated within a bound. Raises ``EngineError`` for the first other failure
-    whose status is not in ``accepted``; the other operations have been executed then.
+    ``refresh`` applies to the last batch, which makes all operations on the same shard visible. Operations that a full
+    queue refuses are repeated, ``MAX_ATTEMPTS`` times in all. Raises ``EngineError`` for the first other failure whose
+    status is not in ``accepted``; the other operations of its batch have been executed then.
     """
-    parts = list(_parts(operations))
-    for number, part in enumerate(parts, start=1):
-        await _execute(engine, part, accepted, refresh if number == len(parts) else "false")
+    batches = list(_batches(operations))
+    for number, batch in enumerate(batches, start=1):
+        await _execute(engine, batch, accepted, refresh if number == len(batches) else "false")
 
 
 async def _execute(engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str) -> None:
     attempt = 0
     while operations:
         attempt += 1
-        answer = await engine.lines("/_bulk", chain.from_iterable(operations), refresh=refresh)
+        answer = await engine.post_lines("/_bulk", chain.from_iterable(operations), refresh=refresh)
         errors: list[tuple[Operation, EngineError]] = []
         for operation, item in zip(operations, answer["items"], strict=True):
             [result] = item.values()
             if result["status"] >= 300 and result["status"] not in accepted:
-                errors.append((operation, error_of(result["status"], result.get("error"))))
+                errors.append((operation, to_engine_error(result["status"], result.get("error"))))
         failure = next((error for _, error in errors if error.engine_status != 429), None)
         if failure is not None:
             logger.warning("A bulk operation failed: %s", failure)
@@ -254,15 +267,16 @@ async def _execute(engine: Engine, operations: Sequence[Operation], accepted: fr
         operations = [operation for operation, _ in errors]
 
 
-def _parts(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
-    part: list[Operation] = []
+def _batches(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
+    """Yield the operations in batches of at most ``MAX_OPERATIONS`` and about ``MAX_BYTES``."""
+    batch: list[Operation] = []
     size = 0
     for operation in operations:
         length = sum(len(json.dumps(line)) + 1 for line in operation)
-        if part and (size + length > MAX_BYTES or len(part) >= MAX_OPERATIONS):
-            yield part
-            part, size = [], 0
-        part.append(operation)
+        if batch and (size + length > MAX_BYTES or len(batch) >= MAX_OPERATIONS):
+            yield batch
+            batch, size = [], 0
+        batch.append(operation)
         size += length
-    if part:
-        yield part
+    if batch:
+        yield batch

@@ -17,12 +17,12 @@ from baton.adapters.opensearch.definitions import (
     add_views,
 )
 from baton.adapters.opensearch.documents import (
-    chosen_by,
     engine_id,
+    filter_conditions,
     from_source,
-    numbers,
-    readable_by,
-    searched_words,
+    permission_condition,
+    round_vector,
+    search_text,
     to_source,
 )
 from baton.adapters.opensearch.engine import (
@@ -31,8 +31,8 @@ from baton.adapters.opensearch.engine import (
     EngineError,
     bulk,
     check_is_complete,
-    error_of,
     index_operation,
+    to_engine_error,
 )
 from baton.domain.documents.search import (
     Candidate,
@@ -43,8 +43,8 @@ from baton.domain.documents.search import (
     SearchQuery,
     SearchResult,
     Signal,
-    missing_scores,
-    with_added,
+    add_scored,
+    find_unscored,
 )
 from baton.domain.documents.search_words import index_words, search_form
 from baton.domain.errors import SearchUnavailable, WrongDimension
@@ -55,17 +55,19 @@ from baton.ports.clock import Clock
 logger = logging.getLogger(__name__)
 
 SEARCH_SECONDS = 2.0
-"""A turn waits less: recall has its own deadline. The search of the HTTP API may take this long."""
+"""The time limit of a search by the HTTP API. A turn waits less, because recall has its own deadline."""
 QUERY_CHARACTERS = 1000
-"""A query is cut here."""
+"""The length to which a query is cut, in characters."""
 QUERY_WORDS = 900
-"""Words of a query that are searched. OpenSearch allows 1,024, with those of phrases."""
+"""The number of a query's words that are searched. OpenSearch allows 1,024, with those of phrases."""
 PAGE = 200
+"""The number of documents that are listed at once."""
 DELETED_AT_ONCE = 2000
-FRUITLESS_PASSES = 10
-"""Passes of a deletion in which other writers were always faster."""
+"""The number of documents that one request deletes."""
+MAX_FRUITLESS_PASSES = 10
+"""The number of passes of a deletion that delete nothing because of other writers, before it fails."""
 Conditions = Sequence[dict[str, Any]]
-WITHOUT_VECTORS = "views.*.vector"
+VECTOR_FIELDS = "views.*.vector"
 
 
 class OpenSearchIndex:
@@ -79,7 +81,7 @@ class OpenSearchIndex:
         embedder: str | None = None,
         search_seconds: float = SEARCH_SECONDS,
     ) -> None:
-        """``embedder`` is the model of queries' vectors. They are compared with no other model's."""
+        """``embedder`` is the model of queries' vectors, which are compared only with vectors of the same model."""
         self.engine = engine
         self._clock = clock
         self.layout = layout
@@ -90,8 +92,8 @@ class OpenSearchIndex:
     async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         """See ``SearchIndex``.
 
-        Vectors of another model than a version was made for are left out there: the document is found by its words,
-        and by its meaning after a reindex.
+        A version leaves out vectors of another model than its own. The document is found there by its words, and by its
+        meaning after a reindex.
         """
         if not documents:
             return
@@ -100,7 +102,7 @@ class OpenSearchIndex:
         except EngineError as problem:
             if problem.kind != "index_not_found_exception":
                 raise
-            await self._put(scope, index, documents)  # a version was retired since its name was read
+            await self._put(scope, index, documents)  # because a version was deleted after its name was read
 
     async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         now = self._clock.now()
@@ -112,7 +114,7 @@ class OpenSearchIndex:
             for document in documents:
                 vectors = _vectors_fit(document, version)
                 source = to_source(scope, index, document, now, vectors=vectors, words=has_words)
-                # The latest write wins, also over a reindex that copies an older one later.
+                # The latest write wins, even over a reindex that later copies an older document.
                 operations.append(index_operation(alias, engine_id(scope, index, document.id), scope.tenant_id, source))
             try:
                 await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_EXISTS)
@@ -122,16 +124,15 @@ class OpenSearchIndex:
                 raise
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
-        """See ``SearchIndex``. The clauses are one request, and the wanted documents are fetched once by another.
+        """See ``SearchIndex``.
 
-        A third one, between them, compares what was found by words alone, in indices of more documents than a clause
-        returns.
-
-        Sources of candidates come from the values by which they are sorted, for which no document is read.
+        One request runs the clauses, and another fetches the selected documents. In indices of more documents than a
+        clause returns, a request between them scores candidates by meaning that only words have found. The sources of
+        candidates come from their sort values, so that no document is read for them.
         """
         alias = self.layout.read_alias(index)
         text = encodable(query.text[:QUERY_CHARACTERS])
-        conditions = [*chosen_by(scope, index, query.filter), readable_by(scope)]
+        conditions = [*filter_conditions(scope, index, query.filter), permission_condition(scope)]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
         bodies = {clause: self._clause_search(clause, text, query, conditions) for clause in candidates}
         if query.candidates <= 0 or not any(bodies.values()):
@@ -144,13 +145,13 @@ class OpenSearchIndex:
             ]
             engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
         await self._add_scores(scope, alias, query, conditions, candidates, engine_ids)
-        wanted_ids = query.select_ids(candidates)
-        documents = await self._fetch(scope, alias, {id_: engine_ids[id_] for id_ in wanted_ids})
+        selected_ids = query.select_ids(candidates)
+        documents = await self._fetch(scope, alias, {id_: engine_ids[id_] for id_ in selected_ids})
         # A document may have been deleted between the two requests.
-        gone = wanted_ids - documents.keys()
+        deleted_ids = selected_ids - documents.keys()
         present = {
-            clause: [candidate for candidate in candidate if candidate.id not in gone]
-            for clause, candidate in candidates.items()
+            clause: [candidate for candidate in ranking if candidate.id not in deleted_ids]
+            for clause, ranking in candidates.items()
         }
         return SearchResult(present, documents)
 
@@ -163,41 +164,42 @@ class OpenSearchIndex:
         candidates: dict[SearchClause, Sequence[Candidate]],
         engine_ids: Mapping[str, str],
     ) -> None:
-        """Add what clauses by words have found to the clauses by meaning, by one request if any score is missing.
+        """Add candidates that only clauses by words have found to the clauses by meaning, with their scores.
 
-        Where no more documents pass the filter than are wanted, all of them are compared, without the graph.
+        It takes one request if any score is missing. The request names the documents, so that OpenSearch compares all
+        of them exactly, without its graph.
         """
-        missing = missing_scores(query, candidates)
+        missing = find_unscored(query, candidates)
         if not missing:
             return
         bodies = {}
-        for clause, lacking in missing.items():
-            named = {"ids": {"values": [engine_ids[candidate.id] for candidate in lacking]}}
-            lacking_query = replace(query, candidates=len(lacking))
-            bodies[clause] = self._clause_search(clause, "", lacking_query, [*conditions, named])
+        for clause, unscored in missing.items():
+            ids_condition = {"ids": {"values": [engine_ids[candidate.id] for candidate in unscored]}}
+            scoring_query = replace(query, candidates=len(unscored))
+            bodies[clause] = self._clause_search(clause, "", scoring_query, [*conditions, ids_condition])
         for clause, hits in (await self._search(scope, alias, bodies)).items():
             scored = {id_: _raw_score(clause, score) for score, id_, _ in (hit["sort"] for hit in hits)}
-            candidates[clause] = with_added(candidates[clause], scored, missing[clause])
+            candidates[clause] = add_scored(candidates[clause], scored, missing[clause])
 
     async def _search(
         self, scope: Scope, alias: str, bodies: Mapping[SearchClause, dict[str, Any] | None]
     ) -> dict[SearchClause, list[dict[str, Any]]]:
-        """Return the hits of the clauses' searches, by one request. None: it can find nothing."""
+        """Run the searches of clauses in one request, and return their hits. A search that is None is left out."""
         header = {"index": alias, "routing": scope.tenant_id, "allow_partial_search_results": False}
         searches = {clause: body for clause, body in bodies.items() if body is not None}
         lines = [line for body in searches.values() for line in (header, body)]
-        answer = await self.engine.lines("/_msearch", lines, seconds=self._search_seconds)
+        answer = await self.engine.post_lines("/_msearch", lines, seconds=self._search_seconds)
         return {clause: _hits(response, clause) for clause, response in zip(searches, answer["responses"], strict=True)}
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """See ``SearchIndex``. It deletes in every version, last in one that is being built from the others."""
+        """See ``SearchIndex``. It deletes in every version, last in one that is being built from the searched one."""
         versions = await self._versions.all(index)
         if not any(version.is_read for version in versions):
             raise NoIndices
         deleted = 0
         for version in sorted(versions, key=lambda version: not version.is_read):
             try:
-                count = await self._delete(version, scope, chosen_by(scope, index, chosen))
+                count = await self._delete(version, scope, filter_conditions(scope, index, chosen))
             except EngineError as problem:
                 if problem.kind == "index_not_found_exception" and not version.is_read:
                     continue
@@ -209,11 +211,11 @@ class OpenSearchIndex:
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         body: dict[str, Any] = {
             "size": PAGE,
-            "query": {"bool": {"filter": chosen_by(scope, index, chosen)}},
+            "query": {"bool": {"filter": filter_conditions(scope, index, chosen)}},
             "sort": [{"id": "asc"}],
-            "_source": {"excludes": [WITHOUT_VECTORS]},
+            "_source": {"excludes": [VECTOR_FIELDS]},
         }
-        async for hits in self.engine.pages(self.layout.read_alias(index), body, routing=scope.tenant_id):
+        async for hits in self.engine.read_pages(self.layout.read_alias(index), body, routing=scope.tenant_id):
             for hit in hits:
                 yield from_source(hit["_source"])
 
@@ -221,16 +223,19 @@ class OpenSearchIndex:
         answer = await self.engine.request(
             "POST",
             f"/{self.layout.read_alias(index)}/_count",
-            {"query": {"bool": {"filter": chosen_by(scope, index, chosen)}}},
+            {"query": {"bool": {"filter": filter_conditions(scope, index, chosen)}}},
             routing=scope.tenant_id,
         )
         check_is_complete(answer)
         return int(answer["count"])
 
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        """See ``SearchIndex``. OpenSearch has no bound."""
+
     def _clause_search(
         self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
     ) -> dict[str, Any] | None:
-        """Return the search of one clause, None if it can find nothing."""
+        """Return the search of one clause; None if it can find nothing."""
         body: dict[str, Any] = {
             "size": query.candidates,
             "_source": False,
@@ -246,7 +251,7 @@ class OpenSearchIndex:
             return None
         same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
         knn = {
-            "vector": numbers(query.vector),
+            "vector": round_vector(query.vector),
             "k": query.candidates,
             "filter": {"bool": {"filter": [*conditions, *same_model]}},
         }
@@ -262,20 +267,21 @@ class OpenSearchIndex:
             seconds=self._search_seconds,
             routing=scope.tenant_id,
             realtime=False,
-            _source_excludes=WITHOUT_VECTORS,
+            _source_excludes=VECTOR_FIELDS,
         )
         documents = {}
         for doc in answer["docs"]:
             if "error" in doc:
-                raise error_of(None, doc["error"])
+                raise to_engine_error(None, doc["error"])
             if doc.get("found"):
                 document = from_source(doc["_source"])
                 documents[document.id] = document
         return documents
 
     async def _delete(self, version: Version, scope: Scope, conditions: Conditions) -> int:
-        deleted, fruitless = 0, 0
-        while fruitless < FRUITLESS_PASSES:
+        """Delete the documents of a version, and return their number. Raises ``SearchUnavailable``."""
+        deleted, fruitless_passes = 0, 0
+        while fruitless_passes < MAX_FRUITLESS_PASSES:
             await self.engine.request("POST", f"/{version.name}/_refresh")
             answer = await self.engine.request(
                 "POST",
@@ -292,12 +298,12 @@ class OpenSearchIndex:
             if not answer["deleted"] and not answer["version_conflicts"]:
                 await self.engine.request("POST", f"/{version.name}/_refresh")
                 return deleted
-            fruitless = 0 if answer["deleted"] else fruitless + 1
+            fruitless_passes = 0 if answer["deleted"] else fruitless_passes + 1
         raise SearchUnavailable
 
 
 def _vectors_fit(document: IndexDocument, version: Version) -> bool:
-    """Return whether the document's vectors are of the version's model. Raises ``WrongDimension``."""
+    """Return whether the document's vectors may be those of the version's model. Raises ``WrongDimension``."""
     if version.model is None or (document.embedder is not None and document.embedder != version.model.name):
         return False
     for view in document.views.values():
@@ -307,12 +313,12 @@ def _vectors_fit(document: IndexDocument, version: Version) -> bool:
 
 
 def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
-    """Return the conditions of a search by words. A field that a version does not have finds nothing there.
+    """Return the conditions of a search by words, of which one must be true.
 
-    A version that an earlier release has made has no ``words``: until it is rebuilt, its ``text`` is searched.
+    They search ``words``, and ``text`` in versions of an earlier release, which lack ``words`` until they are rebuilt.
     """
     words = " ".join(list(dict.fromkeys(index_words(text)))[:QUERY_WORDS])
-    codes = [searched_words(code) for code in codes_of(search_form(text))]
+    codes = [search_text(code) for code in codes_of(search_form(text))]
     queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, codes_of(text)))
     return [
         condition
@@ -324,9 +330,9 @@ def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
 def _hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]]:
     """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
     if "error" in response:
-        problem = error_of(response.get("status"), response["error"])
+        problem = to_engine_error(response.get("status"), response["error"])
         if clause.signal is Signal.MEANING and problem.engine_status == 400:
-            if "is not knn_vector type" in problem.reason:  # no document has had this view
+            if "is not knn_vector type" in problem.reason:  # because no document has had this view
                 return []
             if "dimension" in problem.reason.lower():
                 raise WrongDimension from problem
@@ -337,5 +343,6 @@ def _hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]
 
 
 def _raw_score(clause: SearchClause, score: float) -> float:
-    # OpenSearch gives (1 + cosine) / 2.
+    """Return the score of a clause by words as it is, and the cosine for one by meaning."""
+    # OpenSearch returns (1 + cosine) / 2.
     return score if clause.signal is Signal.WORDS else 2 * score - 1

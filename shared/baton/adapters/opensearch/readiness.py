@@ -1,4 +1,4 @@
-"""Waiting for a domain: it, its security plugin, or permissions for it may be too new to be used."""
+"""Waiting for a domain that cannot be used yet because it, its security plugin or its permissions are new."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 480.0
 """Seconds after which a new domain and new permissions must be usable. IAM propagates within minutes."""
 ATTEMPT_SECONDS = 60.0
-"""The longest attempt, so that the last one ends in the time that the caller has."""
+"""The time limit of an attempt, so that the last one ends in the caller's time."""
 PAUSE_SECONDS = 10.0
+"""Seconds between two attempts."""
 REFUSED = frozenset({401, 403})
 BUSY = frozenset({408, 429})
 
@@ -31,9 +32,9 @@ async def complete(
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Repeat ``action`` until a domain does not refuse it. It takes ``seconds``, and ``ATTEMPT_SECONDS`` more at most.
+    """Repeat ``action`` until the domain accepts it, for ``seconds`` and at most ``ATTEMPT_SECONDS`` more.
 
-    Raises the last ``SearchUnavailable``, and at once one that time does not change, such as for a bad request.
+    Raises the last ``SearchUnavailable``, and at once one that waiting cannot change, such as that for a bad request.
     """
     deadline = monotonic() + seconds
     while True:
@@ -51,7 +52,7 @@ async def complete(
 
 
 def may_pass(problem: SearchUnavailable) -> bool:
-    """Return whether time may change the answer: no answer, a refusal, an overload or an error of the engine."""
+    """Return whether waiting may help: for no answer, a refusal, an overload or an error of the engine."""
     if not isinstance(problem, EngineError):
         return problem.retryable
     status = problem.engine_status
@@ -59,14 +60,14 @@ def may_pass(problem: SearchUnavailable) -> bool:
 
 
 def describe(problem: SearchUnavailable) -> str:
-    """Return the error with the cause that the network has given."""
+    """Return the error's text; without an answer of OpenSearch, that of the network's error."""
     if isinstance(problem, EngineError) or problem.__cause__ is None:
         return str(problem)
     return f"OpenSearch does not answer: {problem.__cause__}"
 
 
 def advise(problem: SearchUnavailable) -> str:
-    """Return what an operator can do whose deployment has failed because of ``problem``."""
+    """Return advice for an operator whose deployment has failed with ``problem``."""
     if not isinstance(problem, EngineError):
         return (
             "Check OpenSearchEndpoint, and that the domain is active and has public access: functions reach no domain "

@@ -1,4 +1,4 @@
-"""Copies of the bucket's files on the disk of this process, the least recently used of which are removed first."""
+"""Copies of the bucket's files on the disk of this process. The least recently used ones are removed first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton.adapters.sqlite_index.bounds import MAX_COPIES_BYTES
 from baton.adapters.sqlite_index.objects import IndexObjects, StoredFile
 
 LOCKS = 64
-"""Files that are fetched at the same time at most. Two requests for one file fetch it once."""
+"""The number of locks, which files share by the hash of their keys. Two requests for one file fetch it once."""
 _PREFIX = "baton-index-"
 
 
@@ -33,15 +33,15 @@ class LocalCopy:
     stored: StoredFile
     size: int
     readers: int = 0
-    """Users of the file at the moment. It is removed after the last one."""
-    is_listed: bool = True
+    """The number of current users of the file. An unregistered copy is removed after the last one."""
+    is_registered: bool = True
     """Whether it is the copy for the next reader."""
 
 
 class LocalCopies:
     """The copies of the objects of one bucket. Methods block.
 
-    A file is listed when it is complete, so that nobody reads a half-written one.
+    A file is registered when it is complete, so that nobody reads a half-written one.
     """
 
     def __init__(self, objects: IndexObjects, max_bytes: int = MAX_COPIES_BYTES) -> None:
@@ -50,11 +50,11 @@ class LocalCopies:
         self._copies: OrderedDict[str, LocalCopy] = OrderedDict()
         self._drafts: set[Path] = set()
         self._lock = Lock()
-        self._fetching = [Lock() for _ in range(LOCKS)]
+        self._fetch_locks = [Lock() for _ in range(LOCKS)]
 
     @contextmanager
     def latest(self, key: str) -> Iterator[LocalCopy | None]:
-        """Return a copy of the object as it is now, until the end of the block; None if there is no object.
+        """Yield a copy of the object's current content, valid until the end of the block; None without an object.
 
         Raises ``StoreUnavailable`` and ``OSError``.
         """
@@ -66,19 +66,19 @@ class LocalCopies:
                 self._release(copy)
 
     def keep(self, key: str, draft: Path, stored: StoredFile) -> None:
-        """Take a complete file as the copy of an object."""
-        self._release(self._list(key, draft, stored))
+        """Register a complete draft as the copy of an object."""
+        self._release(self._register(key, draft, stored))
 
     def drop(self, key: str) -> None:
         """Remove the copy of an object, if there is one."""
         with self._lock:
             copy = self._copies.pop(key, None)
             if copy is not None:
-                self._unlist(copy)
+                self._unregister(copy)
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
-        """Return the path of a new file, which is removed at the end of the block unless it was kept."""
+        """Yield the path of a new file, which is removed at the end of the block unless ``keep`` was called with it."""
         path = self._folder / f"{uuid.uuid4().hex}.sqlite"
         self._drafts.add(path)
         try:
@@ -90,12 +90,12 @@ class LocalCopies:
 
     @property
     def size(self) -> int:
-        """The bytes of all copies that are listed."""
+        """The size of all registered copies, in bytes."""
         with self._lock:
             return sum(copy.size for copy in self._copies.values())
 
     def _fetch(self, key: str) -> LocalCopy | None:
-        with self._fetching[hash(key) % LOCKS]:
+        with self._fetch_locks[hash(key) % LOCKS]:
             try:
                 return self._fetch_once(key)
             except OSError as error:
@@ -117,7 +117,7 @@ class LocalCopies:
                 if stored is None:
                     self.drop(key)
                 elif not is_current:
-                    return self._list(key, draft, stored)
+                    return self._register(key, draft, stored)
         finally:
             if copy is not None and not is_current:
                 self._release(copy)
@@ -128,25 +128,26 @@ class LocalCopies:
                 self._copies.move_to_end(key)
         return copy
 
-    def _list(self, key: str, path: Path, stored: StoredFile) -> LocalCopy:
-        """Return the new copy, with one reader."""
+    def _register(self, key: str, path: Path, stored: StoredFile) -> LocalCopy:
+        """Register a draft in place of the previous copy. Return the new copy, with one reader."""
         copy = LocalCopy(path, stored, path.stat().st_size, readers=1)
         with self._lock:
             self._drafts.remove(path)
-            former = self._copies.pop(key, None)
+            previous = self._copies.pop(key, None)
             self._copies[key] = copy
-            if former is not None:
-                self._unlist(former)
+            if previous is not None:
+                self._unregister(previous)
         self._shrink(self._max_bytes)
         return copy
 
     def _release(self, copy: LocalCopy) -> None:
         with self._lock:
             copy.readers -= 1
-            if not copy.readers and not copy.is_listed:
+            if not copy.readers and not copy.is_registered:
                 copy.path.unlink(missing_ok=True)
 
     def _shrink(self, max_bytes: int) -> None:
+        """Remove the least recently used copies without readers until the others have at most ``max_bytes``."""
         with self._lock:
             size = sum(copy.size for copy in self._copies.values())
             for key, copy in list(self._copies.items()):
@@ -154,17 +155,17 @@ class LocalCopies:
                     return
                 if not copy.readers:
                     del self._copies[key]
-                    self._unlist(copy)
+                    self._unregister(copy)
                     size -= copy.size
 
-    def _unlist(self, copy: LocalCopy) -> None:
-        copy.is_listed = False
+    def _unregister(self, copy: LocalCopy) -> None:
+        copy.is_registered = False
         if not copy.readers:
             copy.path.unlink(missing_ok=True)
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder of this process. Those of processes that have ended are removed: Lambda's disk outlives them."""
+        """The folder of this process. Folders of ended processes are removed, because Lambda's disk outlives them."""
         for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
             match = re.fullmatch(rf"{_PREFIX}(\d+)-.*", folder.name)
             if match and folder not in _own_folders and not _is_running(int(match[1])):

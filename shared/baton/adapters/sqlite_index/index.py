@@ -1,4 +1,4 @@
-"""The embedded index as the port sees it."""
+"""``SearchIndex`` on the embedded index."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 READERS = 8
 WRITERS = 16
-"""The threads of each kind. They are separate, because writers may wait for each other while somebody searches."""
+"""The number of threads of each kind. They are separate, so that searches need not wait for writers."""
 PAGE = 200
-"""Documents that are listed at once."""
+"""The number of documents that are listed at once."""
 
 
 class SqliteIndex:
@@ -53,7 +53,7 @@ class SqliteIndex:
     """
 
     def __init__(self, files: OwnerFiles, dimensions: int) -> None:
-        """``dimensions`` is the length of the vectors that it takes."""
+        """``dimensions`` is the length of the vectors of documents and queries."""
         self._files = files
         self._dimensions = dimensions
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
@@ -61,19 +61,19 @@ class SqliteIndex:
         self._logger = Logger(child=True)
 
     async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
-        """See ``SearchIndex``. Raises ``SearchIndexFull`` for more than an owner may have."""
-        owned: dict[str, list[IndexDocument]] = defaultdict(list)
+        """See ``SearchIndex``. Raises ``SearchIndexFull`` beyond the limits of an owner."""
+        by_key: dict[str, list[IndexDocument]] = defaultdict(list)
         for document in documents:
             for view in document.views.values():
-                self._check(view.vector)
-            owned[owner_key(scope, index, document.agent_id)].append(document)
-        for key, written in owned.items():
-            owner = scope.user_id if index is IndexName.EPISODES else written[0].agent_id or ""
-            await self._change(key, partial(OwnerFile.put, documents=written, owner=owner))
+                self._check_dimensions(view.vector)
+            by_key[owner_key(scope, index, document.agent_id)].append(document)
+        for key, group in by_key.items():
+            owner = scope.user_id if index is IndexName.EPISODES else group[0].agent_id or ""
+            await self._change(key, partial(OwnerFile.put, documents=group, owner=owner))
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``."""
-        self._check(query.vector)
+        self._check_dimensions(query.vector)
         return await self._run(self._readers, lambda: self._search(scope, index, query))
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
@@ -81,7 +81,7 @@ class SqliteIndex:
         keys = await self._run(self._readers, lambda: self._keys(scope, index, chosen))
         deleted = 0
         for key in keys:
-            with suppress(*self._skipped(index, chosen)):
+            with suppress(*self._ignored_errors(index, chosen)):
                 deleted += await self._change(key, lambda file: file.delete(chosen))
         return deleted
 
@@ -95,17 +95,25 @@ class SqliteIndex:
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        return sum(await self._run(self._readers, lambda: self._read(scope, index, chosen, lambda f: f.count(chosen))))
+        counts = await self._run(
+            self._readers, lambda: self._read(scope, index, chosen, lambda file: file.count(chosen))
+        )
+        return sum(counts)
+
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        """See ``SearchIndex``."""
+        key = owner_key(scope, IndexName.KNOWLEDGE, agent_id)
+        return await self._run(self._readers, lambda: self._files.objects.fill_percent(key))
 
     def _page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
         pages = self._read(scope, index, chosen, lambda file: file.page(chosen, after, PAGE))
         return sorted(chain.from_iterable(pages), key=lambda document: document.id)[:PAGE]
 
     def _search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
-        inside = query
-        if index is not IndexName.EPISODES:  # all of a file is of one agent
-            inside = replace(query, filter=replace(query.filter, agent_id=None))
-        results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, inside))
+        file_query = query
+        if index is not IndexName.EPISODES:  # all documents of a file belong to one agent
+            file_query = replace(query, filter=replace(query.filter, agent_id=None))
+        results = self._read(scope, index, query.filter, lambda file: search_file(file, scope, file_query))
         if len(results) == 1:
             return results[0]
         return merge_results(results, query)
@@ -113,36 +121,39 @@ class SqliteIndex:
     def _read(
         self, scope: Scope, index: IndexName, chosen: SearchFilter, read: Callable[[OwnerFile], T]
     ) -> Sequence[T]:
-        """Return what is read in each of the files that may have chosen documents."""
+        """Return the results of ``read`` for the files that may have chosen documents."""
         results = []
         for key in self._keys(scope, index, chosen):
-            with suppress(*self._skipped(index, chosen)), self._files.reading(key) as file:
+            with suppress(*self._ignored_errors(index, chosen)), self._files.reading(key) as file:
                 if file is not None:
                     results.append(read(file))
         return results
 
     def _keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
-        if _is_of_one_owner(index, chosen):
+        """Return the keys of the files that may have chosen documents."""
+        if _has_one_owner(index, chosen):
             return [owner_key(scope, index, chosen.agent_id)]
         return list(self._files.objects.keys(index_prefix(scope.tenant_id, index)))
 
     @staticmethod
-    def _skipped(index: IndexName, chosen: SearchFilter) -> tuple[type[Exception], ...]:
-        """Return the errors of files that were moved or deleted since they were listed."""
-        return () if _is_of_one_owner(index, chosen) else (NoFile, SearchMoved)
+    def _ignored_errors(index: IndexName, chosen: SearchFilter) -> tuple[type[Exception], ...]:
+        """Return the errors of files that were moved after they were listed; none for a single owner's file."""
+        return () if _has_one_owner(index, chosen) else (NoFile, SearchMoved)
 
-    def _check(self, vector: Vector | None) -> None:
+    def _check_dimensions(self, vector: Vector | None) -> None:
         if vector is not None and len(vector) != self._dimensions:
             raise WrongDimension
 
     async def _change(self, key: str, change: Callable[[OwnerFile], T]) -> T:
-        changed = await self._run(self._writers, lambda: self._files.change(key, change))
-        count(Metric.SEARCH_INDEX_FILL, changed.fill_percent)
-        if changed.fill_percent >= NEARLY_FULL_PERCENT:
-            self._logger.warning("A search index is nearly full", extra={"key": key, "percent": changed.fill_percent})
-        return changed.result
+        """Change a file in a thread, and report its fill. Return the result of ``change``."""
+        outcome = await self._run(self._writers, lambda: self._files.change(key, change))
+        count(Metric.SEARCH_INDEX_FILL, outcome.fill_percent)
+        if outcome.fill_percent >= NEARLY_FULL_PERCENT:
+            self._logger.warning("A search index is nearly full", extra={"key": key, "percent": outcome.fill_percent})
+        return outcome.result
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Run ``work`` in one of ``threads``. Raises ``SearchUnavailable`` for failures of files and of S3."""
         context = contextvars.copy_context()
         try:
             return await asyncio.get_running_loop().run_in_executor(threads, context.run, work)
@@ -155,16 +166,18 @@ class SqliteIndex:
             raise
 
 
-def _is_of_one_owner(index: IndexName, chosen: SearchFilter) -> bool:
+def _has_one_owner(index: IndexName, chosen: SearchFilter) -> bool:
     return index is IndexName.EPISODES or chosen.agent_id is not None
 
 
 def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> SearchResult:
-    """Return the results of several searches as one. Scores by words are those of each search's own statistics."""
+    """Return the results of several searches as one. Scores by words rest on the statistics of each search."""
     candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
     ids = query.select_ids(candidates)
     documents = chain.from_iterable(result.documents.items() for result in results)
-    return SearchResult(candidates, {id_: document for id_, document in documents if id_ in ids})
+    return SearchResult(
+        candidates, {document_id: document for document_id, document in documents if document_id in ids}
+    )
 
 
 def _merge(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:

@@ -1,4 +1,4 @@
-"""The files of the embedded index as a move to OpenSearch sees them."""
+"""The files of the embedded index, for a move to OpenSearch."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from baton.ports.documents.index_files import IndexFile, IndexOwner, MoveClaim, 
 T = TypeVar("T")
 
 PAGE = 200
-"""Documents that are listed at once."""
+"""The number of documents that are listed at once."""
 CLAIM = "~move.json"
-"""The key of the claim. No tenant's id begins so."""
+"""The key of the claim. Ids of tenants do not begin with ``~``."""
 
 
 class SqliteFile:

@@ -19,23 +19,25 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.sqlite3"
 WRITE = "write"
 """The metadata with the id of the write that made an object."""
+FILL = "fill"
+"""The metadata with the used share of an owner's limits, in per cent."""
 MOVED = "moved"
-"""The metadata of a mark: the owner's documents are in OpenSearch."""
+"""The metadata of a mark, which says that the owner's documents are in OpenSearch."""
 MARK_BYTES = 1024
-"""A mark is smaller than this, and every file is larger."""
+"""The maximum size of marks and notes. Every file is larger."""
 _CHANGED = frozenset({"ConditionalRequestConflict", "NoSuchKey", "PreconditionFailed", "404", "409", "412"})
 
 
 class ObjectChanged(Exception):
-    """Somebody else has written or deleted the object since it was read."""
+    """Another process has written or deleted the object since it was read."""
 
 
 class NoFile(Exception):
-    """The owner has no file: its documents were moved, or are somewhere else."""
+    """The owner has no file, because its documents are in OpenSearch."""
 
     def __init__(self, *, is_moved: bool) -> None:
-        """``is_moved``: there is a mark."""
-        super().__init__()
+        """``is_moved`` says that a mark shows the move."""
+        super().__init__("OpenSearch serves its owner.")
         self.is_moved = is_moved
 
 
@@ -44,13 +46,14 @@ class StoredFile:
     """An object as it was read."""
 
     tag: str
-    """The entity tag: another one for every content."""
+    """The entity tag, which changes with the content."""
     write_id: str
+    """The id of the write that made it; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A small object that is no file."""
+    """A small object that is not an owner's file."""
 
     body: bytes
     tag: str
@@ -58,15 +61,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class IndexObjects:
-    """The objects of one bucket, which has no versions: what is written over or deleted is gone."""
+    """The objects of one bucket without versions, so that replaced and deleted objects are erased."""
 
     client: S3Client
     bucket: str
 
     def read(self, key: str, copied: StoredFile | None, into: Path) -> StoredFile | None:
-        """Write an object into a file. Return ``copied`` if it is still that, and None if there is no object.
+        """Write an object into a file and return it; None without an object.
 
-        Raises ``NoFile`` for a mark.
+        If the object is still ``copied``, that is returned, and no file is written. Raises ``NoFile`` for a mark.
         """
         condition: Any = {"IfNoneMatch": copied.tag} if copied is not None else {}
         try:
@@ -85,31 +88,44 @@ class IndexObjects:
             raise
         return StoredFile(answer["ETag"], answer.get("Metadata", {}).get(WRITE, ""))
 
-    def write(self, key: str, file: Path, replaced: StoredFile | None, write_id: str) -> StoredFile:
-        """Store a file in place of the one that was read, or as a new object. Raises ``ObjectChanged``."""
+    def write(self, key: str, file: Path, replaced: StoredFile | None, write_id: str, fill_percent: int) -> StoredFile:
+        """Store a file in place of ``replaced``, or as a new object if that is None. Raises ``ObjectChanged``."""
         condition: Any = {"IfMatch": replaced.tag} if replaced is not None else {"IfNoneMatch": "*"}
+        metadata = {WRITE: write_id, FILL: str(fill_percent)}
         with file.open("rb") as body:
             answer = self._change(
-                "put_object", Key=key, Body=body, Metadata={WRITE: write_id}, ContentType=MEDIA_TYPE, **condition
+                "put_object", Key=key, Body=body, Metadata=metadata, ContentType=MEDIA_TYPE, **condition
             )
         return StoredFile(answer["ETag"], write_id)
 
-    def delete(self, key: str, deleted: StoredFile) -> None:
-        """Delete the object that was read. Raises ``ObjectChanged``."""
-        self._change("delete_object", Key=key, IfMatch=deleted.tag)
+    def fill_percent(self, key: str) -> int | None:
+        """Return the fill of a file in per cent from its metadata; None if there is no file."""
+        try:
+            with aws.outages():
+                answer = self.client.head_object(Bucket=self.bucket, Key=key)
+        except ClientError as error:
+            if aws.error_code(error) in ("404", "NoSuchKey"):
+                return None
+            raise
+        fill = answer.get("Metadata", {}).get(FILL)
+        return int(fill) if fill is not None else None
 
-    def mark(self, key: str, replaced: str | None) -> None:
-        """Put the mark in place of the object with this tag, or of none. Raises ``ObjectChanged``."""
-        self.write_note(key, b"moved to OpenSearch", replaced, {MOVED: "1"})
+    def delete(self, key: str, stored: StoredFile) -> None:
+        """Delete the object that was read as ``stored``. Raises ``ObjectChanged``."""
+        self._change("delete_object", Key=key, IfMatch=stored.tag)
+
+    def mark(self, key: str, replaced_tag: str | None) -> None:
+        """Put the mark in place of the object with this tag; None for no object. Raises ``ObjectChanged``."""
+        self.write_note(key, b"moved to OpenSearch", replaced_tag, {MOVED: "1"})
 
     def remove_mark(self, key: str) -> None:
-        """Delete a mark. Raises ``ObjectChanged`` if it is none any more."""
+        """Delete a mark, if there is one. Raises ``ObjectChanged`` if it is replaced meanwhile."""
         note = self.read_note(key)
         if note is not None:
             self._change("delete_object", Key=key, IfMatch=note.tag)
 
     def read_note(self, key: str) -> Note | None:
-        """Return a small object that is no file."""
+        """Return a small object that is not an owner's file; None if it does not exist."""
         try:
             with aws.outages():
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
@@ -119,17 +135,19 @@ class IndexObjects:
                 return None
             raise
 
-    def write_note(self, key: str, body: bytes, replaced: str | None, metadata: Mapping[str, str] | None = None) -> str:
-        """Store a small object in place of the one with this tag, or of none, and return its tag.
+    def write_note(
+        self, key: str, body: bytes, replaced_tag: str | None, metadata: Mapping[str, str] | None = None
+    ) -> str:
+        """Store a small object in place of the one with this tag (None for no object), and return its tag.
 
         Raises ``ObjectChanged``.
         """
-        condition: Any = {"IfMatch": replaced} if replaced is not None else {"IfNoneMatch": "*"}
+        condition: Any = {"IfMatch": replaced_tag} if replaced_tag is not None else {"IfNoneMatch": "*"}
         answer = self._change("put_object", Key=key, Body=body, Metadata=dict(metadata or {}), **condition)
         return str(answer["ETag"])
 
     def keys(self, prefix: str, *, marks: bool = False) -> Iterator[str]:
-        """Yield the keys of files that begin so, in their order, or with ``marks`` those of marks."""
+        """Yield the sorted keys of files that begin with ``prefix``, or with ``marks`` those of marks."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         while True:
             with aws.outages():
@@ -142,6 +160,7 @@ class IndexObjects:
             request["ContinuationToken"] = page["NextContinuationToken"]
 
     def _change(self, operation: str, **request: Any) -> Any:
+        """Send a conditional request. Raises ``ObjectChanged`` if its condition is false."""
         try:
             with aws.outages():
                 return getattr(self.client, operation)(Bucket=self.bucket, **request)

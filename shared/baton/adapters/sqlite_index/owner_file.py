@@ -16,15 +16,15 @@ from typing import Any
 
 import apsw
 
-from baton.adapters.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
+from baton.adapters.sqlite_index.words import TOKENIZER, WORDS_VERSION, to_indexed_text
 from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
 
 PAGE_BYTES = 8192
-"""Bytes of a page. Two to five vectors of usual lengths fit into one without a rest."""
+"""The size of a page, which two to five vectors of usual lengths fill."""
 MAPPED_BYTES = 256 * 1024 * 1024
-"""Bytes of a file that are read as memory. The system keeps them as long as there is room."""
-_LARGEST = 127
+"""The number of a file's bytes that are mapped into memory. The system caches them while there is room."""
+_MAX_BYTE = 127
 
 # Each view has a number, and two tables of that number.
 _SCHEMA = """
@@ -59,9 +59,10 @@ class DocumentName:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A document, and the digest of what is stored under its id as it was read."""
+    """A new form of a stored document."""
 
     digest: bytes
+    """The digest of the stored form from which it was made."""
     document: IndexDocument
 
 
@@ -69,7 +70,7 @@ class OwnerFile:
     """An open file, for one thread. Methods block and raise ``apsw.Error``."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        """Use ``open`` or ``open_draft``."""
+        """Callers use ``open`` or ``open_draft``."""
         self.connection = connection
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keywords
         connection.load_extension(_extension())
@@ -89,10 +90,10 @@ class OwnerFile:
     def open_draft(cls, path: Path) -> Iterator[OwnerFile]:
         """Open a file to change it, and make it if it is missing.
 
-        Nobody else reads it, and after an exception or the end of the process it is of no use: there is no journal.
+        No other process may read it. It has no journal, so it is useless after an exception or the end of the process.
         """
         with closing(apsw.Connection(str(path))) as connection:
-            # Deleted content is overwritten.
+            # ``secure_delete`` overwrites deleted content.
             connection.execute(
                 f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"
                 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
@@ -102,9 +103,9 @@ class OwnerFile:
             if not file.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'"):
                 connection.execute(f"{_SCHEMA} PRAGMA user_version = {WORDS_VERSION}")
             elif file.is_outdated:
-                file._renew_words()
+                file._rebuild_words()
             yield file
-            file.rows("PRAGMA incremental_vacuum")  # gives back what is free, without a second copy of the file
+            file.rows("PRAGMA incremental_vacuum")  # which frees pages without a second copy of the file
             connection.execute("COMMIT")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -113,7 +114,7 @@ class OwnerFile:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier release has divided its texts into other words."""
+        """Whether an earlier release, which divides texts into words differently, has written it."""
         [[version]] = self.rows("PRAGMA user_version")
         return int(version) < WORDS_VERSION
 
@@ -123,27 +124,27 @@ class OwnerFile:
         return self.connection.total_changes() > 0
 
     def put(self, documents: Sequence[IndexDocument], owner: str = "") -> None:
-        """Store documents. Those that are stored already are left alone. ``owner`` is kept with the first of them."""
+        """Store documents in place of others of the same ids. A new file also stores its ``owner``."""
         if not self.rows("SELECT 1 FROM owner"):
             self.connection.execute("INSERT INTO owner VALUES (?)", (owner,))
         if sum([self._put(document) for document in documents]):
-            self._forget()
+            self._erase_deleted_words()
 
     def delete(self, chosen: SearchFilter) -> int:
         """Delete the chosen documents and return their number."""
-        condition, values = where(chosen)
+        condition, values = filter_condition(chosen)
         rows = self.rows(f"SELECT number, texts FROM documents WHERE {condition}", values)
         for number, texts in rows:
             self._remove(number, texts)
             self.connection.execute("DELETE FROM documents WHERE number = ?", (number,))
         if rows:
-            self._forget()
+            self._erase_deleted_words()
         return len(rows)
 
     def outdated(self, model: str | None, after: str, limit: int) -> list[Revision]:
-        """Return the next documents that have no vectors of ``model``, in the order of their ids.
+        """Return at most ``limit`` documents with ids after ``after`` that are not embedded by ``model``, sorted by id.
 
-        None stands for documents without vectors.
+        None for ``model`` returns documents with vectors of any model.
         """
         rows = self.rows(
             f"SELECT digest, {_COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
@@ -152,7 +153,7 @@ class OwnerFile:
         return [Revision(digest, _document(row)) for digest, *row in rows]
 
     def revise(self, revisions: Sequence[Revision]) -> int:
-        """Replace documents that nobody has written or deleted since they were read, and return their number."""
+        """Replace documents that are still stored in the form that was read. Return the number of replaced ones."""
         replaced = 0
         for revision in revisions:
             if self.rows(
@@ -160,12 +161,12 @@ class OwnerFile:
             ):
                 replaced += self._put(revision.document)
         if replaced:
-            self._forget()
+            self._erase_deleted_words()
         return replaced
 
     def page(self, chosen: SearchFilter, after: str, limit: int) -> list[IndexDocument]:
-        """Return the next chosen documents, in the order of their ids."""
-        condition, values = where(chosen)
+        """Return at most ``limit`` chosen documents with ids after ``after``, sorted by id."""
+        condition, values = filter_condition(chosen)
         rows = self.rows(
             f"SELECT {_COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?",
             (*values, after, limit),
@@ -174,12 +175,12 @@ class OwnerFile:
 
     def count(self, chosen: SearchFilter) -> int:
         """Return the number of chosen documents."""
-        condition, values = where(chosen)
+        condition, values = filter_condition(chosen)
         [[number]] = self.rows(f"SELECT count(*) FROM documents WHERE {condition}", values)
         return int(number)
 
     def names(self, numbers: Sequence[int]) -> dict[int, DocumentName]:
-        """Return ids and sources of documents by their numbers."""
+        """Return the ids and sources of documents, by their numbers (row ids)."""
         rows = self.rows(
             "SELECT number, id, source_id FROM documents WHERE number IN (SELECT value FROM json_each(?))",
             (json.dumps(list(numbers)),),
@@ -196,12 +197,12 @@ class OwnerFile:
         return {number: _document(row) for number, *row in rows}
 
     def owner(self) -> str:
-        """Return the owner: a user or an agent, empty for documents that belong to the tenant."""
+        """Return the id of the user or agent that owns the file; empty for documents that belong to the tenant."""
         [[name]] = self.rows("SELECT name FROM owner")
         return str(name)
 
     def with_vectors(self, ids: Collection[str]) -> list[IndexDocument]:
-        """Return documents with their vectors, as unit vectors of the numbers that are stored."""
+        """Return documents with their vectors, which are scaled to length 1."""
         rows = self.rows(
             f"SELECT number, {_COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
@@ -225,7 +226,7 @@ class OwnerFile:
         ]
 
     def views(self) -> dict[str, int]:
-        """Return the numbers of the views by name."""
+        """Return the numbers of the views' tables, by the views' names."""
         return dict(self.rows("SELECT name, number FROM views"))
 
     def has_permissions(self) -> bool:
@@ -233,7 +234,7 @@ class OwnerFile:
         return bool(self.rows("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
 
     def _put(self, document: IndexDocument) -> bool:
-        """Return whether another document of this id was replaced."""
+        """Store a document. Return whether it has replaced another form of it."""
         texts = json.dumps({name: view.text for name, view in document.views.items()})
         columns = {
             "source_id": document.source_id,
@@ -254,72 +255,79 @@ class OwnerFile:
         if rows:
             number = rows[0][0]
             self._remove(number, rows[0][1])
-            places = ", ".join(f"{name} = ?" for name in columns)
+            assignments = ", ".join(f"{name} = ?" for name in columns)
             self.connection.execute(
-                f"UPDATE documents SET {places}, digest = ? WHERE number = ?", (*columns.values(), digest, number)
+                f"UPDATE documents SET {assignments}, digest = ? WHERE number = ?", (*columns.values(), digest, number)
             )
         else:
-            places = ", ".join("?" * len(columns))
+            placeholders = ", ".join("?" * len(columns))
             self.connection.execute(
-                f"INSERT INTO documents (id, {', '.join(columns)}, digest) VALUES (?, {places}, ?)",
+                f"INSERT INTO documents (id, {', '.join(columns)}, digest) VALUES (?, {placeholders}, ?)",
                 (document.id, *columns.values(), digest),
             )
             number = self.connection.last_insert_rowid()
         for name, view in document.views.items():
-            table = self._view(name)
+            table = self._ensure_view(name)
             self._add_words(table, number, view.text)
             if name in vectors:
                 self.connection.execute(f"INSERT INTO vectors_{table} VALUES (?, ?)", (number, vectors[name]))
         return bool(rows)
 
     def _remove(self, number: int, texts: str) -> None:
-        """Remove a document's words and vectors. A table without texts needs the text to find its words."""
+        """Remove a document's words and vectors. ``texts`` are its texts as JSON, by which its words are deleted."""
         views = self.views()
         for name, text in json.loads(texts).items():
             table = views[name]
             self.connection.execute(
                 f"INSERT INTO words_{table} (words_{table}, rowid, text) VALUES ('delete', ?, ?)",
-                (number, indexed_words(text)),
+                (number, to_indexed_text(text)),
             )
             self.connection.execute(f"DELETE FROM vectors_{table} WHERE number = ?", (number,))
 
-    def _view(self, name: str) -> int:
+    def _ensure_view(self, name: str) -> int:
+        """Return the number of a view's tables, which are made if they are missing."""
         rows = self.rows("SELECT number FROM views WHERE name = ?", (name,))
         if rows:
             return int(rows[0][0])
         self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,))
         number = self.connection.last_insert_rowid()
-        self._make_words(number)
+        self._create_words_table(number)
         self.connection.execute(f"CREATE TABLE vectors_{number} (number INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
         return number
 
-    def _make_words(self, view: int) -> None:
+    def _create_words_table(self, view: int) -> None:
         self.connection.execute(
             f"CREATE VIRTUAL TABLE words_{view} USING fts5(text, content='', tokenize=\"{TOKENIZER}\")"
         )
 
-    def _renew_words(self) -> None:
-        """Make the tables of words again from the stored texts: an earlier release divided these otherwise."""
+    def _rebuild_words(self) -> None:
+        """Make the tables of words again from the stored texts, which are divided into words differently now."""
         views = self.views()
         for view in views.values():
             self.connection.execute(f"DROP TABLE words_{view}")
-            self._make_words(view)
+            self._create_words_table(view)
         for number, texts in self.rows("SELECT number, texts FROM documents"):
             for name, text in json.loads(texts).items():
                 self._add_words(views[name], number, text)
         self.connection.execute(f"PRAGMA user_version = {WORDS_VERSION}")
 
     def _add_words(self, view: int, number: int, text: str) -> None:
-        self.connection.execute(f"INSERT INTO words_{view} (rowid, text) VALUES (?, ?)", (number, indexed_words(text)))
+        self.connection.execute(
+            f"INSERT INTO words_{view} (rowid, text) VALUES (?, ?)", (number, to_indexed_text(text))
+        )
 
-    def _forget(self) -> None:
-        """Write the words of what was deleted out of the file."""
+    def _erase_deleted_words(self) -> None:
+        """Merge the tables of words, so that the file no longer holds words of deleted documents."""
         for number in self.views().values():
             self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
 
 
-def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
-    """Return the condition of a filter, and its values. ``permissions`` are a reader's, None for one who needs none."""
+def filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
+    """Return the SQL condition of a filter, and its values.
+
+    ``permissions`` are the reader's; documents that require another one are left out. None: permissions are not
+    checked.
+    """
     conditions, values = ["1"], list[Any]()
     for column, value in (
         ("agent_id", chosen.agent_id),
@@ -346,15 +354,18 @@ def where(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tu
 
 @cache
 def _extension() -> str:
-    """Return the file of sqlite-vec. Its package is not imported: it would load numpy where that is installed."""
+    """Return the file of sqlite-vec, without importing its package, which would load numpy if that is installed.
+
+    Raises ``ImportError``.
+    """
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
         raise ImportError("sqlite-vec is not installed.")
     return str(Path(spec.origin).with_name("vec0"))
 
 
-def is_sound(path: Path) -> bool:
-    """Return whether a file can be read, all of it."""
+def is_readable(path: Path) -> bool:
+    """Return whether the whole file can be read."""
     try:
         with OwnerFile.open(path) as file:
             return file.rows("PRAGMA quick_check(1)") == [("ok",)]
@@ -382,12 +393,12 @@ def _document(row: Sequence[Any]) -> IndexDocument:
 
 
 def vector_blob(vector: Vector) -> bytes:
-    """Return a vector as it is stored: whole numbers of one byte, the largest of which is 127.
+    """Return a vector in its stored form: signed bytes, scaled so that the largest absolute value is 127.
 
-    A vector's length has no influence on cosines. See ``docs/decisions/0064`` for what this costs.
+    Cosines do not depend on the length of vectors. ``docs/decisions/0064`` has the loss of precision.
     """
     largest = max(map(abs, vector), default=0.0)
-    scale = _LARGEST / largest if largest > 0 and math.isfinite(largest) else 0.0
+    scale = _MAX_BYTE / largest if largest > 0 and math.isfinite(largest) else 0.0
     return array("b", [round(number * scale) for number in vector]).tobytes()
 
 
@@ -398,6 +409,7 @@ def _unit_vector(blob: bytes) -> Vector:
 
 
 def _digest(columns: Mapping[str, Any], vectors: Mapping[str, bytes]) -> bytes:
+    """Return a digest of a document's stored form."""
     digest = hashlib.sha256(json.dumps([list(columns.values()), sorted(vectors)]).encode())
     for name in sorted(vectors):
         digest.update(vectors[name])

@@ -18,14 +18,15 @@ import apsw
 from baton.adapters.sqlite_index.bounds import MAX_ATTEMPTS, MAX_PAUSE_SECONDS, fill_percent
 from baton.adapters.sqlite_index.copies import LOCKS, LocalCopies, LocalCopy
 from baton.adapters.sqlite_index.objects import IndexObjects, NoFile, ObjectChanged
-from baton.adapters.sqlite_index.owner_file import OwnerFile, is_sound
+from baton.adapters.sqlite_index.owner_file import OwnerFile, is_readable
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
+from baton.failures.reports import report_failure
 
 T = TypeVar("T")
 
 MAX_OUTAGES = 2
-"""Failures of S3 after which a write is given up. Its client has tried each request three times."""
+"""The number of failures of S3 after which a write fails. Its client has tried each request three times."""
 _FIRST_PAUSE_SECONDS = 0.02
 
 
@@ -35,11 +36,11 @@ class Change(Generic[T]):
 
     result: T
     fill_percent: int
-    """The used part of what an owner may have, after the change."""
+    """The used share of an owner's limits after the change, in per cent."""
 
 
-class _Waiting:
-    """A change that waits for those of the same file in this process, to be written together with others."""
+class _PendingChange:
+    """A change that waits for others of the same file in this process, to be written together with them."""
 
     def __init__(self, change: Callable[[OwnerFile], Any]) -> None:
         self.change = change
@@ -50,94 +51,99 @@ class _Waiting:
 class OwnerFiles:
     """The files of one bucket, by their keys.
 
-    A change is applied to a copy of the file, which then replaces it on the condition that it is still the same. If it
-    is not, the change is applied to the other one. So every change is in the file or none of it, whenever a process
-    ends, and nobody's change is lost.
+    A change is applied to a copy of the file, which replaces the file on the condition that it is still the same. If it
+    is not, the change is applied to the new file. So a change is applied completely or not at all, even if a process
+    ends, and no change is lost.
     """
 
     def __init__(self, objects: IndexObjects, copies: LocalCopies | None = None, *, is_alone: bool = True) -> None:
-        """``is_alone``: False if owners without a file are served by OpenSearch. ``NoFile`` is raised then."""
+        """``is_alone`` is False if OpenSearch serves owners without a file. ``NoFile`` is raised for these then."""
         self.objects = objects
         self._is_alone = is_alone
         self._copies = copies or LocalCopies(objects)
-        self._changing = [Lock() for _ in range(LOCKS)]
-        self._waiting: dict[str, list[_Waiting]] = {}
+        self._write_locks = [Lock() for _ in range(LOCKS)]
+        self._pending: dict[str, list[_PendingChange]] = {}
         self._lock = Lock()
 
     @contextmanager
     def reading(self, key: str) -> Iterator[OwnerFile | None]:
-        """Return the file as it is now, open until the end of the block; None if its owner has none.
+        """Yield the current file, open until the end of the block; None if its owner has none.
 
-        Raises ``SearchIndexDamaged``, ``StoreUnavailable``, ``apsw.Error`` and ``OSError``.
+        Raises ``SearchMoved`` or ``NoFile`` for an owner in OpenSearch, ``SearchIndexDamaged``, ``StoreUnavailable``,
+        ``apsw.Error`` and ``OSError``.
         """
         with self._latest(key) as copy:
             if copy is None:
                 yield None
                 return
-            with _damage_reported(), OwnerFile.open(copy.path) as file:
+            with OwnerFile.open(copy.path) as file:
                 if not file.is_outdated:
                     yield file
                     return
-        self.change(key, lambda _: None)  # makes its words again
+        self.change(key, lambda _: None)  # which rebuilds its words
         with self._latest(key) as copy:
             if copy is None:
                 yield None
                 return
-            with _damage_reported(), OwnerFile.open(copy.path) as file:
+            with OwnerFile.open(copy.path) as file:
                 yield file
 
     @contextmanager
     def state(self, key: str) -> Iterator[tuple[OwnerFile, str] | None]:
-        """Return the file as it is now, and its tag, until the end of the block. Raises ``NoFile`` for a mark."""
+        """Yield the current file and its tag, until the end of the block; None without one.
+
+        Raises ``NoFile`` for a mark.
+        """
         with self._copies.latest(key) as copy:
             if copy is None:
                 yield None
                 return
-            with _damage_reported(), OwnerFile.open(copy.path) as file:
+            with _report_damage(key), OwnerFile.open(copy.path) as file:
                 yield file, copy.stored.tag
 
     def mark(self, key: str, tag: str | None) -> None:
-        """Put the mark in place of the file with this tag, or of none. Raises ``ObjectChanged``."""
+        """Put the mark in place of the file with this tag; None for no file. Raises ``ObjectChanged``."""
         self.objects.mark(key, tag)
         self._copies.drop(key)
 
     def change(self, key: str, change: Callable[[OwnerFile], T]) -> Change[T]:
-        """Change a file, or make it. ``change`` may be called several times, each time with another state.
+        """Change a file, or make it. ``change`` is called again if another process has changed the file meanwhile.
 
-        Raises ``SearchIndexFull`` if the file is larger than an owner's may be and has grown, ``SearchUnavailable`` if
-        others change it all the time, and as ``reading`` does.
+        Raises ``SearchIndexFull`` if the file has grown beyond an owner's limits, ``SearchUnavailable`` if others
+        change it all the time, and as ``reading`` does.
         """
-        waiting = _Waiting(change)
+        pending = _PendingChange(change)
         with self._lock:
-            self._waiting.setdefault(key, []).append(waiting)
-        # Changes that arrive during a write of this process are the next write, all together.
-        with self._changing[hash(key) % LOCKS]:
+            self._pending.setdefault(key, []).append(pending)
+        # All changes that arrive during a write of this process are written together by the next one.
+        with self._write_locks[hash(key) % LOCKS]:
             with self._lock:
-                group = self._waiting.pop(key, ()) if waiting.outcome is None and waiting.failure is None else ()
+                group = self._pending.pop(key, ()) if pending.outcome is None and pending.failure is None else ()
             if group:
                 self._write_together(key, group)
-        if waiting.outcome is None:
-            raise waiting.failure or SearchUnavailable
-        return waiting.outcome
+        if pending.outcome is None:
+            raise pending.failure or SearchUnavailable
+        return pending.outcome
 
-    def _write_together(self, key: str, group: Sequence[_Waiting]) -> None:
+    def _write_together(self, key: str, group: Sequence[_PendingChange]) -> None:
         """Write several changes at once, or one by one if there is no room for all."""
         try:
-            done = self._write(key, lambda file: [waiting.change(file) for waiting in group])
+            outcome = self._write(key, lambda file: [pending.change(file) for pending in group])
         except SearchIndexFull as failure:
             if len(group) == 1:
                 group[0].failure = failure
             else:
-                for waiting in group:
-                    self._write_together(key, [waiting])
+                for pending in group:
+                    self._write_together(key, [pending])
         except BaseException as failure:  # noqa: BLE001 - each caller raises it
-            for waiting in group:
-                waiting.failure = failure
+            for pending in group:
+                pending.failure = failure
         else:
-            for waiting, result in zip(group, done.result, strict=True):
-                waiting.outcome = Change(result, done.fill_percent)
+            for pending, result in zip(group, outcome.result, strict=True):
+                pending.outcome = Change(result, outcome.fill_percent)
 
     def _write(self, key: str, change: Callable[[OwnerFile], T]) -> Change[T]:
+        """Apply a change and store the file, in several attempts if others change it meanwhile."""
         write_id = uuid.uuid4().hex
         outages = 0
         outcome: Change[T] | None = None
@@ -147,13 +153,14 @@ class OwnerFiles:
             try:
                 with self._latest(key) as copy:
                     if outcome is not None and copy is not None and copy.stored.write_id == write_id:
-                        return outcome  # only the answer was lost
+                        return outcome  # this write has succeeded, and only its answer was lost
                     with self._copies.draft() as draft:
                         outcome, is_deleted, is_changed = _apply(change, copy, draft)
                         if is_deleted and copy is not None:
                             self._delete(key, copy)
                         elif is_changed and not is_deleted:
-                            stored = self.objects.write(key, draft, copy.stored if copy else None, write_id)
+                            replaced = copy.stored if copy is not None else None
+                            stored = self.objects.write(key, draft, replaced, write_id, outcome.fill_percent)
                             self._copies.keep(key, draft, stored)
                         return outcome
             except ObjectChanged:
@@ -165,9 +172,9 @@ class OwnerFiles:
         raise SearchUnavailable
 
     def discard_damaged(self, key: str) -> bool:
-        """Delete a file that cannot be read, and return whether it was one. Raises as ``change`` does."""
+        """Delete a file that cannot be read. Return whether there was one. Raises as ``change`` does."""
         with self._latest(key) as copy:
-            if copy is None or is_sound(copy.path):
+            if copy is None or is_readable(copy.path):
                 return False
             try:
                 self._delete(key, copy)
@@ -186,35 +193,40 @@ class OwnerFiles:
                 raise
             if copy is None and not self._is_alone:
                 raise NoFile(is_moved=False)
-            yield copy
+            with _report_damage(key):
+                yield copy
 
     def _delete(self, key: str, copy: LocalCopy) -> None:
-        """Delete the object of a copy, so that nothing is left of an owner without documents."""
+        """Delete the object of a copy, and the copy."""
         self.objects.delete(key, copy.stored)
         self._copies.drop(key)
 
 
 def _apply(change: Callable[[OwnerFile], T], copy: LocalCopy | None, draft: Path) -> tuple[Change[T], bool, bool]:
-    """Write the changed file, and return what a change has done, whether no document is left, and whether it differs.
+    """Apply ``change`` to a draft of the file.
 
-    Raises ``SearchIndexFull`` and what ``change`` raises.
+    Return its outcome, whether the file has no documents now, and whether it has changed. Raises ``SearchIndexFull``
+    and the errors of ``change``.
     """
     if copy is not None:
         shutil.copyfile(copy.path, draft)
-    with _damage_reported(), OwnerFile.open_draft(draft) as file:
-        before = file.count(SearchFilter())
+    with OwnerFile.open_draft(draft) as file:
+        documents_before = file.count(SearchFilter())
         result = change(file)
         is_changed, documents = file.is_changed, file.count(SearchFilter())
     size = draft.stat().st_size
     fill = fill_percent(size, documents)
-    if fill > 100 and (documents > before or copy is None or size > copy.size):
+    if fill > 100 and (documents > documents_before or copy is None or size > copy.size):
         raise SearchIndexFull
     return Change(result, fill), not documents, is_changed
 
 
 @contextmanager
-def _damage_reported() -> Iterator[None]:
+def _report_damage(key: str) -> Iterator[None]:
+    """Report the damage of a file that the block finds. Raises ``SearchIndexDamaged``."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise SearchIndexDamaged from error
+        damage = SearchIndexDamaged()
+        report_failure(damage, "A search index is damaged", key=key)
+        raise damage from error

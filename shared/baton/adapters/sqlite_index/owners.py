@@ -9,27 +9,27 @@ from baton.domain.documents.search import IndexName
 from baton.domain.tenants.identity import Scope
 
 SUFFIX = ".sqlite"
-_SAFE = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_NOBODY = "~"
-"""The owner of documents that belong to the tenant and no agent."""
+_SAFE_ID = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_NO_AGENT = "~"
+"""The owner's part of the key for documents that belong to the tenant and not to an agent."""
 
 
 def owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> str:
-    """Return the key of the file with a user's episodes, or with what an agent of the tenant has in another index.
+    """Return the key of the file with the user's episodes, or with an agent's documents in another index.
 
-    Ids with characters that have a meaning in keys, and all ids of users, are hashed.
+    Ids of users, and ids of agents with characters that have a meaning in keys, are hashed.
     """
     if index is IndexName.EPISODES:
         owner = sha256(scope.user_id.encode()).hexdigest()
     elif agent_id is None:
-        owner = _NOBODY
+        owner = _NO_AGENT
     else:
-        owner = agent_id if _SAFE.fullmatch(agent_id) else f"~{sha256(agent_id.encode()).hexdigest()}"
+        owner = agent_id if _SAFE_ID.fullmatch(agent_id) else f"~{sha256(agent_id.encode()).hexdigest()}"
     return f"{index_prefix(scope.tenant_id, index)}{owner}{SUFFIX}"
 
 
 def index_prefix(tenant_id: str, index: IndexName) -> str:
-    """Return the beginning of the keys of all files of a tenant in an index."""
+    """Return the common beginning of the keys of a tenant's files in an index."""
     return f"{tenant_id}/{index.value}/"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from baton.adapters.sqlite_index.owner_file import OwnerFile, vector_blob, where
+from baton.adapters.sqlite_index.owner_file import OwnerFile, filter_condition, vector_blob
 from baton.adapters.sqlite_index.words import match_expression
 from baton.domain.documents.search import (
     Candidate,
@@ -14,8 +14,8 @@ from baton.domain.documents.search import (
     SearchQuery,
     SearchResult,
     Signal,
-    missing_scores,
-    with_added,
+    add_scored,
+    find_unscored,
 )
 from baton.domain.tenants.identity import Scope
 
@@ -27,7 +27,7 @@ Ranking = Sequence[tuple[int, float]]
 
 
 def search_file(file: OwnerFile, scope: Scope, query: SearchQuery) -> SearchResult:
-    """Return the candidates of each clause, and their documents. It compares all vectors, which is exact."""
+    """Return the candidates of each clause, and their documents. All vectors are compared, which is exact."""
     rankings = _Rankings(file, scope, query)
     ranked = {clause: rankings.of(clause) for clause in dict.fromkeys(query.clauses)}
     names = file.names(list({number for ranking in ranked.values() for number, _ in ranking}))
@@ -36,16 +36,18 @@ def search_file(file: OwnerFile, scope: Scope, query: SearchQuery) -> SearchResu
         for clause, ranking in ranked.items()
     }
     numbers = {name.id: number for number, name in names.items()}
-    for clause, lacking in missing_scores(query, candidates).items():
-        similarities = dict(rankings.similarities(clause, [numbers[candidate.id] for candidate in lacking]))
-        scored = {id_: similarities[number] for id_, number in numbers.items() if number in similarities}
-        candidates[clause] = with_added(candidates[clause], scored, lacking)
+    for clause, unscored in find_unscored(query, candidates).items():
+        similarities = dict(rankings.similarities(clause, [numbers[candidate.id] for candidate in unscored]))
+        scores = {id_: similarities[number] for id_, number in numbers.items() if number in similarities}
+        candidates[clause] = add_scored(candidates[clause], scores, unscored)
     ids = query.select_ids(candidates)
     documents = file.documents([number for id_, number in numbers.items() if id_ in ids])
     return SearchResult(candidates, {document.id: document for document in documents.values()})
 
 
 class _Rankings:
+    """The rankings of one query in a file. Documents have the numbers of their rows."""
+
     def __init__(self, file: OwnerFile, scope: Scope, query: SearchQuery) -> None:
         self._file = file
         self._query = query
@@ -53,7 +55,7 @@ class _Rankings:
         self._match = match_expression(query.text)
         self._vector = vector_blob(query.vector) if query.vector is not None else None
         is_filtered = query.filter != SearchFilter() or file.has_permissions()
-        condition, self._values = where(query.filter, scope.permissions) if is_filtered else ("", [])
+        condition, self._values = filter_condition(query.filter, scope.permissions) if is_filtered else ("", [])
         self._chosen = f"IN (SELECT number FROM documents WHERE {condition})" if is_filtered else "IS NOT NULL"
 
     def of(self, clause: SearchClause) -> Ranking:
@@ -64,7 +66,7 @@ class _Rankings:
         return self._by_words(view) if clause.signal is Signal.WORDS else self._by_meaning(view)
 
     def similarities(self, clause: SearchClause, numbers: Sequence[int]) -> Ranking:
-        """Return the scores of documents in a clause by meaning, as far as they have a vector of its view."""
+        """Return the scores of those documents in a clause by meaning that have a vector of its view."""
         view = self._views.get(clause.view)
         if view is None or self._vector is None:
             return []
@@ -77,7 +79,7 @@ class _Rankings:
     def _by_words(self, view: int) -> Ranking:
         if self._match is None:
             return []
-        # Without the plus, the full-text table would be searched once for each chosen document.
+        # The plus keeps SQLite from searching the full-text table once for each chosen document.
         return self._file.rows(
             f"SELECT rowid, -rank FROM words_{view} WHERE words_{view} MATCH ? AND +rowid {self._chosen}"
             " ORDER BY rank, rowid LIMIT ?",

@@ -1,76 +1,103 @@
-"""Embeds the documents of the embedded index with another model."""
+"""``Reindexing`` of the embedded index: its documents are embedded by another model."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 import apsw
 from botocore.exceptions import ClientError
 
+from baton.adapters.sqlite_index.objects import NoFile
 from baton.adapters.sqlite_index.owner_file import Revision
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
-from baton.adapters.sqlite_index.owners import is_of_index
+from baton.adapters.sqlite_index.owners import index_prefix, is_of_index
+from baton.concurrency.tasks import gather_each
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
-from baton.domain.errors import SearchUnavailable, StoreUnavailable
-from baton.ports.documents.search import Embedder, EmbeddingPurpose, Reindexed
+from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
+from baton.failures.reports import report_failure
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, ReindexResult
 
 T = TypeVar("T")
 
+
 BATCH = 200
-"""Documents that are embedded and replaced together. Each replacement writes the owner's file."""
+"""The number of documents that are embedded and replaced together, by one write of the owner's file."""
 PASSES = 10
-"""Passes over a file that others write meanwhile."""
+"""The maximum number of passes over a file that others write meanwhile."""
+AT_ONCE = 8
+"""The number of files that are read at the same time to find damaged ones."""
 
 
 class SqliteReindexing:
     """``Reindexing`` of the files of a bucket, which are searched and written meanwhile.
 
-    Each file is rebuilt in place. A document is replaced by one write, unless it has been written or deleted since it
-    was read: it is found by its words before, and by its new vectors after. A second copy of the files would hide the
-    new vectors until all are there, and would have to follow every write.
+    Each file is changed in place. A document is replaced by one write, unless it was written or deleted after it was
+    read. Before this write its words find it, and after it also its new vectors. A second copy of the files would hide
+    the new vectors until all are there, and would have to follow every write.
     """
 
     def __init__(self, files: OwnerFiles) -> None:
         self._files = files
 
-    async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
+    async def reindex(self, index: IndexName, embedder: Embedder) -> ReindexResult:
         """See ``Reindexing``."""
         embedded = 0
+        failure: SearchUnavailable | None = None
         for key in await _run(lambda: list(self._files.objects.keys(""))):
             if not is_of_index(key, index):
                 continue
-            for _ in range(PASSES):
-                count, replaced = await self._pass(key, embedder)
-                embedded += replaced
-                if not count:
-                    break
-        return Reindexed(index, index.value, 0, embedded if embedder.dimensions else 0)
+            try:
+                embedded += await self._embed_file(key, embedder)
+            except (SearchIndexDamaged, SearchIndexFull) as problem:
+                report_failure(problem, "A search index was not embedded again", key=key)
+                failure = failure or problem
+            except (NoFile, SearchMoved):
+                continue  # its owner has moved to OpenSearch since the files were listed
+        if failure is not None:
+            raise failure
+        return ReindexResult(index, index.value, 0, embedded if embedder.dimensions else 0)
 
-    async def discard_damaged(self) -> int:
+    async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
         """See ``Reindexing``."""
-        keys = await _run(lambda: list(self._files.objects.keys("")))
-        return sum([await _run(lambda key=key: self._files.discard_damaged(key)) for key in keys])  # type: ignore[misc]
+        keys = await _run(lambda: list(self._files.objects.keys(index_prefix(tenant_id, index))))
+        return sum(await gather_each(keys, self._discard_if_damaged, at_once=AT_ONCE))
 
-    async def _pass(self, key: str, embedder: Embedder) -> tuple[int, int]:
-        """Return how many documents of a file were of another model, and how many of them were replaced."""
+    async def _discard_if_damaged(self, key: str) -> bool:
+        with suppress(NoFile, SearchMoved):
+            return await _run(lambda: self._files.discard_damaged(key))
+        return False
+
+    async def _embed_file(self, key: str, embedder: Embedder) -> int:
+        """Embed the documents of a file until none is of another model. Return the number of replaced ones."""
+        embedded = 0
+        for _ in range(PASSES):
+            outdated_count, replaced = await self._embed_outdated(key, embedder)
+            embedded += replaced
+            if not outdated_count:
+                break
+        return embedded
+
+    async def _embed_outdated(self, key: str, embedder: Embedder) -> tuple[int, int]:
+        """Embed the documents of another model once. Return their number, and the number of replaced ones."""
         model = embedder.name if embedder.dimensions else None
-        count = replaced = 0
+        outdated_count = replaced = 0
         after = ""
-        while outdated := await _run(lambda: self._outdated(key, model, after)):  # noqa: B023 - it is awaited
+        while outdated := await _run(lambda: self._read_outdated(key, model, after)):  # noqa: B023 - it is awaited
             documents = await _embed([revision.document for revision in outdated], embedder)
             revisions = [
                 Revision(revision.digest, document) for revision, document in zip(outdated, documents, strict=True)
             ]
-            count += len(outdated)
-            changed = await _run(lambda: self._files.change(key, lambda file: file.revise(revisions)))  # noqa: B023
-            replaced += changed.result
+            outdated_count += len(outdated)
+            outcome = await _run(lambda: self._files.change(key, lambda file: file.revise(revisions)))  # noqa: B023
+            replaced += outcome.result
             after = outdated[-1].document.id
-        return count, replaced
+        return outdated_count, replaced
 
-    def _outdated(self, key: str, model: str | None, after: str) -> list[Revision]:
+    def _read_outdated(self, key: str, model: str | None, after: str) -> list[Revision]:
         with self._files.reading(key) as file:
             return file.outdated(model, after, BATCH) if file is not None else []  # its owner may be forgotten
 
@@ -84,7 +111,7 @@ async def _run(work: Callable[[], T]) -> T:
 
 async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
     """Return the documents with vectors of the embedder, or without any if it is off."""
-    texts = [view.embedded for document in documents for view in document.views.values()]
+    texts = [view.text_to_embed for document in documents for view in document.views.values()]
     vectors = iter(
         await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT) if embedder.dimensions and texts else []
     )

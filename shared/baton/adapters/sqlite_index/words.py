@@ -1,4 +1,4 @@
-"""The words of texts and queries, as the full-text tables take them."""
+"""The words of texts and queries in the form of the full-text tables."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from baton.domain.documents.search_words import index_words, search_form
 from baton.domain.text import codes_of
 
 MAX_TERMS = 100
-"""Words of a query that are searched. Those after them are ignored."""
+"""The number of a query's words that are searched. Further ones are ignored."""
 
 TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
-"""Stems of English words. Everything else that matters has been done to the words before, in every script."""
+"""The tokenizer, which only makes stems of English words. ``index_words`` has divided and normalised the text."""
 WORDS_VERSION = 2
-"""Counted up when texts are divided into other words, or these are written otherwise: the tables are made again."""
+"""The version of the words. A change of their division or form increments it, and files rebuild their tables."""
 
-# Question words are in it, because an answer does not repeat them.
+# Question words are stop words too, because an answer does not repeat them.
 STOP_WORDS = frozenset(
     """
     a about after again all also am an and any are as at be because been before being both but by can could did do does
@@ -25,17 +25,17 @@ STOP_WORDS = frozenset(
 )
 
 
-def indexed_words(text: str) -> str:
-    """Return a text as it is given to the full-text table."""
+def to_indexed_text(text: str) -> str:
+    """Return a text in the form of the full-text tables: its words with spaces between them."""
     return " ".join(index_words(text))
 
 
 def match_expression(query: str) -> str | None:
-    """Return the expression that finds documents with any of the query's words; None if it has no words.
+    """Return the FTS5 expression that finds documents with any of the query's words; None if it has no words.
 
-    Words are quoted, so that operators are words too. Codes are phrases besides.
+    Words are quoted, so that operators count as words. Codes, such as numbers of orders, are searched as phrases too.
     """
     words = list(dict.fromkeys(index_words(query)))
-    telling = [word for word in words if word not in STOP_WORDS] or words
-    codes = [indexed_words(code) for code in codes_of(search_form(query))]
-    return " OR ".join(f'"{term}"' for term in (*telling[:MAX_TERMS], *codes)) or None
+    search_terms = [word for word in words if word not in STOP_WORDS] or words
+    codes = [to_indexed_text(code) for code in codes_of(search_form(query))]
+    return " OR ".join(f'"{term}"' for term in (*search_terms[:MAX_TERMS], *codes)) or None

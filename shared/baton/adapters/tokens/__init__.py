@@ -1,4 +1,4 @@
-"""Tokens of users, those of OIDC issuers and embed tokens: verified with keys fetched over HTTP, exchanged, sealed.
+"""Tokens of users (of OIDC issuers and embed tokens) are verified, exchanged and sealed here; keys sign and verify.
 
-It imports nothing: workers seal and exchange tokens, and need not load what verifies signatures.
+This module imports nothing, so that workers which exchange tokens need not load the libraries that verify them.
 """

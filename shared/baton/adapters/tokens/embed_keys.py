@@ -34,20 +34,20 @@ class EmbedKey:
 
 
 class EmbedKeys:
-    """The embed keys of one secret: ``{"<kid>": {"tenant", "algorithm", "key"}}``.
+    """The embed keys of the secret ``name``: ``{"<kid>": {"tenant", "algorithm", "key"}}``.
 
     An entry that cannot be used is logged and left out; the other hosts' keys keep working. The tenant ``*`` is for
-    the local cloud only.
+    the local cloud only, which sets ``allow_any_tenant``.
     """
 
     def __init__(self, secrets: Secrets, name: str, *, allow_any_tenant: bool = False) -> None:
         self._secrets = secrets
         self._name = name
         self._allow_any_tenant = allow_any_tenant
-        self._keys = ParsedText(self._usable)
+        self._keys = ParsedText(self._parse_keys)
 
     def find(self, kid: str) -> EmbedKey | None:
-        """Return the key ``kid``. For an unknown id the secret is read again, at most every 30 s.
+        """Return the key ``kid``; None without one. For an unknown id the secret is read again, at most every 30 s.
 
         Raises ``StoreUnavailable`` if the secret cannot be read.
         """
@@ -59,7 +59,7 @@ class EmbedKeys:
             count(Metric.KEYS_UNREADABLE)
             return None
 
-    def _usable(self, text: str) -> dict[str, EmbedKey]:
+    def _parse_keys(self, text: str) -> dict[str, EmbedKey]:
         try:
             keys, problems = read_embed_keys(text, allow_any_tenant=self._allow_any_tenant)
         except ValueError:
@@ -83,7 +83,7 @@ def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[
     keys, problems = {}, {}
     for kid, entry in entries.items():
         try:
-            keys[kid] = _key(entry, allow_any_tenant)
+            keys[kid] = _parse_key(entry, allow_any_tenant)
         except KeyError as missing:
             problems[kid] = f"{missing.args[0]} is missing"
         except (jwt.PyJWTError, ValueError, TypeError) as error:
@@ -91,7 +91,8 @@ def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[
     return keys, problems
 
 
-def _key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
+def _parse_key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
+    """Return a usable key. Raises ``KeyError`` for a missing field, and else ``ValueError`` or PyJWT's errors."""
     tenant, algorithm = entry["tenant"], entry["algorithm"]
     if tenant == ANY_TENANT:
         if not allow_any_tenant:
@@ -103,7 +104,7 @@ def _key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
     signer = jwt.get_algorithm_by_name(algorithm)
     # PyJWT refuses a public key as an HMAC secret, which is an algorithm confusion attack.
     key = signer.prepare_key(entry["key"])
-    too_short = signer.check_key_length(key)
-    if too_short:
-        raise ValueError(too_short)
+    length_problem = signer.check_key_length(key)
+    if length_problem:
+        raise ValueError(length_problem)
     return EmbedKey(tenant, algorithm, key)

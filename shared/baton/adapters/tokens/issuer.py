@@ -21,13 +21,16 @@ from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import OidcIssuer
 
 FETCH_SECONDS = 5.0
-"""The longest time that reading the keys takes, the discovery document included."""
+"""The time limit of reading the keys and the discovery document together."""
 MAX_DOCUMENT = 512 * 1024
+"""The maximum size of either document, in bytes."""
 MAX_KEYS = 100
+"""The number of an issuer's keys that are read."""
 
 _log = logging.getLogger(__name__)
 
 Keys = dict[tuple[str, str], jwt.PyJWK]
+"""Keys by key id and algorithm."""
 
 
 class IssuerKeys:
@@ -51,8 +54,8 @@ class IssuerKeys:
         key_name = (kid, algorithm)
         return self._keys.get().get(key_name) or self._keys.renewed().get(key_name)
 
-    def unreadable(self) -> str | None:
-        """Return why the keys cannot be read; None if they can."""
+    def find_read_problem(self) -> str | None:
+        """Return the reason why the keys cannot be read; None if they can."""
         try:
             self._keys.get()
         except StoreUnavailable as error:
@@ -60,9 +63,10 @@ class IssuerKeys:
         return None
 
     def _fetch_keys(self) -> Keys:
+        """Read the keys. Raises ``StoreUnavailable``."""
         try:
             with TimedRequests(FETCH_SECONDS) as requests:
-                return self._usable(self._fetch(self._jwks_url(requests), requests))
+                return self._usable_keys(self._fetch(self._jwks_url(requests), requests))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, HTTPError):
                 error.close()
@@ -80,6 +84,7 @@ class IssuerKeys:
         return str(configuration["jwks_uri"])
 
     def _fetch(self, url: str, requests: TimedRequests) -> dict[str, Any]:
+        """Return the JSON object at ``url``. Raises ``ValueError``, ``TypeError`` and the errors of ``requests``."""
         if urlsplit(url).scheme not in self._schemes:
             raise ValueError(f"{url} is not an https address")
         body = requests.read(url, {"Accept": "application/json"}, MAX_DOCUMENT + 1)
@@ -90,7 +95,7 @@ class IssuerKeys:
             raise TypeError(f"{url} is not a JSON object")
         return document
 
-    def _usable(self, jwks: dict[str, Any]) -> Keys:
+    def _usable_keys(self, jwks: dict[str, Any]) -> Keys:
         keys: Keys = {}
         for jwk in jwks["keys"][:MAX_KEYS]:
             for algorithm in self.issuer.algorithms:
@@ -114,11 +119,11 @@ class TrustedIssuers:
         self._make = partial(IssuerKeys, allow_http=allow_http, monotonic=monotonic)
         self._latest: tuple[Iterable[OidcIssuer] | None, dict[str, IssuerKeys]] = (None, {})
 
-    def by_name(self) -> Mapping[str, IssuerKeys]:
-        """Return the keys of every issuer that is trusted now."""
+    def key_sets(self) -> Mapping[str, IssuerKeys]:
+        """Return the keys of the issuers that are trusted now, by issuer."""
         issuers = self._read()
-        read, key_sets = self._latest
-        if issuers is not read:
+        latest_issuers, key_sets = self._latest
+        if issuers is not latest_issuers:
             unchanged = {keys.issuer: keys for keys in key_sets.values()}
             key_sets = {issuer.issuer: unchanged.get(issuer) or self._make(issuer) for issuer in issuers}
             self._latest = (issuers, key_sets)
@@ -126,7 +131,7 @@ class TrustedIssuers:
 
 
 def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
-    """Return ``jwk`` bound to ``algorithm``; None if it has another purpose (RFC 7517)."""
+    """Return ``jwk`` bound to ``algorithm``; None if it is invalid, has no id or is for another purpose (RFC 7517)."""
     if not isinstance(jwk, dict) or not isinstance(jwk.get("kid"), str):
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", algorithm) != algorithm:

@@ -1,7 +1,8 @@
 """The tokens and credentials of receivers of push notifications, sealed while they are stored.
 
 A client entrusts Baton with a token and credentials for its own server. The table and its backups hold ciphertext
-(Fernet) that names its place. The key is derived from the secret from which the signing key is derived.
+(Fernet), which names its configuration, so that it cannot be moved to another one. The key is derived from the secret
+from which the signing key is derived.
 """
 
 from __future__ import annotations
@@ -29,28 +30,29 @@ class ReceiverSecrets:
         self._read_secret = read_secret
         self._keys = ParsedText(_derive)
 
-    def seal(self, place: str, secrets: Mapping[str, str]) -> str:
-        """Return the secrets of the configuration at ``place``, sealed. Raises as ``read_secret`` does."""
-        return self._fernet().encrypt(json.dumps({"place": place, **secrets}).encode()).decode()
+    def seal(self, config_key: str, secrets: Mapping[str, str]) -> str:
+        """Return the secrets of the configuration ``config_key``, sealed. Raises as ``read_secret`` does."""
+        return self._fernet().encrypt(json.dumps({"place": config_key, **secrets}).encode()).decode()
 
-    def open(self, place: str, sealed: str) -> Mapping[str, str] | None:
-        """Return the secrets; None if they were sealed with another key or for another place.
+    def open(self, config_key: str, sealed: str) -> Mapping[str, str] | None:
+        """Return the secrets; None if they were sealed with another key or for another configuration.
 
         Raises as ``read_secret`` does.
         """
         try:
-            opened: dict[str, str] = json.loads(self._fernet().decrypt(sealed.encode()))
+            secrets: dict[str, str] = json.loads(self._fernet().decrypt(sealed.encode()))
         except InvalidToken:
-            opened = {}
-        if opened.pop("place", None) != place:
+            secrets = {}
+        if secrets.pop("place", None) != config_key:
             _log.warning("The secrets of a receiver of push notifications cannot be opened: the key has changed.")
             return None
-        return opened
+        return secrets
 
     def _fernet(self) -> Fernet:
         return self._keys.of(self._read_secret())
 
 
 def _derive(secret: str) -> Fernet:
+    """Return the cipher with the key that is derived from ``secret``."""
     material = HKDF(hashes.SHA256(), 32, salt=None, info=PURPOSE).derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(material))

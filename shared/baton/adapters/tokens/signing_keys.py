@@ -1,6 +1,6 @@
 """The keys of a deployment: one that is derived from a secret and signs JWTs (ES256), and those that sign agent cards.
 
-CloudFormation makes random text but no keys. A key that is derived from it needs nobody to make one and put it there.
+CloudFormation makes random text but no keys. Deriving the key from such a text saves operators from making one.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from baton.ports.tenants.identity import Secrets
 
 ALGORITHM = "ES256"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""The order of the group of P-256."""
+"""The order of the group of P-256 (FIPS 186-5)."""
 PURPOSE = b"baton push notifications ES256"
 MIN_SECRET = 32
-"""Characters of a secret that cannot be guessed."""
+"""The minimum length of the secret, in characters, so that it cannot be guessed."""
 
 
 class DerivedSigningKey:
-    """``SigningKey`` from the text of a secret. A changed secret is another key within five minutes."""
+    """``SigningKey`` from the text of the secret ``name``. If it changes, the key changes within five minutes."""
 
-    def __init__(self, secrets: Secrets, name: str, *, accepts_short: bool = False) -> None:
-        """``accepts_short`` is for the local cloud, whose secrets are not secrets."""
+    def __init__(self, secrets: Secrets, name: str, *, accepts_short_secret: bool = False) -> None:
+        """``accepts_short_secret`` is for the local cloud, whose secrets protect nothing."""
         self._secrets = secrets
         self._name = name
-        self._accepts_short = accepts_short
+        self._accepts_short = accepts_short_secret
 
     async def sign(self, claims: Mapping[str, Any]) -> str:
         key = await self._key()
-        return jwt.encode(dict(claims), key, algorithm=ALGORITHM, headers={"kid": _public(key)["kid"]})
+        return jwt.encode(dict(claims), key, algorithm=ALGORITHM, headers={"kid": _public_jwk(key)["kid"]})
 
-    async def public_keys(self) -> Mapping[str, Any]:
-        return {"keys": [_public(await self._key())]}
+    async def read_public_keys(self) -> Mapping[str, Any]:
+        return {"keys": [_public_jwk(await self._key())]}
 
     async def _key(self) -> EllipticCurvePrivateKey:
         try:
@@ -61,12 +61,15 @@ class DerivedSigningKey:
 
 @lru_cache(maxsize=4)
 def _derive(secret: str) -> EllipticCurvePrivateKey:
-    """Return the key. 48 bytes for a group of 32: the bias of the remainder is nothing (FIPS 186-5, A.2.1)."""
+    """Return the key that is derived from ``secret``.
+
+    48 bytes are reduced to a group of 32, so that the bias of the remainder is negligible (FIPS 186-5, A.2.1).
+    """
     material = HKDF(hashes.SHA256(), 48, salt=None, info=PURPOSE).derive(secret.encode())
     return derive_private_key(int.from_bytes(material, "big") % (ORDER - 1) + 1, SECP256R1())
 
 
-def _public(key: EllipticCurvePrivateKey) -> dict[str, Any]:
+def _public_jwk(key: EllipticCurvePrivateKey) -> dict[str, Any]:
     """Return the public key as a JWK. Its id is its thumbprint (RFC 7638)."""
     jwk = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     members = {name: jwk[name] for name in ("crv", "kty", "x", "y")}
@@ -75,14 +78,14 @@ def _public(key: EllipticCurvePrivateKey) -> dict[str, Any]:
     return {**members, "use": "sig", "alg": ALGORITHM, "kid": thumbprint}
 
 
-_PRIVATE = (ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey, rsa.RSAPrivateKey)
+_PRIVATE_KEYS = (ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey, rsa.RSAPrivateKey)
 
 
 class JwkCardSigner:
-    """``CardSigner`` with the keys that ``read`` returns as JSON. It may block, as for a cached secret.
+    """``CardSigner`` with the JWK set that ``read`` returns as JSON. ``read`` may block.
 
-    Keys after the first, private or public, are published only: clients check older cards with them while a key is
-    replaced.
+    The first key signs. The others, private or public, are only published: clients check older cards with them while a
+    key is replaced.
     """
 
     def __init__(self, read: Callable[[], str]) -> None:
@@ -96,12 +99,12 @@ class JwkCardSigner:
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of the card by the first key."""
         # Only deployments that sign load the SDK for a card.
-        from baton.adapters.a2a.signatures import card_signatures
+        from baton.adapters.a2a.signatures import sign_card
 
         [key, *_] = await self._keys()
-        return await asyncio.to_thread(card_signatures, card, key, keys_url)
+        return await asyncio.to_thread(sign_card, card, key, keys_url)
 
-    async def public_keys(self) -> Mapping[str, Any]:
+    async def read_public_keys(self) -> Mapping[str, Any]:
         """Return the public part of every key."""
         return {"keys": [_public_card_key(key) for key in await self._keys()]}
 
@@ -110,13 +113,13 @@ class JwkCardSigner:
 
 
 def parse_card_keys(text: str) -> list[jwt.PyJWK]:
-    """Return the keys. Raises ``InternalError``, without the text."""
+    """Return the keys of a JWK set. Raises ``InternalError``, whose message does not quote the text."""
     try:
         entries = json.loads(text)["keys"]
         keys = [jwt.PyJWK(entry) for entry in entries]
     except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as error:
-        raise InternalError(f"The keys of agent cards are no JWK set ({type(error).__name__}).") from None
-    if not keys or not isinstance(keys[0].key, _PRIVATE):
+        raise InternalError(f"The keys of agent cards are not a JWK set ({type(error).__name__}).") from None
+    if not keys or not isinstance(keys[0].key, _PRIVATE_KEYS):
         raise InternalError("The first key of agent cards must be a private key.")
     if not all(key.key_id and key.algorithm_name in SIGNATURE_ALGORITHMS for key in keys):
         raise InternalError("Each key of agent cards needs a kid, and an algorithm with public keys.")
@@ -124,7 +127,8 @@ def parse_card_keys(text: str) -> list[jwt.PyJWK]:
 
 
 def _public_card_key(key: jwt.PyJWK) -> dict[str, Any]:
-    public = key.key.public_key() if isinstance(key.key, _PRIVATE) else key.key
+    """Return the public part of a key as a JWK."""
+    public = key.key.public_key() if isinstance(key.key, _PRIVATE_KEYS) else key.key
     jwk: dict[str, Any] = key.Algorithm.to_jwk(public, as_dict=True)
     return {
         **{name: value for name, value in jwk.items() if name != "key_ops"},

@@ -1,7 +1,7 @@
-"""Users' tokens, sealed, on their way from the request that brings them to the call that acts for the user.
+"""Users' tokens, sealed between the request that brings them and the call that acts for the user.
 
-A turn may run in another function than the one that saw the token, and waits in a queue before. What travels is
-ciphertext (Fernet: AES-128-CBC and HMAC-SHA256) that names its user and its end. It is opened where it is exchanged.
+A turn may run in another function than the one that received the token, and waits in a queue before. It carries
+ciphertext (Fernet: AES-128-CBC and HMAC-SHA256), which names the token's user and end and is opened for the exchange.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class SubjectTokens:
-    """A cipher for users' tokens. ``read_keys`` returns Fernet keys, parted by white space or commas; it may block.
+    """A cipher for users' tokens.
 
-    The first key seals, all of them open, so that keys can be replaced.
+    ``read_keys`` returns Fernet keys, separated by white space or commas. It may block. The first key seals and all
+    keys open, so that keys can be replaced.
     """
 
     def __init__(self, read_keys: Callable[[], str], clock: Clock | None = None) -> None:
@@ -47,10 +48,10 @@ class SubjectTokens:
             return None
 
     def open(self, scope: Scope) -> tuple[str, float]:
-        """Return the token that came with the user's request, and the seconds until its end. Blocks too.
+        """Return the token that came with the user's request, and the seconds until its end.
 
-        Raises ``Unauthorized`` without one, or with one that is another user's, ``TokenExpired``, and the errors of
-        ``read_keys``.
+        Blocks as ``read_keys`` does. Raises ``Unauthorized`` if there is no token or it is another user's,
+        ``TokenExpired``, and the errors of ``read_keys``.
         """
         if scope.subject_token is None:
             raise Unauthorized(USER_IS_UNPROVEN)
@@ -70,9 +71,9 @@ class SubjectTokens:
 
 
 def parse_delegation_keys(text: str) -> MultiFernet:
-    """Return the keys. Raises ``InternalError``, without the text."""
+    """Return the cipher with the keys in ``text``. Raises ``InternalError``, whose message does not quote the text."""
     keys = [part for part in re.split(r"[\s,]+", text) if part]
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except (ValueError, TypeError):
-        raise InternalError("The keys that seal users' tokens are no Fernet keys.") from None
+        raise InternalError("The keys that seal users' tokens are not Fernet keys.") from None

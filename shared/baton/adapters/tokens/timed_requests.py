@@ -1,4 +1,4 @@
-"""GET requests that end together at a deadline, however slowly a server sends."""
+"""GET requests with a common deadline, which ends them even while a server sends slowly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 SILENCE_SECONDS = 3.0
-"""The longest wait for each piece of an answer."""
+"""The maximum wait for the next bytes of an answer."""
 
 AnyConnection = TypeVar("AnyConnection", bound=HTTPConnection)
 
@@ -21,15 +21,16 @@ AnyConnection = TypeVar("AnyConnection", bound=HTTPConnection)
 class TimedRequests:
     """Requests of one thread, as a context manager. No redirect is followed.
 
-    The timeouts of sockets are limits of silence, so at the deadline the connections are shut down.
+    Timeouts of sockets only limit silence, so a timer shuts the connections down at the deadline.
     """
 
     def __init__(self, seconds: float) -> None:
+        """``seconds`` is the time limit of all requests together."""
         self._sockets: list[socket.socket] = []
         self._is_over = False
-        self._timer = threading.Timer(seconds, self._end)
+        self._timer = threading.Timer(seconds, self._shut_down)
         self._timer.daemon = True
-        self._opener = urllib.request.build_opener(_NoRedirects, _Handler(self._make))
+        self._opener = urllib.request.build_opener(_NoRedirects, _Handler(self._make_connection))
 
     def __enter__(self) -> TimedRequests:
         self._timer.start()
@@ -37,57 +38,61 @@ class TimedRequests:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._timer.cancel()
-        for opened in self._sockets:
-            opened.close()
+        for connected in self._sockets:
+            connected.close()
 
-    def read(self, url: str, headers: dict[str, str], most: int) -> bytes:
-        """Return the body, up to ``most`` bytes of it. Raises ``OSError`` and ``http.client.HTTPException``."""
+    def read(self, url: str, headers: dict[str, str], max_bytes: int) -> bytes:
+        """Return at most ``max_bytes`` of the body at ``url``.
+
+        Raises ``OSError`` (``TimeoutError`` after the deadline) and ``http.client.HTTPException``.
+        """
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the caller has checked the scheme
         try:
             with self._opener.open(request, timeout=SILENCE_SECONDS) as response:
-                body: bytes = response.read(most)
+                body: bytes = response.read(max_bytes)
         except (OSError, HTTPException):
-            self._check(url)
+            self._check_deadline(url)
             raise
-        self._check(url)
+        self._check_deadline(url)
         return body
 
-    def _check(self, url: str) -> None:
+    def _check_deadline(self, url: str) -> None:
         if self._is_over:
             raise TimeoutError(f"{url} answers too slowly") from None
 
-    def _make(self, kind: type[AnyConnection], host: str, **options: Any) -> AnyConnection:
+    def _make_connection(self, kind: type[AnyConnection], host: str, **options: Any) -> AnyConnection:
+        """Return a connection that records its socket when it connects."""
         connection = kind(host, **options)
         connect: Callable[..., socket.socket] = connection._create_connection  # type: ignore[attr-defined]
 
-        def connect_noted(*arguments: Any) -> socket.socket:
-            opened = connect(*arguments)
-            self._sockets.append(opened.dup())  # TLS takes the socket itself over
-            return opened
+        def connect_and_record(*arguments: Any) -> socket.socket:
+            connected = connect(*arguments)
+            self._sockets.append(connected.dup())  # a duplicate, because TLS takes over the socket itself
+            return connected
 
-        connection._create_connection = connect_noted  # type: ignore[attr-defined]
+        connection._create_connection = connect_and_record  # type: ignore[attr-defined]
         return connection
 
-    def _end(self) -> None:
+    def _shut_down(self) -> None:
         self._is_over = True
-        for opened in self._sockets:
+        for connected in self._sockets:
             with suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)
+                connected.shutdown(socket.SHUT_RDWR)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any) -> None:
-        # A redirect could lead from https to http, or to an address inside the network.
+        # Refused, because a redirect could lead from https to http, or to an address inside the network.
         return None
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def __init__(self, make: Callable[..., HTTPConnection]) -> None:
         super().__init__()
-        self._make = make
+        self._make_connection = make
 
     def http_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(partial(self._make, HTTPConnection), req)
+        return self.do_open(partial(self._make_connection, HTTPConnection), req)
 
     def https_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(partial(self._make, HTTPSConnection), req)
+        return self.do_open(partial(self._make_connection, HTTPSConnection), req)

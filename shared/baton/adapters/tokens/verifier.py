@@ -1,4 +1,4 @@
-"""Verify tokens."""
+"""Verification of JWTs: of OIDC issuers, and embed tokens that host applications sign."""
 
 from __future__ import annotations
 
@@ -18,17 +18,21 @@ from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import OidcIssuer, Scope, is_reserved_user
+from baton.domain.tenants.identity import MAX_USER_NAME, OidcIssuer, Scope, is_printable, is_reserved_user
+from baton.domain.web_url import is_web_url
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.tenants.identity import Identity
 
+LOCALE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+"""A language tag without extensions (BCP 47)."""
+
 
 class TokenRefused(ValueError):
-    """The token fails a check here. The text names the check and quotes nothing of the token."""
+    """The token fails one of Baton's own checks. The text names the check and quotes nothing of the token."""
 
 
 class ReservedUser(TokenRefused):
-    """The user of a token that is signed well has an id that no user may have. Its caller may know."""
+    """The token is valid, but its user has an id that no user may have. The caller is informed."""
 
     detail = "The user id in the token's sub is reserved. The application must give this user another id."
 
@@ -39,7 +43,9 @@ class ReservedUser(TokenRefused):
 _REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it has expired",
     jwt.ImmatureSignatureError: "its iat or nbf lies in the future",
-    jwt.InvalidSignatureError: "its signature was not made with the key that its kid names",
+    jwt.InvalidSignatureError: (
+        "it was signed with another key than the one that its kid names; get a new token, or sign with that key"
+    ),
     jwt.InvalidAlgorithmError: "its algorithm is not the one of its key",
     jwt.InvalidAudienceError: "its aud does not name this service",
     jwt.InvalidIssuedAtError: "its iat is not a time",
@@ -50,12 +56,12 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
-def reason(error: Exception) -> str:
-    """Return why a token was refused with ``error``."""
+def refusal_reason(error: Exception) -> str:
+    """Return the reason why a token was refused with ``error``, for the log."""
     if isinstance(error, TokenRefused):
         return str(error)
     if isinstance(error, jwt.MissingRequiredClaimError):
-        return f"it lacks the claim {error.claim}"  # a claim name of ours, not of the token
+        return f"it lacks the claim {error.claim}"  # the name of a required claim, and not text of the token
     for kind in type(error).__mro__:
         if kind in _REASONS:
             return _REASONS[kind]
@@ -63,16 +69,19 @@ def reason(error: Exception) -> str:
 
 
 MAX_TOKEN = 8192
+"""The maximum length of a token, in characters."""
 MAX_PERMISSIONS = 64
+MAX_PICTURE = 1_000
+"""The maximum length of the address of a user's picture, in characters."""
 PERMISSION = re.compile(r"[!#-\[\]-~]{1,64}")
 """An OAuth scope token (RFC 6749, section 3.3). 64 of them, joined, fit an API Gateway authorizer's 8 KB of context."""
 EMBED_AUDIENCE = "baton"
 MAX_EXPIRY = 253_402_300_799
 """The last second of the year 9999."""
 LEEWAY = 30
-"""Seconds by which an issuer's clock may be ahead of ours (``iat``, ``nbf``).
+"""Seconds by which an issuer's clock may be ahead of Baton's (``iat``, ``nbf``).
 
-There is no leeway for ``exp``, which is checked for every frame of a connection too.
+There is no leeway for ``exp``, which is checked again for every frame of a connection.
 """
 
 _log = logging.getLogger(__name__)
@@ -81,14 +90,12 @@ _UNUSABLE = (jwt.PyJWTError, InvalidRequest, ValueError, TypeError, KeyError, Ov
 
 
 class JwtVerifier:
-    """A verifier of tokens: of the OIDC issuers that ``issuers`` returns now, and of those signed with an embed key.
+    """``TokenVerifier`` for the OIDC issuers that ``issuers`` returns now, and for embed tokens (``iss: baton-embed``).
 
-    The ``iss`` of the latter is ``baton-embed``.
-
-    The key determines the algorithm, never the token. The reason of a refusal is logged; callers learn only that a
+    The key determines the algorithm, never the token. The reason of a refusal is logged. Callers learn only that a
     token has expired, or that its user id is reserved.
 
-    With ``subject_tokens`` the identity's scope has the token, sealed, for calls that act for the user.
+    With ``subject_tokens`` the scope of an identity holds the sealed token, for calls that act for the user.
     """
 
     def __init__(
@@ -115,8 +122,8 @@ class JwtVerifier:
             if identity.expires_at <= self._clock.now():
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
-            # Not the error's text, which may quote the token.
-            _log.warning("Token refused: %s.", reason(error))
+            # The log has no text of the error, which may quote the token.
+            _log.warning("Token refused: %s.", refusal_reason(error))
             count(Metric.TOKENS_REFUSED)
             if isinstance(error, jwt.ExpiredSignatureError):
                 raise TokenExpired from None
@@ -127,9 +134,9 @@ class JwtVerifier:
         return replace(identity, scope=replace(identity.scope, subject_token=sealed))
 
     def unreadable_issuers(self) -> dict[str, str]:
-        """Return the issuers whose keys cannot be read, and why. Each request takes some seconds at most."""
-        reasons = {keys.issuer.issuer: keys.unreadable() for keys in self._issuers.by_name().values()}
-        return {name: reason for name, reason in reasons.items() if reason is not None}
+        """Return the issuers whose keys cannot be read, with the reason. Blocks for some seconds an issuer."""
+        problems = {keys.issuer.issuer: keys.find_read_problem() for keys in self._issuers.key_sets().values()}
+        return {name: problem for name, problem in problems.items() if problem is not None}
 
     def _identity(self, token: str) -> Identity:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
@@ -138,8 +145,8 @@ class JwtVerifier:
         if not (isinstance(name, str) and isinstance(kid, str) and isinstance(algorithm, str)):
             raise TokenRefused("its iss, or kid or alg in its header, is missing or not a string")
         if name == EMBED_ISSUER:
-            return self._from_host(token, kid, has_audience="aud" in payload)
-        keys = self._issuers.by_name().get(name)
+            return self._verify_embed_token(token, kid, has_audience="aud" in payload)
+        keys = self._issuers.key_sets().get(name)
         if keys is None:
             raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of tokenIssuers in the settings")
         issuer = keys.issuer
@@ -147,23 +154,25 @@ class JwtVerifier:
             raise TokenRefused("its algorithm is not one that is set for its issuer")
         key = keys.find(kid, algorithm)
         if key is None:
-            raise TokenRefused("its issuer has no key of the id that its kid names")
+            raise TokenRefused("its issuer publishes no key with the id in its kid")
         claims = _decode(token, key, key.algorithm_name, issuer.audience)
-        tenant = issuer.tenant if issuer.tenant is not None else _claim(claims, issuer.tenant_claim)
-        return _read(claims, tenant, claims.get(issuer.permissions_claim))
+        tenant = issuer.tenant if issuer.tenant is not None else _require_claim(claims, issuer.tenant_claim)
+        return _to_identity(claims, tenant, claims.get(issuer.permissions_claim))
 
-    def _from_host(self, token: str, kid: str, *, has_audience: bool) -> Identity:
+    def _verify_embed_token(self, token: str, kid: str, *, has_audience: bool) -> Identity:
         key = self._embed_keys.find(kid) if self._embed_keys is not None else None
         if key is None:
-            raise TokenRefused("there is no usable embed key of the id that its kid names")
+            raise TokenRefused(
+                "no usable embed key has the id in its kid; add the key to the embed keys, or correct kid"
+            )
         claims = _decode(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
-        tenant = _claim(claims, "tenant")
+        tenant = _require_claim(claims, "tenant")
         if key.tenant not in (ANY_TENANT, tenant):
             raise TokenRefused("its tenant is not the one of its embed key")
-        return _read(claims, tenant, claims.get("permissions"))
+        return _to_identity(claims, tenant, claims.get("permissions"))
 
 
-def _claim(claims: dict[str, Any], name: str) -> Any:
+def _require_claim(claims: dict[str, Any], name: str) -> Any:
     if name not in claims:
         raise jwt.MissingRequiredClaimError(name)
     return claims[name]
@@ -180,7 +189,8 @@ def _decode(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...
     )
 
 
-def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identity:
+def _to_identity(claims: dict[str, Any], tenant: object, permissions: object) -> Identity:
+    """Return the identity that verified ``claims`` name. Raises ``TokenRefused`` and ``InvalidRequest``."""
     exp = claims["exp"]
     # PyJWT also accepts "1700000000" and true as a time.
     if not isinstance(tenant, str) or isinstance(exp, bool) or not isinstance(exp, (int, float)):
@@ -189,10 +199,41 @@ def _read(claims: dict[str, Any], tenant: object, permissions: object) -> Identi
         raise TokenRefused("its exp lies beyond the calendar")
     if is_reserved_user(claims["sub"]):
         raise ReservedUser
-    return Identity(Scope(tenant, claims["sub"], _permissions(permissions)), datetime.fromtimestamp(int(exp), UTC))
+    scope = Scope(
+        tenant,
+        claims["sub"],
+        _permissions(permissions),
+        name=read_name(claims.get("name")),
+        picture=read_picture(claims.get("picture")),
+        locale=read_locale(claims.get("locale")),
+    )
+    # The expiry is in the machine's time, which a test may have advanced in the local cloud.
+    return Identity(scope, datetime.fromtimestamp(int(exp), UTC) + SystemClock.advanced_by)
+
+
+def read_name(claim: object) -> str | None:
+    """Return the value of OpenID Connect's claim ``name`` (Core, section 5.1); None if it cannot be shown."""
+    return claim if isinstance(claim, str) and is_printable(claim, MAX_USER_NAME) else None
+
+
+def read_picture(claim: object) -> str | None:
+    """Return the address in OpenID Connect's claim ``picture``; None for one that browsers should not load."""
+    if not isinstance(claim, str) or len(claim) > MAX_PICTURE or not claim.startswith("https://"):
+        return None
+    return claim if is_web_url(claim) else None
+
+
+def read_locale(claim: object) -> str | None:
+    """Return the language tag in OpenID Connect's claim ``locale``, with ``-`` for the ``_`` of some providers.
+
+    None if it is not one.
+    """
+    tag = claim.replace("_", "-") if isinstance(claim, str) else ""
+    return tag if LOCALE.fullmatch(tag) else None
 
 
 def _permissions(claim: object) -> frozenset[str]:
+    """Return the names in a list or in a string with spaces. Raises ``TokenRefused``."""
     if claim is None:
         return frozenset()
     names = claim.split() if isinstance(claim, str) else claim

@@ -22,82 +22,86 @@ from baton.ports.tenants.identity import Secrets
 if TYPE_CHECKING:
     from baton.adapters.tokens.exchange import TokenExchanges
 
-HIDDEN = "[secret]"
-MAX_EXCHANGED = 32
-"""Exchanged tokens of users that are redacted: those of the newest calls."""
+REDACTED = "[secret]"
+MAX_USER_TOKENS = 32
+"""The number of exchanged tokens of users that are redact: the most recently used."""
 MAX_SECRETS = 300
-"""Secrets that are redacted: those of the newest calls, with earlier values of the ones that were rotated."""
-SHORTEST = 4
-"""Characters of the shortest value that is redacted. Shorter ones would match everywhere."""
+"""The number of secrets that are redact: the most recently used, with earlier values of rotated ones."""
+MIN_SECRET_LENGTH = 4
+"""The minimum length of a redact value, in characters. Shorter ones would match everywhere."""
 
 
 @dataclass(frozen=True)
 class HeaderValues:
-    """The values of headers with their references resolved. It remembers the secrets for redaction."""
+    """The values of headers: resolves references to secrets, and redacts those secrets in the texts of peers."""
 
     secrets: Secrets
     parameters: Secrets
     stage: str
+    """The deployment's stage, a part of the names of its secrets and parameters."""
     exchanges: TokenExchanges | None = None
-    """The place where users' tokens are exchanged; without it calls that act for a user fail."""
-    _exchanged: _Hidden = field(init=False, default_factory=lambda: _Hidden(MAX_EXCHANGED))
-    _resolved: _Hidden = field(init=False, default_factory=lambda: _Hidden(MAX_SECRETS))
+    """Exchanges users' tokens; None makes calls that act for a user fail."""
+    _recent_tokens: _RecentSecrets = field(init=False, default_factory=lambda: _RecentSecrets(MAX_USER_TOKENS))
+    _recent_secrets: _RecentSecrets = field(init=False, default_factory=lambda: _RecentSecrets(MAX_SECRETS))
 
     async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
-        """Return the headers with their values; secrets are at most some minutes old.
+        """Return the headers with secrets and tokens in place of references. Secrets may be some minutes old.
 
-        ``scope`` is that of the user for whom the call is made. Raises ``NotFound`` for an unknown reference,
-        ``InternalError`` for one that may not be read, ``StoreUnavailable``, and ``Unauthorized`` if a header acts for
-        the user and there is no token of the user to exchange.
+        ``scope`` is that of the user for whom the call is made; None for calls that no user causes. Raises ``NotFound``
+        for an unknown reference, ``InternalError`` for one that may not be read, ``StoreUnavailable``, and
+        ``Unauthorized`` if a header acts for the user and there is no token of the user to exchange.
         """
         references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
-        resolved = await gather_all(*(asyncio.to_thread(self._value, reference) for reference in references.values()))
+        resolved = await gather_all(
+            *(asyncio.to_thread(self._resolve_reference, reference) for reference in references.values())
+        )
         values = dict(zip(references, resolved, strict=True))
         for name, value in headers.items():
             if isinstance(value, TokenExchange):
-                values[name] = await self._exchange_value(value, scope)
+                values[name] = await self._exchange_token(value, scope)
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
 
-    async def _exchange_value(self, value: TokenExchange, scope: Scope | None) -> str:
+    async def _exchange_token(self, value: TokenExchange, scope: Scope | None) -> str:
         if self.exchanges is None or scope is None:
             raise Unauthorized(USER_IS_UNPROVEN)
         target = value.token_exchange
-        secret = await asyncio.to_thread(self._value, target.client_secret)
+        secret = await asyncio.to_thread(self._resolve_reference, target.client_secret)
         token = await self.exchanges.token(scope, target, secret)
-        self._exchanged.add(token)
+        self._recent_tokens.add(token)
         return value.format.replace("{}", token)
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Return ``text`` without the resolved secrets, because a peer may echo them."""
-        for form in merge(self._resolved.forms, self._exchanged.forms, key=len, reverse=True):
-            text = text.replace(form, HIDDEN)
+        for form in merge(self._recent_secrets.forms, self._recent_tokens.forms, key=len, reverse=True):
+            text = text.replace(form, REDACTED)
         return text
 
-    def _value(self, reference: SecretReference) -> str:
+    def _resolve_reference(self, reference: SecretReference) -> str:
+        """Return the header's value, and remember its secret. Raises as ``resolve`` does."""
         parameter = reference.name_in(self.stage)
         store = self.secrets if reference.secret is not None else self.parameters
         secret = store.get(parameter)
         if reference.key is not None:
-            secret = _field(secret, reference.key, parameter)
+            secret = _read_field(secret, reference.key, parameter)
         secret = secret.strip()
         if not secret or not secret.isascii() or not secret.isprintable():
             raise NotFound(f"The value of {parameter} cannot be sent in a header.")
-        if len(secret) >= SHORTEST:
-            self._resolved.add(secret)
+        if len(secret) >= MIN_SECRET_LENGTH:
+            self._recent_secrets.add(secret)
         return reference.format.replace("{}", secret)
 
 
-class _Hidden:
-    """The secrets that were used last, in the forms in which a peer may write them. Threads may share it."""
+class _RecentSecrets:
+    """The most recently used secrets, in the forms in which a peer may write them. Threads may share it."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         self._lock = threading.Lock()
-        self._secrets: LRUCache[str, None] = LRUCache(most)
+        self._secrets: LRUCache[str, None] = LRUCache(capacity)
         self.forms: Sequence[str] = ()
-        """The longest first, because one secret may be a part of another."""
+        """The secrets as they are, in JSON and in URLs; the longest first, because one may be a part of another."""
 
     def add(self, secret: str) -> None:
-        """Keep a secret as the one that was used last."""
+        """Add a secret, or mark it as the most recently used."""
         with self._lock:
             is_known = secret in self._secrets
             self._secrets[secret] = None
@@ -108,11 +112,12 @@ class _Hidden:
                 self.forms = sorted(forms, key=len, reverse=True)
 
 
-def _field(text: str, key: str, parameter: str) -> str:
+def _read_field(text: str, key: str, parameter: str) -> str:
+    """Return a field of a secret that is a JSON object. Raises ``NotFound``."""
     try:
         value = json.loads(text)[key]
     except (ValueError, KeyError, TypeError):
-        # Without the cause, which would quote the secret.
+        # The cause is dropped, because it would quote the secret.
         raise NotFound(f"The secret {parameter} is no JSON object with the field {key}.") from None
     if not isinstance(value, str):
         raise NotFound(f"The field {key} of the secret {parameter} is no text.")

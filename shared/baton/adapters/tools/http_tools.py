@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -24,7 +24,11 @@ from baton_documents.media_types import MediaType
 
 MAX_REDIRECTS = 5
 EXCERPT = 600
-"""Characters of an error's body that the model gets."""
+"""The length of the part of an error's body that the model gets, in characters."""
+MAX_LOCATION = 2_048
+"""The maximum length of an address at which the state of work is read, in characters."""
+CALLBACK, CALLBACK_TOKEN = "Baton-Callback", "Baton-Callback-Token"
+"""Headers with the address and the bearer token for the report of a result that comes later."""
 ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
 
 
@@ -41,13 +45,16 @@ class HttpCall:
     """Headers from the model's arguments. The definition's headers override them."""
     wants_data: bool = False
     """Whether an HTML response is a failure."""
+    may_wait: bool = False
+    """Whether a response with the status 202 says that the result comes later."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequests:
-    """A client of HTTP tools. ``make_client`` returns a client for one call, given its timeout in seconds."""
+    """The sender of HTTP tools' calls."""
 
     make_client: Callable[[float], httpx.AsyncClient]
+    """Returns a client for one call. Its argument is the timeout in seconds."""
     headers: HeaderValues
 
     async def send(
@@ -59,16 +66,17 @@ class HttpRequests:
         idempotency_key: str,
         timeout_seconds: float,
     ) -> ToolResult:
-        """Return the answer's text. ``scope`` is the user's for whom the call is made.
+        """Send the call and return its result. ``scope`` is that of the user for whom the call is made.
 
+        ``headers`` are those of the definition. Their secrets are resolved, and they override the call's headers.
         Raises ``ToolFailed`` if the service refuses the call, or Baton its address, arguments or answer;
         ``Unreachable`` if the service does not answer; and the errors of ``HeaderValues.resolve``.
         """
-        own = await self.headers.resolve(headers, scope)
+        definition_headers = await self.headers.resolve(headers, scope)
         async with self.make_client(timeout_seconds + GRACE_SECONDS) as client:
             try:
                 merged = httpx.Headers({"Accept": ACCEPT, "User-Agent": "baton"})
-                for layer in (call.headers, {"Idempotency-Key": idempotency_key}, own):
+                for layer in (call.headers, {"Idempotency-Key": idempotency_key}, definition_headers):
                     merged.update(layer)
                 url = httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url
                 request = client.build_request(call.method, url, json=call.body, headers=merged)
@@ -83,7 +91,10 @@ class HttpRequests:
                 raise ToolFailed("The arguments cannot be sent: they make no valid request.") from error
             except httpx.HTTPError as error:
                 raise Unreachable("The service cannot be reached, or broke off its answer.") from error
-        return await off_loop(len(response.content) * GUESSING, _result, response, call)
+        result = await off_loop(len(response.content) * GUESSING, _to_result, response, call)
+        if not call.may_wait or response.status_code != 202:
+            return result
+        return replace(result, is_pending=True, location=_find_task_address(response))
 
 
 async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
@@ -102,54 +113,76 @@ async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Re
     raise ToolFailed("The service redirects the call again and again.")
 
 
+def _find_task_address(response: httpx.Response) -> str | None:
+    """Return the address at which the state of the work is read; None unless it has the origin of the call."""
+    address = response.headers.get("location")
+    if not address or len(address) > MAX_LOCATION:
+        return None
+    try:
+        url = response.request.url.join(address)
+    except (httpx.InvalidURL, ValueError):
+        return None
+    return str(url) if _origin(url) == _origin(response.request.url) else None
+
+
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _result(response: httpx.Response, call: HttpCall) -> ToolResult:
-    status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_page = kind in ("text/html", "application/xhtml+xml")
+def _to_result(response: httpx.Response, call: HttpCall) -> ToolResult:
+    """Return the response as a result. Raises ``ToolFailed`` or ``Unreachable`` for an error or a needless page."""
+    status = _status_line(response)
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_page = media_type in ("text/html", "application/xhtml+xml")
     if response.status_code >= 400:
-        excerpt = "" if is_page or not _is_text(kind) else text_of(response).strip()[:EXCERPT]
-        message = f"The service answered {status}" + (f": {excerpt}" if excerpt else ".")
-        if response.status_code == 429:
-            raise ToolFailed(f"{message} It is called too often at the moment: try again later.")
-        raise Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
+        raise _to_failure(response, "" if is_page or not _is_text(media_type) else decode_body(response))
     if call.method == "HEAD":
         header_names = ("content-type", "content-length", "last-modified", "etag")
-        facts = {name: response.headers[name] for name in header_names if name in response.headers}
-        return ToolResult(json.dumps({"status": response.status_code, **facts}))
+        headers = {name: response.headers[name] for name in header_names if name in response.headers}
+        return ToolResult(json.dumps({"status": response.status_code, **headers}))
     if not response.content:
         return ToolResult(f"Done ({status}).")
     if call.wants_data and is_page:
         raise Unreachable("The service answered with a web page instead of data.")
-    if not _is_text(kind):
-        return ToolResult(f"[{kind or 'unknown content'}, {len(response.content)} bytes, not shown]")
-    return ToolResult(text_of(response))
+    if not _is_text(media_type):
+        return ToolResult(f"[{media_type or 'unknown content'}, {len(response.content)} bytes, not shown]")
+    return ToolResult(decode_body(response))
 
 
-def text_of(response: httpx.Response) -> str:
+def _to_failure(response: httpx.Response, body: str) -> ToolFailed:
+    """Return the failure of a response with a status of 400 or more. The model gets the beginning of ``body``."""
+    excerpt = body.strip()[:EXCERPT]
+    message = f"The service answered {_status_line(response)}" + (f": {excerpt}" if excerpt else ".")
+    if response.status_code == 429:
+        return ToolFailed(f"{message} It is called too often at the moment: try again later.")
+    return Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
+
+
+def _status_line(response: httpx.Response) -> str:
+    return f"HTTP {response.status_code} {response.reason_phrase}".strip()
+
+
+def decode_body(response: httpx.Response) -> str:
     """Return the text of a response, in the encoding of its header or of its content."""
     return decode_text(response.content, MediaType.parse(response.headers.get("content-type")))
 
 
-def _is_text(kind: str) -> bool:
+def _is_text(media_type: str) -> bool:
     return (
-        kind.startswith("text/")
-        or kind.endswith(("+json", "+xml"))
-        or kind in ("", "application/json", "application/xml", "application/x-ndjson", "application/yaml")
+        media_type.startswith("text/")
+        or media_type.endswith(("+json", "+xml"))
+        or media_type in ("", "application/json", "application/xml", "application/x-ndjson", "application/yaml")
     )
 
 
-WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
+METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 MAX_DECODINGS = 5
-"""Levels of percent-encoding that are decoded in a value of an address. Ids have none."""
+"""The number of levels of percent-encoding that are decoded in a value of an address. Ids have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpTools(ToolSource[HttpTool]):
-    """Tools that ``http`` definitions declare. A failure of a definition is a setting of the deployment."""
+    """Tools that ``http`` definitions declare. A failure to list them is a setting of the deployment."""
 
     requests: HttpRequests
     policy: Callable[[], EgressPolicy]
@@ -174,14 +207,32 @@ class HttpTools(ToolSource[HttpTool]):
                 definition.requires_approval,
                 definition.label,
                 definition.asks,
+                background=definition.background,
             )
         ]
 
     async def call(
         self, definition: HttpTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
+        call = _to_request(definition, arguments)
+        if definition.background is not None:
+            callback = context.callback
+            headers = {CALLBACK: callback.url, CALLBACK_TOKEN: callback.token} if callback is not None else {}
+            call = replace(call, may_wait=True, headers=headers)
+        return await self._send(call, definition, context)
+
+    async def read_task(
+        self, definition: HttpTool, location: str, context: CallContext, *, deletes: bool
+    ) -> ToolResult:
+        # The definition's headers may hold secrets, and are for its origin only.
+        if _origin(httpx.URL(location)) != _origin(httpx.URL(origin_of(definition.url))):
+            raise ToolFailed("The address of the work is not at the tool's host.", is_refused=True)
+        method = "DELETE" if deletes else "GET"
+        return await self._send(HttpCall(method, location, may_wait=True), definition, context)
+
+    async def _send(self, call: HttpCall, definition: HttpTool, context: CallContext) -> ToolResult:
         return await self.requests.send(
-            _call(definition, arguments),
+            call,
             definition.headers,
             scope=context.scope,
             idempotency_key=context.idempotency_key,
@@ -189,35 +240,43 @@ class HttpTools(ToolSource[HttpTool]):
         )
 
 
-def _call(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
-    url, rest = filled(definition.url, arguments)
-    if definition.method in WITHOUT_BODY:
-        return HttpCall(definition.method, url, query=tuple(query_of(rest)))
+def origin_of(template: str) -> str:
+    """Return the scheme and the host of a definition's address, which have no placeholders."""
+    parts = urlsplit(template)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _to_request(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
+    """Return the request of a call: arguments without a placeholder become the query or the body."""
+    url, remaining = fill_placeholders(definition.url, arguments)
+    if definition.method in METHODS_WITHOUT_BODY:
+        return HttpCall(definition.method, url, query=tuple(query_pairs(remaining)))
     placeholders = set(PLACEHOLDER.findall(definition.url))
-    expects_body = bool(rest) or bool(set(definition.parameters.get("properties", {})) - placeholders)
-    return HttpCall(definition.method, url, body=rest if expects_body else None)
+    expects_body = bool(remaining) or bool(set(definition.parameters.get("properties", {})) - placeholders)
+    return HttpCall(definition.method, url, body=remaining if expects_body else None)
 
 
-def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def fill_placeholders(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Fill the placeholders of ``template``, percent-encoded. Returns the result and the remaining arguments.
 
     Raises ``ToolFailed`` for a value that is not text, number or boolean, or that changes the path: an empty segment,
     ``.`` or ``..``, at any level of encoding, also between slashes within the value.
     """
-    rest = dict(arguments)
-    values = {name: scalar(rest.pop(name, None), name) for name in dict.fromkeys(PLACEHOLDER.findall(template))}
+    remaining = dict(arguments)
+    names = dict.fromkeys(PLACEHOLDER.findall(template))
+    values = {name: to_address_text(remaining.pop(name, None), name) for name in names}
     url = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), template)
-    before, after = (urlsplit(text).path.split("/") for text in (template, url))
-    for declared, segment in zip(before, after, strict=True):
-        if declared != segment and _leads_elsewhere(segment):
+    declared_segments, segments = (urlsplit(text).path.split("/") for text in (template, url))
+    for declared, segment in zip(declared_segments, segments, strict=True):
+        if declared != segment and _may_change_path(segment):
             raise ToolFailed(
                 f"The value {segment[:100]!r} cannot stand in the address; give the id of something that exists.",
                 is_refused=True,
             )
-    return url, rest
+    return url, remaining
 
 
-def _leads_elsewhere(segment: str) -> bool:
+def _may_change_path(segment: str) -> bool:
     """Return whether a server that decodes the segment, perhaps repeatedly, may read it as a change of the path."""
     decoded = segment
     for _ in range(MAX_DECODINGS):
@@ -231,8 +290,11 @@ def _leads_elsewhere(segment: str) -> bool:
     return any(name in ("", ".", "..") for name in names)
 
 
-def scalar(value: Any, name: str) -> str:
-    """Return ``value`` as text for an address. Raises ``ToolFailed`` unless it is a text, a number or a boolean."""
+def to_address_text(value: Any, name: str) -> str:
+    """Return ``value`` as text for an address.
+
+    Raises ``ToolFailed`` with the argument's ``name`` unless it is a text that can be encoded, a number or a boolean.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
@@ -245,11 +307,14 @@ def scalar(value: Any, name: str) -> str:
     return text
 
 
-def query_of(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield ``arguments`` as a query: lists repeat their name, objects become JSON, None is left out."""
+def query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Yield ``arguments`` as a query: lists repeat their name, objects become JSON, None is left out.
+
+    Raises ``ToolFailed`` as ``to_address_text`` does.
+    """
     for name, value in arguments.items():
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict | list):
                 yield name, json.dumps(item)
             elif item is not None:
-                yield name, scalar(item, name)
+                yield name, to_address_text(item, name)

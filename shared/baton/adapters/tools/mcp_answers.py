@@ -1,6 +1,6 @@
 """Answers of MCP servers: repairs, results for the ``Tools`` port, and failures of requests.
 
-An optional member of the wrong form must not cost the answer, or a list its tools.
+An optional member of the wrong form is dropped, so that the rest of the answer or of the list can be used.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from baton.domain.web_url import is_web_url
 from baton.ports.agents.tools import ToolFailed, ToolResult
 
 EXCERPT = 1000
-"""Characters of an error that the model gets."""
+"""The length of the part of an error that the model gets, in characters."""
 REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
 SESSION_HEADER = "mcp-session-id"
-_UNKNOWN = re.compile(r"unknown tool|no such tool|not found|does not exist|not available|disabled", re.IGNORECASE)
-_OF_TRANSPORT = re.compile(r"SSE stream|Connection closed|server answered a request|Redirect to ", re.IGNORECASE)
-"""Messages of errors that the SDK makes when the answer of a server is missing."""
+_UNKNOWN_TOOL = re.compile(r"unknown tool|no such tool|not found|does not exist|not available|disabled", re.IGNORECASE)
+_TRANSPORT_MESSAGE = re.compile(r"SSE stream|Connection closed|server answered a request|Redirect to ", re.IGNORECASE)
+"""Messages of the SDK's own errors, which it raises if a server does not answer."""
 MAX_UNKNOWN = 300
-"""Characters of the longest message that says a tool is unknown. Longer ones are what a tool has to say."""
+"""The maximum length of a server's message that a tool is unknown, in characters. Longer ones are a tool's results."""
 
 
-def as_result(answer: types.CallToolResult) -> ToolResult:
-    """Return the answer's texts, then its structured content unless the texts contain it.
+def to_result(answer: types.CallToolResult) -> ToolResult:
+    """Return a result with the answer's texts, then its structured content unless the texts contain it.
 
-    Links and embedded resources become sources.
-    Raises ``ToolFailed`` with the server's message for an error.
+    Links and embedded resources become sources. Raises ``ToolFailed`` with the server's message for an error.
     """
     texts: list[str] = []
     sources: list[Mapping[str, Any]] = []
@@ -57,6 +56,7 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
 
 
 def _text_and_source(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the text of a block for the model, and the source that it names, if any."""
     if isinstance(block, types.TextContent):
         return block.text, None
     if isinstance(block, types.ImageContent | types.AudioContent):
@@ -64,14 +64,14 @@ def _text_and_source(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] 
     if isinstance(block, types.ResourceLink):
         title = block.title or block.name
         about = f": {block.description}" if block.description else ""
-        return f"[{title}]({block.uri}){about}", _source(str(block.uri), title)
+        return f"[{title}]({block.uri}){about}", _to_source(str(block.uri), title)
     uri = str(block.resource.uri)
     if isinstance(block.resource, types.TextResourceContents):
-        return block.resource.text, _source(uri, uri)
-    return f"[{block.resource.mime_type or 'file'}, {uri}, not shown]", _source(uri, uri)
+        return block.resource.text, _to_source(uri, uri)
+    return f"[{block.resource.mime_type or 'file'}, {uri}, not shown]", _to_source(uri, uri)
 
 
-def _source(uri: str, title: str) -> Mapping[str, Any]:
+def _to_source(uri: str, title: str) -> Mapping[str, Any]:
     source = {"kind": "resource", "id": uri, "title": title}
     return {**source, "url": uri} if is_web_url(uri) else source
 
@@ -93,42 +93,44 @@ def _is_in_texts(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
 
 
 class SessionLost(Unreachable):
-    """The server does not know the session any more. It has done nothing, and another session is needed."""
+    """The server does not know the session any more. It has not done the call, which needs another session."""
 
 
 class LastAnswer:
-    """The HTTP status of the last request of a session that has an answer.
+    """The HTTP status of the answer to a session's last request.
 
-    Those to notifications, to the stream of the server's own messages and to the end of the session come in any order
-    and say nothing about the request.
+    Answers to notifications, to the stream of the server's own messages and to the end of the session are ignored:
+    they come in any order and say nothing about the request.
     """
 
     def __init__(self) -> None:
         self.status = 0
-        """0 without an answer."""
+        """The status; 0 without an answer."""
         self.had_session = False
         """Whether the request named a session."""
 
-    async def note(self, response: httpx2.Response) -> None:
-        """Keep the status if the response is that of a request, as a hook of the HTTP client."""
+    async def record(self, response: httpx2.Response) -> None:
+        """Record the status if the response answers a request. It is a hook of the HTTP client."""
         if response.request.method == "POST" and _is_request(response.request.content):
             self.status = response.status_code
             self.had_session = SESSION_HEADER in response.request.headers
 
     def is_refusal(self, error: Exception) -> bool:
-        """Return whether the server refuses the call: the tool or its arguments are unknown to it."""
-        is_own = self.status <= 400  # since 2026-07-28 that of a refusal is 400
-        return is_own and any(isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _leaves(error))
+        """Return whether ``error`` is the server's refusal of the call: it does not know the tool or its arguments."""
+        is_protocol_status = self.status <= 400  # version 2026-07-28 refuses with 400, earlier ones with 200
+        return is_protocol_status and any(
+            isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _causes_of(error)
+        )
 
 
 def is_unknown_tool(message: str, own_name: str) -> bool:
-    """Return whether a tool's error says that its server has no such tool. Servers have words for it, and no code."""
-    return len(message) <= MAX_UNKNOWN and own_name in message and _UNKNOWN.search(message) is not None
+    """Return whether a tool's error says that its server has no such tool. Servers have no common code for it."""
+    return len(message) <= MAX_UNKNOWN and own_name in message and _UNKNOWN_TOOL.search(message) is not None
 
 
-def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
-    """Map a session's failure to ``ToolFailed``; ``answer`` is that to the request that has failed."""
-    causes = list(_leaves(error))
+def to_tool_failure(error: Exception, answer: LastAnswer) -> ToolFailed:
+    """Return a session's failure as ``ToolFailed``. ``answer`` is the answer to the request that has failed."""
+    causes = list(_causes_of(error))
     for cause in causes:
         if isinstance(cause, ToolFailed):
             return cause
@@ -140,12 +142,12 @@ def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
     if answer.is_refusal(error):
         return ToolFailed(next(refusal.message for refusal in errors if refusal.code in REFUSALS)[:EXCERPT])
     if answer.status >= 400:
-        return _of_status(answer, errors)
+        return _failure_of_status(answer, errors)
     for cause in causes:
         if isinstance(cause, httpx2.TimeoutException | TimeoutError):
             return Unreachable("The server did not answer in time.")
     for reported in errors:
-        failure = _of_error(reported)
+        failure = _failure_of_error(reported)
         if failure is not None:
             return failure
     if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):
@@ -153,7 +155,7 @@ def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
     return Unreachable("The server's answer cannot be understood, or broke off.")
 
 
-def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
+def _failure_of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
     """Return the failure of a request that was answered with a status of 400 or more."""
     status = answer.status
     if status in (401, 403):
@@ -170,8 +172,8 @@ def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
     return Unreachable(f"The server refuses the request (HTTP {status}).")
 
 
-def _of_error(reported: types.ErrorData) -> ToolFailed | None:
-    """Return the failure for a JSON-RPC error, of the server or of the SDK; None if it says nothing."""
+def _failure_of_error(reported: types.ErrorData) -> ToolFailed | None:
+    """Return the failure for a JSON-RPC error of the server or of the SDK; None if it does not name the cause."""
     if reported.code == types.REQUEST_TIMEOUT:
         return Unreachable("The server did not answer in time.")
     if "SSE stream failed" in reported.message:
@@ -180,7 +182,7 @@ def _of_error(reported: types.ErrorData) -> ToolFailed | None:
         return Unreachable("The server answered with something that is not MCP, a web page perhaps.")
     if reported.code == types.INTERNAL_ERROR:
         return Unreachable(f"The server failed: {reported.message}"[:EXCERPT])
-    if reported.code in (types.PARSE_ERROR, types.INVALID_REQUEST) or _OF_TRANSPORT.search(reported.message):
+    if reported.code in (types.PARSE_ERROR, types.INVALID_REQUEST) or _TRANSPORT_MESSAGE.search(reported.message):
         return None
     return ToolFailed(reported.message[:EXCERPT] or "The server refuses the call and does not say why.")
 
@@ -194,15 +196,16 @@ def _is_request(body: bytes) -> bool:
     return isinstance(message, dict) and "method" in message and "id" in message
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors in a group, with those that caused them."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from _causes_of(inner)
     else:
         yield error
         for inner in (error.__cause__, error.__context__):
             if inner is not None:
-                yield from _leaves(inner)
+                yield from _causes_of(inner)
 
 
 Received = SessionMessage | Exception
@@ -221,13 +224,13 @@ UNUSED = frozenset({"outputSchema", "icons"})
 
 @asynccontextmanager
 async def repair_results(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[Any, None]:
-    """Connect by ``transport``, and repair the results that it receives."""
+    """Open ``transport``, and repair the results that it receives."""
     async with transport as (received, sent):
         yield _RepairedStream(received), sent
 
 
 def repair(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a list of tools, or the result of a tool, without optional members of the wrong form.
+    """Return the result of ``tools/list`` or ``tools/call`` without optional members of the wrong form.
 
     Tools without a name or without an object schema are left out. Content of the wrong form is replaced by a text that
     says so.
@@ -236,7 +239,7 @@ def repair(result: dict[str, Any]) -> dict[str, Any]:
     if isinstance(fields.get("tools"), list):
         fields["tools"] = [tool for raw in fields["tools"] if (tool := _repair_tool(raw)) is not None]
     if isinstance(fields.get("content"), list):
-        fields["content"] = [_block(raw) for raw in fields["content"]]
+        fields["content"] = [_repair_block(raw) for raw in fields["content"]]
     if "structuredContent" in fields and not isinstance(fields["structuredContent"], dict):
         value = fields.pop("structuredContent")
         if value is not None:
@@ -249,36 +252,40 @@ def _repair_tool(value: Any) -> dict[str, Any] | None:
 
     Null members of its schema are dropped: servers write them for members without a value.
     """
-    used = {name: member for name, member in value.items() if name not in UNUSED} if isinstance(value, dict) else value
-    fit = _fit(used, types.Tool)
-    if fit is None:
+    if not isinstance(value, dict):
         return None
-    schema = {"type": "object", **{key: part for key, part in fit["inputSchema"].items() if part is not None}}
+    tool = _drop_wrong_members({name: member for name, member in value.items() if name not in UNUSED}, types.Tool)
+    if tool is None:
+        return None
+    schema = {"type": "object", **{key: part for key, part in tool["inputSchema"].items() if part is not None}}
     forms = {"properties": dict, "required": list}
     is_usable = schema["type"] == "object" and all(
         isinstance(schema.get(key, form()), form) for key, form in forms.items()
     )
-    return {**fit, "inputSchema": schema} if is_usable else None
+    return {**tool, "inputSchema": schema} if is_usable else None
 
 
-def _block(value: Any) -> Any:
-    kind = BLOCKS.get(value.get("type")) if isinstance(value, dict) else None
-    fit = _fit(value, kind) if kind is not None else None
-    return fit if fit is not None else {"type": "text", "text": "[Content of a kind that is not understood here.]"}
+def _repair_block(value: Any) -> Any:
+    model = BLOCKS.get(value.get("type")) if isinstance(value, dict) else None
+    block = _drop_wrong_members(value, model) if model is not None else None
+    return block if block is not None else {"type": "text", "text": "[Content of a kind that is not understood here.]"}
 
 
-def _fit(value: Any, kind: type[BaseModel]) -> dict[str, Any] | None:
-    """Return the object without its wrong optional members; None if a required one is wrong or missing."""
+def _drop_wrong_members(value: Any, model: type[BaseModel]) -> dict[str, Any] | None:
+    """Return an object of the protocol without its optional members that do not fit ``model``.
+
+    Returns None if ``value`` is not an object, or a required member is wrong or missing.
+    """
     try:
-        kind.model_validate(value, by_name=False)
+        model.model_validate(value, by_name=False)
     except ValidationError as error:
         wrong = {error["loc"][0] if error["loc"] else None for error in error.errors()}
-        required = {field.alias or name for name, field in kind.model_fields.items() if field.is_required()}
+        required = {field.alias or name for name, field in model.model_fields.items() if field.is_required()}
         if None in wrong or wrong & required:
             return None
         return {name: member for name, member in value.items() if name not in wrong}
-    fit: dict[str, Any] = value
-    return fit
+    valid: dict[str, Any] = value
+    return valid
 
 
 class _RepairedStream:

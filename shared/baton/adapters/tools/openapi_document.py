@@ -1,4 +1,4 @@
-"""Reading one callable operation from an OpenAPI document (3.0 and 3.1)."""
+"""Read one callable operation from an OpenAPI document (3.0 and 3.1)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from baton.domain.web_url import has_credentials
 from baton.domain.yaml_text import MAX_VALUES, InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
-"""Limit on the nodes of an operation's schema after references are replaced."""
+"""The maximum number of nodes of an operation's schema after references are replaced."""
 MAX_FETCHED_BYTES = 2 * 1024 * 1024
-"""The largest size of a fetched document. A tenant's agent may name it; it is read again every ten minutes."""
+"""The maximum size of a fetched document. Any tenant's agent may name one, and it is read again every ten minutes."""
 SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
 MAX_NAMED = 10
-"""The largest number of operations that an error names."""
+"""The maximum number of operations that an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
-"""Header parameters that OpenAPI says to ignore."""
+"""Header parameters that clients ignore (OpenAPI 3.1, Parameter Object)."""
 _JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?")
 
 
@@ -36,7 +36,7 @@ class Parameter:
     """One parameter of an operation."""
 
     name: str
-    place: str
+    location: str
     """``path``, ``query`` or ``header``."""
     argument: str
     """The argument's name in the operation's schema."""
@@ -50,18 +50,20 @@ class Operation:
 
     method: str
     url: str
-    """The URL, with a ``{placeholder}`` for each path parameter, of the same name."""
+    """The URL, with a ``{name}`` for each path parameter."""
     description: str
     parameters: tuple[Parameter, ...]
     body_argument: str | None
+    """The argument that is sent as the body; None if the operation has no body."""
     schema: Mapping[str, Any]
     """JSON Schema of all arguments together."""
 
 
-def parsed(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
-    """Return the document in ``text``, JSON or YAML. Raises ``UnusableDocument``.
+def parse_document(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
+    """Parse a document in JSON or YAML.
 
-    A text ``is_trusted`` if the operator ships it. Others may have ``MAX_VALUES`` values.
+    ``is_trusted`` says that the operator ships it; other documents may have at most ``MAX_VALUES`` values. Raises
+    ``UnusableDocument`` for these, for other syntax and for other versions of OpenAPI.
     """
     is_json = text.lstrip().startswith("{")
     if is_json and not is_trusted and count_values(text) > MAX_VALUES:
@@ -77,102 +79,123 @@ def parsed(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
     return document
 
 
-def operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    """Return the operation with that id. Relative servers are resolved against ``location``, the document's URL if any.
+def read_operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    """Return the operation ``operation_id``.
 
-    Raises ``UnusableDocument``.
+    ``base_url`` replaces the document's servers. Without it a relative server is resolved against ``location``, the
+    document's URL, or empty for a shipped file. Raises ``UnusableDocument``.
     """
     try:
-        return _operation(document, operation_id, location, base_url)
+        return _read_operation(document, operation_id, location, base_url)
     except (AttributeError, KeyError, TypeError, IndexError, RecursionError):
         raise UnusableDocument(f"The document describes {operation_id} in a way that OpenAPI does not allow.") from None
 
 
-def _operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    path, method, described, shared = _find_operation(document, operation_id)
-    read = _References(document)
-    described_parameters: dict[tuple[str, str], dict[str, Any]] = {}
-    for raw in [*shared, *described.get("parameters", [])]:
-        parameter = read.followed(raw)
-        described_parameters[parameter["in"], parameter["name"]] = parameter
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    parameters = []
-    for (location_of_parameter, name), parameter in described_parameters.items():
-        if location_of_parameter == "header" and name.lower() in _NOT_PARAMETERS:
-            continue
-        if location_of_parameter == "cookie":
-            if parameter.get("required"):
-                raise UnusableDocument(f"{operation_id} needs the cookie {name}: cookies cannot be sent.")
-            continue
-        argument = name if name not in properties else f"{location_of_parameter}_{name}"
-        contents: list[dict[str, Any]] = list(parameter.get("content", {}).values())
-        schema = parameter.get("schema") or (contents[0].get("schema", {}) if contents else {})
-        properties[argument] = _describe(read.inlined(schema), parameter.get("description"))
-        if parameter.get("required") or location_of_parameter == "path":
-            required.append(argument)
-        parameters.append(
-            Parameter(
-                name, location_of_parameter, argument, bool(parameter.get("explode", location_of_parameter == "query"))
-            )
-        )
-    body_argument = None
-    if "requestBody" in described:
-        body = read.followed(described["requestBody"])
-        schema = _json_schema(body, operation_id)
-        body_argument = "body" if "body" not in properties else "request_body"
-        properties[body_argument] = _describe(read.inlined(schema), body.get("description"))
-        if body.get("required"):
-            required.append(body_argument)
-    whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _read_operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    path, method, item, shared_parameters = _find_operation(document, operation_id)
+    references = _References(document)
+    arguments = _Arguments(operation_id)
+    resolved = [references.resolve(raw) for raw in [*shared_parameters, *item.get("parameters", [])]]
+    # A parameter of the operation overrides one of its path.
+    for parameter in {(parameter["in"], parameter["name"]): parameter for parameter in resolved}.values():
+        arguments.add_parameter(parameter, references)
+    if "requestBody" in item:
+        arguments.add_body(references.resolve(item["requestBody"]), references)
     return Operation(
         method=method.upper(),
-        url=_base(document, described, location, base_url) + path,
-        description="\n\n".join(text for key in ("summary", "description") if (text := described.get(key)))
-        or operation_id,
-        parameters=tuple(parameters),
-        body_argument=body_argument,
-        schema=whole,
+        url=_base_url(document, item, location, base_url) + path,
+        description="\n\n".join(text for key in ("summary", "description") if (text := item.get(key))) or operation_id,
+        parameters=tuple(arguments.parameters),
+        body_argument=arguments.body_argument,
+        schema=arguments.schema,
     )
 
 
+class _Arguments:
+    """The arguments of a tool, collected from an operation's parameters and body."""
+
+    def __init__(self, operation_id: str) -> None:
+        self._operation_id = operation_id
+        self._properties: dict[str, Any] = {}
+        self._required: list[str] = []
+        self.parameters: list[Parameter] = []
+        self.body_argument: str | None = None
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": self._properties,
+            "required": self._required,
+            "additionalProperties": False,
+        }
+
+    def add_parameter(self, parameter: Mapping[str, Any], references: _References) -> None:
+        """Add a Parameter Object. Raises ``UnusableDocument`` for a required cookie."""
+        name, location = parameter["name"], parameter["in"]
+        if location == "header" and name.lower() in _NOT_PARAMETERS:
+            return
+        if location == "cookie":
+            if parameter.get("required"):
+                raise UnusableDocument(f"{self._operation_id} needs the cookie {name}: cookies cannot be sent.")
+            return
+        argument = name if name not in self._properties else f"{location}_{name}"
+        contents: list[dict[str, Any]] = list(parameter.get("content", {}).values())
+        schema = parameter.get("schema") or (contents[0].get("schema", {}) if contents else {})
+        is_required = bool(parameter.get("required")) or location == "path"
+        self._add(argument, references.inline(schema), parameter.get("description"), is_required=is_required)
+        explode = bool(parameter.get("explode", location == "query"))
+        self.parameters.append(Parameter(name, location, argument, explode))
+
+    def add_body(self, body: Mapping[str, Any], references: _References) -> None:
+        """Add a Request Body Object. Raises ``UnusableDocument`` if it is not JSON."""
+        schema = _json_schema(body, self._operation_id)
+        self.body_argument = "body" if "body" not in self._properties else "request_body"
+        is_required = bool(body.get("required"))
+        self._add(self.body_argument, references.inline(schema), body.get("description"), is_required=is_required)
+
+    def _add(self, argument: str, schema: dict[str, Any], description: Any, *, is_required: bool) -> None:
+        if isinstance(description, str) and description and "description" not in schema:
+            schema = {**schema, "description": description}
+        self._properties[argument] = schema
+        if is_required:
+            self._required.append(argument)
+
+
 def _find_operation(document: Mapping[str, Any], operation_id: str) -> tuple[str, str, dict[str, Any], list[Any]]:
+    """Return the operation's path, its method, its Operation Object and the parameters of its path."""
     operation_ids = []
-    for path, item in document.get("paths", {}).items():
+    for path, path_item in document.get("paths", {}).items():
         for method in METHODS:
-            described = item.get(method)
-            if not isinstance(described, dict) or "operationId" not in described:
+            item = path_item.get(method)
+            if not isinstance(item, dict) or "operationId" not in item:
                 continue
-            if described["operationId"] == operation_id:
-                return path, method, described, item.get("parameters", [])
-            operation_ids.append(str(described["operationId"]))
+            if item["operationId"] == operation_id:
+                return path, method, item, path_item.get("parameters", [])
+            operation_ids.append(str(item["operationId"]))
     names = ", ".join(operation_ids[:MAX_NAMED]) + (", ..." if len(operation_ids) > MAX_NAMED else ".")
     there_are = f" It has: {names}" if operation_ids else ""
     raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
 
 
 def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
-    for kind, content in body["content"].items():
-        if _JSON.fullmatch(kind.strip().lower()):
+    """Return the schema of a body's first JSON content. Raises ``UnusableDocument``."""
+    for media_type, content in body["content"].items():
+        if _JSON.fullmatch(media_type.strip().lower()):
             return content.get("schema", {})
     raise UnusableDocument(f"{operation_id} takes no JSON.")
 
 
-def _base(document: Mapping[str, Any], described: Mapping[str, Any], location: str, base_url: str | None) -> str:
+def _base_url(document: Mapping[str, Any], item: Mapping[str, Any], location: str, base_url: str | None) -> str:
+    """Return ``base_url``, or else the first server of the operation or of the document, without a final slash."""
     if base_url is None:
-        servers = described.get("servers") or document.get("servers") or [{"url": "/"}]
+        servers = item.get("servers") or document.get("servers") or [{"url": "/"}]
         variables = servers[0].get("variables", {})
         url = re.sub(r"\{([^{}]+)\}", lambda match: str(variables[match[1]]["default"]), servers[0]["url"])
         base_url = urljoin(location, url)
     if re.match(r"https?://[^/{}]+", base_url) is None or has_credentials(base_url):
         raise UnusableDocument("The document does not say where the API is, or holds credentials there: set base_url.")
     return base_url.rstrip("/")
-
-
-def _describe(schema: dict[str, Any], description: Any) -> dict[str, Any]:
-    if isinstance(description, str) and description and "description" not in schema:
-        return {**schema, "description": description}
-    return schema
 
 
 class _References:
@@ -183,19 +206,21 @@ class _References:
         self._resolver = Registry().with_resource("", DRAFT202012.create_resource(document)).resolver()
         self._is_3_0 = str(document["openapi"]).startswith("3.0")
         self._nodes = 0
+        """The number of nodes inlined so far."""
 
-    def followed(self, node: Any) -> dict[str, Any]:
-        """Return ``node``, or the target of its reference. Raises ``UnusableDocument``."""
+    def resolve(self, node: Any) -> dict[str, Any]:
+        """Return a copy of ``node``, or of the target of its reference. Raises ``UnusableDocument``."""
         for _ in range(20):
             if "$ref" not in node:
                 return dict(node)
             node = self._target(node["$ref"])
         raise UnusableDocument("The document's references go in circles.")
 
-    def inlined(self, schema: Any, open_references: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return ``schema`` with its references replaced. A reference to an enclosing schema allows any value.
+    def inline(self, schema: Any, open_references: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return ``schema`` with the targets of its references in their stead.
 
-        Raises ``UnusableDocument``.
+        ``open_references`` are those that enclose it; a reference to one of them becomes a schema of any value. Raises
+        ``UnusableDocument``.
         """
         self._nodes += 1 if isinstance(schema, bool) else 1 + len(schema) // 4  # its keywords are copied
         if self._nodes > MAX_NODES:
@@ -204,23 +229,24 @@ class _References:
             return {} if schema else {"not": {}}
         if "$ref" in schema:
             reference = schema["$ref"]
-            beside = {key: value for key, value in schema.items() if key == "description"}
+            description = {key: value for key, value in schema.items() if key == "description"}
             if reference in open_references:
-                return beside
-            return {**self.inlined(self._target(reference), (*open_references, reference)), **beside}
-        inlined_schema = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
-        return _of_2020(inlined_schema) if self._is_3_0 else inlined_schema
+                return description
+            return {**self.inline(self._target(reference), (*open_references, reference)), **description}
+        inline_schema = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
+        return _to_2020_12(inline_schema) if self._is_3_0 else inline_schema
 
-    def _inline_keyword(self, keyword: str, value: Any, opened: tuple[str, ...]) -> Any:
+    def _inline_keyword(self, keyword: str, value: Any, open_references: tuple[str, ...]) -> Any:
         if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):
-            return {name: self.inlined(schema, opened) for name, schema in value.items()}
+            return {name: self.inline(schema, open_references) for name, schema in value.items()}
         if keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):
-            return [self.inlined(schema, opened) for schema in value]
-        if keyword in _WITH_A_SCHEMA and isinstance(value, dict):
-            return self.inlined(value, opened)
+            return [self.inline(schema, open_references) for schema in value]
+        if keyword in _SCHEMA_KEYWORDS and isinstance(value, dict):
+            return self.inline(value, open_references)
         return value
 
     def _target(self, reference: str) -> Any:
+        """Return the node that a reference within the document names. Raises ``UnusableDocument``."""
         self._nodes += reference.count("/")
         if not reference.startswith("#"):
             raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
@@ -230,13 +256,14 @@ class _References:
             raise UnusableDocument(f"The document refers to a part that is not in it: {reference[:100]}") from None
 
 
-_WITH_A_SCHEMA = frozenset(
+_SCHEMA_KEYWORDS = frozenset(
     {"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedProperties"}
 )
+"""Keywords whose value is one schema."""
 
 
-def _of_2020(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of OpenAPI 3.0 as JSON Schema 2020-12."""
+def _to_2020_12(schema: dict[str, Any]) -> dict[str, Any]:
+    """Change a schema of OpenAPI 3.0 to JSON Schema 2020-12, and return it."""
     if schema.pop("nullable", False) is True:
         if isinstance(schema.get("type"), str):
             schema["type"] = [schema["type"], "null"]

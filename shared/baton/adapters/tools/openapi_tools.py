@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.tools import openapi_document
-from baton.adapters.tools.http_tools import HttpCall, HttpRequests, filled, query_of, text_of
+from baton.adapters.tools.http_tools import HttpCall, HttpRequests, decode_body, fill_placeholders, query_pairs
 from baton.adapters.tools.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
 from baton.adapters.tools.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument
 from baton.concurrency.tasks import off_loop
@@ -28,19 +28,22 @@ FRESH_SECONDS = 600.0
 """Seconds for which a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
 MAX_DOCUMENTS = 50
-"""Documents that are kept. One may take some megabytes."""
+"""The number of cached documents. One may take some megabytes."""
 MAX_OPERATIONS = 2_000
+"""The number of cached operations."""
 DESCRIPTION = 2000
-"""The maximum length of an operation's description, in characters."""
+"""The length to which an operation's description is cut, in characters."""
 
 
 @dataclass(frozen=True)
 class OpenApiTools(ToolSource[OpenApiTool]):
-    """Tools of ``openapi`` definitions. Their documents are below ``folder``, or are fetched without credentials."""
+    """Tools of ``openapi`` definitions. Their documents are shipped files, or are fetched without credentials."""
 
     requests: HttpRequests
     make_client: Callable[[float], httpx.AsyncClient]
+    """Returns a client that fetches a document. Its argument is the timeout in seconds."""
     folder: Path
+    """The folder of the agents' files, with the shipped documents."""
     monotonic: Callable[[], float] = time.monotonic
     _documents: LRUCache[str, tuple[Mapping[str, Any], float]] = field(
         init=False, default_factory=lambda: LRUCache(MAX_DOCUMENTS)
@@ -79,10 +82,10 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         cached = self._operations.get(_key(definition))
-        # Calls use an old document too, because the document's host has nothing to do with the API's host.
+        # Calls use even an old document: they must not fail because the host of the document does.
         operation = cached[0] if cached is not None else await self._operation(definition)
         return await self.requests.send(
-            _call(operation, arguments),
+            _to_request(operation, arguments),
             definition.headers,
             scope=context.scope,
             idempotency_key=context.idempotency_key,
@@ -90,6 +93,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         )
 
     async def _operation(self, definition: OpenApiTool) -> Operation:
+        """Return the operation, from the cache while it is fresh. Raises ``ToolFailed``."""
         key = _key(definition)
         cached = self._operations.get(key)
         if cached is not None and self._is_fresh(definition, cached[1]):
@@ -98,7 +102,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         location = definition.spec if definition.is_remote else ""
         try:
             operation = await asyncio.to_thread(
-                _check, document, definition.operation_id, location, definition.base_url
+                _read_checked_operation, document, definition.operation_id, location, definition.base_url
             )
         except UnusableDocument as error:
             raise ToolFailed(str(error)) from error
@@ -106,13 +110,16 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         return operation
 
     async def _document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
+        """Return the document and the time (of ``monotonic``) at which it was read. Raises ``ToolFailed``."""
         cached = self._documents.get(definition.spec)
         if cached is not None and self._is_fresh(definition, cached[1]):
             return cached
         read_at = self.monotonic()
-        text = await (self._fetch(definition.spec) if definition.is_remote else self._shipped(definition.spec))
+        text = await (self._fetch(definition.spec) if definition.is_remote else self._read_file(definition.spec))
         try:
-            document = await asyncio.to_thread(openapi_document.parsed, text, is_trusted=not definition.is_remote)
+            document = await asyncio.to_thread(
+                openapi_document.parse_document, text, is_trusted=not definition.is_remote
+            )
         except UnusableDocument as error:
             raise ToolFailed(str(error)) from error
         self._documents[definition.spec] = (document, read_at)
@@ -121,7 +128,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
     def _is_fresh(self, definition: OpenApiTool, read_at: float) -> bool:
         return not definition.is_remote or self.monotonic() - read_at < FRESH_SECONDS
 
-    async def _shipped(self, spec: str) -> str:
+    async def _read_file(self, spec: str) -> str:
         folder = self.folder.resolve()
         path = (folder / spec).resolve()
         if not path.is_relative_to(folder):
@@ -144,15 +151,18 @@ class OpenApiTools(ToolSource[OpenApiTool]):
             raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
         if len(response.content) > MAX_FETCHED_BYTES:
             raise ToolFailed(f"The document {url} has more than {MAX_FETCHED_BYTES} bytes. {SHIP_IT}")
-        return await off_loop(len(response.content) * GUESSING, text_of, response)
+        return await off_loop(len(response.content) * GUESSING, decode_body, response)
 
 
 def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
     return definition.spec, definition.operation_id, definition.base_url
 
 
-def _check(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
-    operation = openapi_document.operation(document, operation_id, location, base_url)
+def _read_checked_operation(
+    document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None
+) -> Operation:
+    """Return the operation. Raises ``UnusableDocument``, also for a schema that cannot be checked."""
+    operation = openapi_document.read_operation(document, operation_id, location, base_url)
     try:
         check_form(operation.schema)
     except SchemaProblem as error:
@@ -160,19 +170,24 @@ def _check(document: Mapping[str, Any], operation_id: str, location: str, base_u
     return operation
 
 
-def _call(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
-    in_path = {p.name: arguments.get(p.argument) for p in operation.parameters if p.place == "path"}
-    url, _ = filled(operation.url, in_path)
+def _to_request(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
+    """Return the request of a call. Raises ``ToolFailed`` for arguments that cannot be sent."""
+    path_values = {
+        parameter.name: arguments.get(parameter.argument)
+        for parameter in operation.parameters
+        if parameter.location == "path"
+    }
+    url, _ = fill_placeholders(operation.url, path_values)
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
     for parameter in operation.parameters:
         value = arguments.get(parameter.argument)
-        if value is None or parameter.place == "path":
+        if value is None or parameter.location == "path":
             continue
-        pairs = list(query_of({parameter.name: value}))
-        if parameter.place == "header" or not parameter.explode:
+        pairs = list(query_pairs({parameter.name: value}))
+        if parameter.location == "header" or not parameter.explode:
             pairs = [(parameter.name, ",".join(text for _, text in pairs))]
-        if parameter.place == "header":
+        if parameter.location == "header":
             # Escape all characters that a header cannot have, such as line breaks.
             headers[parameter.name] = quote(pairs[0][1], safe=" !#$%&'()*+,/:;=?@[]\"<>{}|^`~")
         else:

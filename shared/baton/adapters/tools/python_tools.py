@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cachetools import LRUCache
@@ -17,13 +19,18 @@ from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions, is_of
 from baton.authoring.signatures import read_docstring, read_signature
 from baton.authoring.tools import Tool
+from baton.authoring.type_checks import find_problems, problems_of
 from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.tool import PythonTool
+from baton.domain.json_values import canonical_text
+from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
-MAX_KNOWN = 2_000
-"""Definitions whose functions are kept. Others are imported again."""
-REFUSED = "The tool refuses this, without a reason."
+MAX_LOADED = 2_000
+"""The number of definitions whose functions are cached. Others are imported again."""
+MAX_PUT_OFF = 100_000
+"""Characters of the arguments of a call that a worker carries out."""
+REFUSED_WITHOUT_REASON = "The tool refuses this, without a reason."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,12 @@ class _Loaded:
 class PythonTools(ToolSource[PythonTool]):
     """Tools that ``python`` definitions declare. Each is imported when it is first offered.
 
-    A definition keeps its function, even when its module is imported again for later definitions.
+    A definition keeps its function even if its module is imported again for later definitions.
     """
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_KNOWN)
+        self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_LOADED)
 
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
@@ -63,9 +70,12 @@ class PythonTools(ToolSource[PythonTool]):
             loaded.requires_approval,
             definition.label or loaded.declared.label,
             definition.asks or loaded.declared.asks,
+            partial(find_problems, loaded.arguments.model_validate) if loaded.arguments is not None else None,
+            definition.background or loaded.declared.background,
         )
-        if tool.question_problem is not None:
-            raise CannotLoad(f"{loaded.function.__qualname__}: {tool.question_problem}.")
+        problem = tool.question_problem or ArgumentSchema(loaded.schema).find_label_problem()
+        if problem is not None:
+            raise CannotLoad(f"{loaded.function.__qualname__}: {problem}.")
         return [tool]
 
     async def call(
@@ -73,9 +83,11 @@ class PythonTools(ToolSource[PythonTool]):
     ) -> ToolResult:
         loaded = await self._load(definition)
         values = _convert(loaded, arguments)
+        if (definition.background or loaded.declared.background) and context.may_answer_later:
+            return _put_off(arguments)
         result = await self._functions.call(loaded.function, context, values, loaded.filled)
         if isinstance(result, Refuse):
-            raise ToolFailed(result.sentence or REFUSED, is_refused=True, state=result.state)
+            raise ToolFailed(result.sentence or REFUSED_WITHOUT_REASON, is_refused=True, state=result.state)
         if isinstance(result, ToolResult):
             return result
         if isinstance(result, str):
@@ -85,6 +97,12 @@ class PythonTools(ToolSource[PythonTool]):
         except PydanticSerializationError as error:
             raise ToolFailed(f"The tool's result cannot be written as JSON: {type(result).__name__}.") from error
 
+    async def read_task(
+        self, definition: PythonTool, location: str, context: CallContext, *, deletes: bool
+    ) -> ToolResult:
+        """Carry out a call that was put off."""
+        return await self.call(definition, definition.name, json.loads(location), context)
+
     async def _load(self, definition: PythonTool) -> _Loaded:
         loaded = self._loaded.get(id(definition))
         if loaded is None:
@@ -93,6 +111,7 @@ class PythonTools(ToolSource[PythonTool]):
         return loaded
 
     def _import(self, definition: PythonTool) -> _Loaded:
+        """Import the function and read its signature. Raises ``CannotLoad`` and errors of the module's own code."""
         candidate = definition.function or self._find(definition.entry_point)
         function, declared = (
             (candidate.function, candidate.definition) if isinstance(candidate, Tool) else (candidate, definition)
@@ -114,26 +133,37 @@ class PythonTools(ToolSource[PythonTool]):
         return _Loaded(definition, function, description, needs_approval, declared, filled, arguments, schema)
 
     def _find(self, entry_point: str) -> Callable[..., Any]:
+        """Import ``module:function``. Raises ``CannotLoad``, also for a module outside the allowed packages."""
         module_name, _, attribute = entry_point.partition(":")
         packages = self._functions.packages()
         if not is_of(module_name, packages):
-            named = ", ".join(packages) or "none"
-            raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
+            package_names = ", ".join(packages) or "none"
+            raise CannotLoad(
+                f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({package_names})."
+            )
         function = getattr(importlib.import_module(module_name), attribute, None)
         if not callable(function):
             raise CannotLoad(f"{module_name} has no function {attribute}.")
         return function  # type: ignore[no-any-return]
 
 
+def _put_off(arguments: Mapping[str, Any]) -> ToolResult:
+    """Return the answer to a call that a worker carries out. Its location has the arguments."""
+    location = canonical_text(dict(arguments))
+    if len(location) > MAX_PUT_OFF:
+        message = f"The arguments have more than {MAX_PUT_OFF} characters, which is too long for the background."
+        raise ToolFailed(message, is_refused=True)
+    return ToolResult("", is_pending=True, location=location, is_put_off=True)
+
+
 def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the function's arguments from JSON values. Raises ``ToolFailed`` if they do not fit their types."""
     if loaded.arguments is None:
         return {name: value for name, value in arguments.items() if name not in loaded.filled.names}
     try:
         model = loaded.arguments.model_validate(dict(arguments))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()[:10]
-        )
+    except ValidationError as error:  # the caller has not checked them
+        problems = "; ".join(map(str, problems_of(error)))
         raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
     return {
         str(field.alias): getattr(model, name)

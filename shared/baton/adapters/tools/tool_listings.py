@@ -17,41 +17,42 @@ from baton.failures.reports import in_background
 from baton.ports.agents.tools import MissingTools
 
 RETRY_SECONDS = 30.0
-"""The pause between two requests to a source that failed."""
+"""The minimum seconds between two requests to a source that failed."""
 
-MAX_KNOWN = 2_000
-"""Definitions whose tools are kept. Tenants may make agents, and so definitions."""
+MAX_LISTINGS = 2_000
+"""The number of definitions whose tools are cached. Tenants may make agents, and so definitions."""
 
 Offer = Sequence[SourceTool] | MissingTools
 
 
 @dataclass(slots=True)
-class _Known:
+class _Listing:
     definition: ToolDefinition
     """Kept alive, so that no other object can get the same ``id()``."""
     offer: Offer
     tried_at: float
+    """The time (of ``monotonic``) of the last request."""
     attempt: asyncio.Task[None] | None = None
     """The last request in the background."""
 
 
-class _KnownLists(LRUCache[int, _Known]):
-    """Known lists by the ``id()`` of their definitions. ``forget`` takes each definition that is dropped."""
+class _ListingCache(LRUCache[int, _Listing]):
+    """Listings by the ``id()`` of their definitions. ``forget`` is called with each definition that is dropped."""
 
-    def __init__(self, most: int, forget: Callable[[ToolDefinition], object]) -> None:
-        super().__init__(most)
+    def __init__(self, capacity: int, forget: Callable[[ToolDefinition], object]) -> None:
+        super().__init__(capacity)
         self._forget = forget
 
-    def popitem(self) -> tuple[int, _Known]:
+    def popitem(self) -> tuple[int, _Listing]:
         key, dropped = super().popitem()
         self._forget(dropped.definition)
         return key, dropped
 
 
 class Listings:
-    """The tools of each definition, by identity: a definition never changes, and its version is read once.
+    """The cached tools of each definition object. A definition never changes, so its identity is the key.
 
-    Only the first caller waits. After that, a failed source is missing and an old list is still used, while a
+    Only the first caller waits for the source. Later callers get the cached tools or failure, and if these are old, a
     background task asks the source again: a failed one at most every ``RETRY_SECONDS``, and only during turns. If
     Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
     failure (a function that does not exist) is not retried.
@@ -64,38 +65,38 @@ class Listings:
         forget: Callable[[ToolDefinition], object] = lambda definition: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``ask`` raises nothing; it returns ``MissingTools`` for a failure.
+        """``ask`` requests the tools. It raises nothing, and returns ``MissingTools`` for a failure.
 
-        ``forget`` gets a definition that is dropped because it has not been used for the longest time.
+        ``forget`` is called with the least recently used definition when it is dropped.
         """
         self._ask = ask
         self._monotonic = monotonic
-        self._known = _KnownLists(MAX_KNOWN, forget)
+        self._cache = _ListingCache(MAX_LISTINGS, forget)
 
-    async def of(self, definition: ToolDefinition, source: ToolSource[Any]) -> Offer:
+    async def read(self, definition: ToolDefinition, source: ToolSource[Any]) -> Offer:
         """Return the tools of ``definition``, or ``MissingTools``."""
-        listing = self._known.get(id(definition))
+        listing = self._cache.get(id(definition))
         if listing is None:
             tried_at = self._monotonic()
-            listing = _Known(definition, await self._ask(definition), tried_at)
-            self._known[id(definition)] = listing
+            listing = _Listing(definition, await self._ask(definition), tried_at)
+            self._cache[id(definition)] = listing
             return listing.offer
-        self.renew(definition, source)
+        self.renew_if_old(definition, source)
         return listing.offer
 
-    def renew(self, definition: ToolDefinition, source: ToolSource[Any]) -> None:
+    def renew_if_old(self, definition: ToolDefinition, source: ToolSource[Any]) -> None:
         """Ask the source again in the background, if its list is known and too old."""
-        listing = self._known.get(id(definition))
+        listing = self._cache.get(id(definition))
         if listing is not None and self._is_due(listing, source):
             listing.tried_at = self._monotonic()
             listing.attempt = in_background(self._refresh(listing), "listing of tools")
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""
-        attempts = [listing.attempt for listing in self._known.values() if listing.attempt is not None]
+        attempts = [listing.attempt for listing in self._cache.values() if listing.attempt is not None]
         await gather_all(*attempts)
 
-    def _is_due(self, listing: _Known, source: ToolSource[Any]) -> bool:
+    def _is_due(self, listing: _Listing, source: ToolSource[Any]) -> bool:
         is_long_ago = self._monotonic() - listing.tried_at >= RETRY_SECONDS
         if isinstance(listing.offer, MissingTools):
             return is_long_ago and source.may_recover(listing.definition)
@@ -103,5 +104,5 @@ class Listings:
         is_idle = listing.attempt is None or listing.attempt.done() or is_long_ago
         return is_idle and source.must_ask(listing.definition)
 
-    async def _refresh(self, listing: _Known) -> None:
+    async def _refresh(self, listing: _Listing) -> None:
         listing.offer = await self._ask(listing.definition)

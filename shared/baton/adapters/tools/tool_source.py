@@ -10,61 +10,63 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from baton.domain.agents.approval_question import find_problem
-from baton.domain.agents.tool import BUILTIN_TOOLS, ToolDefinition
+from baton.domain.agents.approval_question import find_question_problem
+from baton.domain.agents.tool import BUILTIN_TOOLS, BackgroundRules, ToolDefinition
 from baton.domain.schemas.argument_schema import ArgumentSchema
+from baton.domain.schemas.type_check import TypeCheck
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_NAME = 64
+"""The maximum length of a tool's name, in characters: the limit of model providers."""
 
-Listed = tuple[str, str]
+ServerTool = tuple[str, str]
 """A server's name and the tool's name there."""
 
 
-def assigned(declared: Collection[str], listed: Sequence[Listed]) -> dict[Listed, str]:
-    """Assign names to the ``listed`` tools that differ from the ``declared`` names. Their order does not matter.
+def assign_names(declared: Collection[str], tools: Sequence[ServerTool]) -> dict[ServerTool, str]:
+    """Assign names to the ``tools`` of servers that differ from the ``declared`` names. Their order does not matter.
 
     A tool keeps its name (with ``_`` for other characters) unless another tool or a built-in one has it. Then it gets
     its server's name as a prefix.
     """
-    counts = Counter(plain(own) for _, own in set(listed))
-    names: dict[Listed, str] = {}
-    for server, own in set(listed):
-        name = plain(own)
-        free = counts[name] == 1 and name not in declared and BUILTIN_TOOLS.fullmatch(name) is None
-        if free:
-            names[server, own] = name
+    counts = Counter(plain_name(own_name) for _, own_name in set(tools))
+    names: dict[ServerTool, str] = {}
+    for server, own_name in set(tools):
+        name = plain_name(own_name)
+        if counts[name] == 1 and name not in declared and BUILTIN_TOOLS.fullmatch(name) is None:
+            names[server, own_name] = name
     taken = set(names.values()) | set(declared)
-    others = [tool for tool in set(listed) if tool not in names]
-    counts = Counter(prefixed(*tool) for tool in others)
+    others = [tool for tool in set(tools) if tool not in names]
+    counts = Counter(prefixed_name(*tool) for tool in others)
     for tool in others:
-        name = prefixed(*tool)
-        names[tool] = name if counts[name] == 1 and name not in taken else _mark(name, *tool)
+        name = prefixed_name(*tool)
+        names[tool] = name if counts[name] == 1 and name not in taken else _add_digest(name, *tool)
     return names
 
 
-def plain(own: str) -> str:
-    """Return ``own`` with the characters and length that model providers accept."""
-    name = re.sub(r"[^a-zA-Z0-9_-]", "_", own)
-    return name if 0 < len(name) <= MAX_NAME else _mark(name, own)
+def plain_name(own_name: str) -> str:
+    """Return a tool's own name with the characters and length that model providers accept."""
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", own_name)
+    return name if 0 < len(name) <= MAX_NAME else _add_digest(name, own_name)
 
 
-def prefixed(server: str, own: str) -> str:
-    """Return ``own`` with its server's name as a prefix."""
-    name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own}")
+def prefixed_name(server: str, own_name: str) -> str:
+    """Return a tool's own name with its server's name as a prefix."""
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own_name}")
     if BUILTIN_TOOLS.fullmatch(name):
         name = f"mcp_{name}"
-    return name if len(name) <= MAX_NAME else _mark(name, server, own)
+    return name if len(name) <= MAX_NAME else _add_digest(name, server, own_name)
 
 
-def _mark(name: str, *parts: str) -> str:
+def _add_digest(name: str, *parts: str) -> str:
+    """Return ``name``, cut to ``MAX_NAME`` characters with a digest of ``parts`` that makes it unique."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: MAX_NAME - 9]}_{digest}"
 
 
 D = TypeVar("D", bound=ToolDefinition)
 GRACE_SECONDS = 1.0
-"""Added to a client's timeout, so that the toolbox's time limit for the call always ends first."""
+"""Seconds added to a client's timeout, so that the toolbox's time limit for the call always ends first."""
 
 
 class Unreachable(ToolFailed):
@@ -80,35 +82,39 @@ class SourceTool:
     """A tool as its source knows it."""
 
     own_name: str
-    """The source's name for it, which may be any text. ``tool_names`` assigns the name for the model."""
+    """The source's name for it, which may be any text. ``assign_names`` assigns the name for the model."""
     description: str
     parameters: Mapping[str, Any]
     """A valid JSON Schema of type object."""
     requires_approval: bool
     label: str | None = None
-    """Its name for people; None for its name."""
+    """Its name for people; None to show its own name."""
     asks: str | None = None
     """The question for a person who approves a call. Its placeholders fit the parameters."""
+    check: TypeCheck | None = None
+    """The check of arguments by the types of the tool's function; None without one."""
+    background: BackgroundRules | None = None
+    """The rules of a tool that may answer later; None for others."""
 
     @property
     def question_problem(self) -> str | None:
-        """The problem of a question with a placeholder that is no argument; None if it has none."""
-        return find_problem(self.asks, ArgumentSchema(self.parameters)) if self.asks is not None else None
+        """The placeholder of the question that is not an argument, as a sentence; None if all are."""
+        return find_question_problem(self.asks, ArgumentSchema(self.parameters)) if self.asks is not None else None
 
 
 class ToolSource(ABC, Generic[D]):
     """Tools of one kind of definition."""
 
     def origin(self, definition: D) -> str:
-        """Return where its tools come from, for records."""
+        """Return the origin of its tools, for records."""
         return definition.type
 
     def endpoint(self, definition: D) -> str | None:
-        """Return the name of its circuit; None if it needs no endpoint."""
+        """Return the name of the circuit breaker for its calls; None if it calls no endpoint."""
         return None
 
     def must_ask(self, definition: D) -> bool:
-        """Return whether ``tools`` would call the endpoint now instead of using its cache."""
+        """Return whether ``tools`` would now call the endpoint and not use its cache."""
         return False
 
     def may_recover(self, definition: D) -> bool:
@@ -123,4 +129,8 @@ class ToolSource(ABC, Generic[D]):
     async def call(
         self, definition: D, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        """Call one of them. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
+        """Call the tool ``own_name``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
+
+    async def read_task(self, definition: D, location: str, context: CallContext, *, deletes: bool) -> ToolResult:
+        """Read or delete the state of work that a call has begun. Raises as ``call`` does."""
+        raise ToolFailed("This tool has no work that outlives its calls.", is_refused=True)

@@ -16,12 +16,19 @@ from typing import Any, Protocol, TypeVar
 from baton.adapters.egress.circuit_breaker import CircuitOpen
 from baton.adapters.tools.header_values import HeaderValues
 from baton.adapters.tools.tool_listings import Listings
-from baton.adapters.tools.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument, assigned, prefixed
+from baton.adapters.tools.tool_source import (
+    SourceTool,
+    ToolSource,
+    Unreachable,
+    UnusableDocument,
+    assign_names,
+    prefixed_name,
+)
 from baton.authoring.errors import CannotLoad
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import McpServer, PythonTool, ToolDefinition
-from baton.domain.errors import BatonError, Unauthorized
+from baton.domain.errors import BatonError, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.egress_policy import EgressRefused
 from baton.domain.tenants.identity import Scope
@@ -32,7 +39,7 @@ LISTING_SECONDS = 5.0
 """Seconds for which a turn waits for a source's list of tools."""
 
 MAX_LOGGED_REASON = 500
-"""Characters of the reason in the log of a broken tool."""
+"""The length to which the logged reason of a broken tool is cut, in characters."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -46,21 +53,21 @@ class Guards(Protocol):
     ) -> AbstractAsyncContextManager[Any]:
         """Return a context for a call of the endpoint ``name``. An exception that leaves it counts as a failure.
 
-        ``tenant_id`` and ``conversation`` are those that the call is made for.
+        ``tenant_id`` and ``conversation`` are those of the call; None for a request of a list.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     definition: ToolDefinition
-    own: SourceTool
+    tool: SourceTool
 
 
 class Toolbox:
     """``Tools`` over one source for each kind of definition, created when an agent first has such a tool.
 
     ``makers`` run in a thread, because the libraries of some sources take seconds to load. Methods raise
-    ``ToolFailed``, and ``call`` ``Unauthorized``. Secrets that ``headers`` resolved are redacted in results and in the
+    ``ToolFailed``, and ``call`` ``Unauthorized``. Secrets that ``headers`` resolved are redact in results and in the
     log.
     """
 
@@ -71,29 +78,29 @@ class Toolbox:
         *,
         guards: Guards | None = None,
         listing_seconds: float = LISTING_SECONDS,
-        place: Callable[[ToolDefinition], str | None] = lambda definition: None,
+        find_position: Callable[[ToolDefinition], str | None] = lambda definition: None,
         logs_messages: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``place`` returns where a definition is written, as ``file:line: field``.
+        """``find_position`` returns the position of a definition in its file, as ``file:line: field``.
 
         ``logs_messages`` logs the messages and tracebacks of errors, which may quote users: for a developer's machine.
         """
         self._makers = makers
         self._sources: dict[type[Any], ToolSource[Any]] = {}
-        self._making = threading.Lock()
+        self._sources_lock = threading.Lock()
         self._headers = headers
         self._guards = guards
         self._listing_seconds = listing_seconds
-        self._place = place
+        self._find_position = find_position
         self._logs_messages = logs_messages
         self._listings = Listings(
-            self._list, forget=lambda dropped: self._broken.pop(id(dropped), None), monotonic=monotonic
+            self._list, forget=lambda definition: self._broken.pop(id(definition), None), monotonic=monotonic
         )
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
-        self._reported_otherwise: set[int] = set()
-        """Definitions whose problems are returned to the caller and not logged."""
+        self._unlogged: set[int] = set()
+        """The ``id()`` of the definitions whose problems are returned to the caller and not logged."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         """See ``Tools``. New sources are asked in parallel, each for at most ``listing_seconds``.
@@ -111,7 +118,7 @@ class Toolbox:
         definition = entry.definition
         source = self._source(definition)
         try:
-            work = source.call(definition, entry.own.own_name, arguments, context)
+            work = source.call(definition, entry.tool.own_name, arguments, context)
             guard = self._circuit(source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id)
             result = await _limit(guard, work, definition.timeout_seconds)
         except Unauthorized:
@@ -120,20 +127,40 @@ class Toolbox:
             raise self._failure(error, name, definition) from None
         finally:
             # The answer, or a notification with it, may have shown that the list of tools is old.
-            self._listings.renew(definition, source)
-        redacted = self._headers.redacted
+            self._listings.renew_if_old(definition, source)
+        redact = self._headers.redact
         sources = tuple(
-            {key: redacted(value) if isinstance(value, str) else value for key, value in source.items()}
+            {key: redact(value) if isinstance(value, str) else value for key, value in source.items()}
             for source in result.sources
         )
-        return replace(result, text=redacted(result.text), sources=sources)
+        return replace(result, text=redact(result.text), sources=sources)
+
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        """See ``Tools``."""
+        definition = (await self._find(_permitted(agent, context.scope), name)).definition
+        try:
+            work = self._source(definition).read_task(definition, location, context, deletes=deletes)
+            result = await _limit(nullcontext(), work, definition.timeout_seconds)
+        except Unauthorized:
+            raise
+        except StoreUnavailable:  # a secret cannot be read now, which says nothing about the work
+            raise ToolFailed(str(StoreUnavailable()), is_outage=True) from None
+        except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
+            raise self._failure(error, name, definition) from None
+        return replace(result, text=self._headers.redact(result.text))
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
-        """Ask the sources of ``definitions``. Returns a message with place and consequence for each unusable one."""
+        """Ask the sources of ``definitions``. Return a message for each unusable one, with its position in its file.
+
+        The message says that turns go on without the tool, except for a function: a start leaves it out, but a reload
+        refuses it.
+        """
         checked = list(definitions)
-        self._reported_otherwise.update(id(definition) for definition in checked)
+        self._unlogged.update(id(definition) for definition in checked)
         await self._entries(checked)
-        self._reported_otherwise.clear()
+        self._unlogged.clear()
         return [self._broken[id(definition)] for definition in checked if id(definition) in self._broken]
 
     async def settled(self) -> None:
@@ -141,13 +168,19 @@ class Toolbox:
         await self._listings.settled()
 
     async def _find(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
-        declared = [one for one in definitions if one.name == name and not isinstance(one, McpServer)]
+        """Return the tool that the model knows as ``name``. Raises ``ToolFailed``."""
+        declared = [
+            definition
+            for definition in definitions
+            if definition.name == name and not isinstance(definition, McpServer)
+        ]
         entries, missing = await self._entries(declared or definitions)
         if name in entries:
             return entries[name]
         # A tool has its server's name as a prefix only while another server has a tool of that name.
         for entry in entries.values():
-            if isinstance(entry.definition, McpServer) and prefixed(entry.definition.name, entry.own.own_name) == name:
+            definition = entry.definition
+            if isinstance(definition, McpServer) and prefixed_name(definition.name, entry.tool.own_name) == name:
                 return entry
         if missing:
             message = f"The tool {name[:64]!r} cannot be reached at the moment. Try again later."
@@ -157,24 +190,27 @@ class Toolbox:
     async def _entries(
         self, definitions: Sequence[ToolDefinition]
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
+        """Return the tools of ``definitions`` by their names for the model, and the tools that are missing."""
         if any(type(definition) not in self._sources for definition in definitions):
             await asyncio.to_thread(self._make, {type(definition) for definition in definitions})
         lists = await gather_all(
-            *(self._listings.of(definition, self._source(definition)) for definition in definitions)
+            *(self._listings.read(definition, self._source(definition)) for definition in definitions)
         )
-        missing = tuple(listed for listed in lists if isinstance(listed, MissingTools))
+        missing = tuple(offer for offer in lists if isinstance(offer, MissingTools))
         entries = [
-            _Entry(definition, own)
+            _Entry(definition, tool)
             for definition, tools in zip(definitions, lists, strict=True)
             if not isinstance(tools, MissingTools)
-            for own in tools
+            for tool in tools
         ]
-        # Tools that are missing now keep their names.
+        # Declared tools that are missing now keep their names.
         declared = {definition.name for definition in definitions if not isinstance(definition, McpServer)}
-        listed = [(e.definition.name, e.own.own_name) for e in entries if isinstance(e.definition, McpServer)]
-        names = assigned(declared, listed)
+        server_tools = [
+            (entry.definition.name, entry.tool.own_name) for entry in entries if isinstance(entry.definition, McpServer)
+        ]
+        names = assign_names(declared, server_tools)
         return {
-            names[entry.definition.name, entry.own.own_name]
+            names[entry.definition.name, entry.tool.own_name]
             if isinstance(entry.definition, McpServer)
             else entry.definition.name: entry
             for entry in entries
@@ -183,12 +219,12 @@ class Toolbox:
     async def _list(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
         source = self._source(definition)
         try:
-            # Nobody's arguments are sent, so all callers of the definition share the circuit.
+            # A list holds no caller's data, so all callers of the definition share the circuit.
             guard = self._circuit(source, definition) if source.must_ask(definition) else nullcontext()
             offered = await _limit(guard, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
-            return MissingTools(source.origin(definition), self._headers.redacted(_message(error)))
+            return MissingTools(source.origin(definition), self._headers.redact(_message_for_model(error)))
         if self._broken.pop(id(definition), None) is not None:
             _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
         return offered
@@ -203,49 +239,59 @@ class Toolbox:
         return self._guards.guard(f"{definition.tenant_id or ''} {endpoint}", **caller)
 
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
-        """Log the problem of a definition, unless it was logged before."""
-        passes = self._source(definition).may_recover(definition)
-        then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
+        """Record the problem of a definition, and log it unless it was logged before."""
+        may_recover = self._source(definition).may_recover(definition)
+        retries = "it is tried again during later turns" if may_recover else "it is not tried again until it is mended"
         if self._logs_messages and isinstance(definition, PythonTool) and not isinstance(error, CannotLoad):
             from baton.adapters.agents.agent_modules import describe_code_problem
 
             cause = describe_code_problem(error)  # with the line of its code
         else:
-            cause = _for_the_file(error)
+            cause = _describe_for_author(error)
         printable = "".join(char if char.isprintable() else " " for char in cause)[:MAX_LOGGED_REASON]
-        why = self._headers.redacted(printable).rstrip(".")
-        reason = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
-        if id(definition) not in self._broken.keys() | self._reported_otherwise:
-            _log.warning("%s", reason)
-        self._broken[id(definition)] = reason
+        redacted_cause = self._headers.redact(printable).rstrip(".")
+        problem = f"{self._where(definition)}: {definition.name} cannot be used: {redacted_cause}."
+        problem_and_consequence = f"{problem} Turns go on without it; {retries}."
+        if id(definition) not in self._broken.keys() | self._unlogged:
+            _log.warning("%s", problem_and_consequence)
+        self._broken[id(definition)] = problem if isinstance(definition, PythonTool) else problem_and_consequence
 
     def _where(self, definition: ToolDefinition) -> str:
-        return self._place(definition) or f"tool {definition.name}"
+        return self._find_position(definition) or f"tool {definition.name}"
 
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
+        """Log the failure of a call, and return it for the caller."""
         origin = self._source(definition).origin(definition)
-        reason = _for_developers(error) if self._logs_messages else _for_operators(error)
-        _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(reason))
-        count(Metric.TOOL_FAILURES)
+        if isinstance(error, ToolFailed) and error.is_refused:  # an answer, and no failure of the tool
+            reason = (
+                self._headers.redact(error.message) if self._logs_messages else "its reason is in the call's record"
+            )
+            _log.info("Tool %s (%s) has refused a call: %s", name, origin, reason)
+        else:
+            reason = _describe_for_developer(error) if self._logs_messages else _describe_for_operator(error)
+            _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redact(reason))
+            count(Metric.TOOL_FAILURES)
         is_outage = isinstance(error, Unreachable | CircuitOpen)
-        message = self._headers.redacted(_message(error))
+        message = self._headers.redact(_message_for_model(error))
         if isinstance(error, ToolFailed):
             return ToolFailed(message, is_outage=is_outage, is_refused=error.is_refused, state=error.state)
         return ToolFailed(message, is_outage=is_outage, is_fault=True)
 
     def _tool(self, name: str, entry: _Entry) -> Tool:
-        definition, own = entry.definition, entry.own
+        definition, tool = entry.definition, entry.tool
         return Tool(
-            spec=ToolSpec(name, own.description, own.parameters),
+            spec=ToolSpec(name, tool.description, tool.parameters),
             origin=self._source(definition).origin(definition),
-            requires_approval=own.requires_approval,
+            requires_approval=tool.requires_approval,
             timeout_seconds=definition.timeout_seconds,
-            label=own.label,
-            asks=own.asks,
+            label=tool.label,
+            asks=tool.asks,
+            background=tool.background,
+            check=tool.check,
         )
 
     def _make(self, kinds: Iterable[type[Any]]) -> None:
-        with self._making:
+        with self._sources_lock:
             for kind in kinds:
                 if kind not in self._sources:
                     self._sources[kind] = self._makers[kind]()
@@ -272,8 +318,8 @@ async def _limit(guard: AbstractAsyncContextManager[Any], work: Coroutine[Any, A
             except (ToolFailed, Unauthorized) as error:
                 refusal = error
     finally:
-        work.close()  # an open circuit has not started it
-    assert refusal is not None  # noqa: S101 - otherwise the block has returned or raised
+        work.close()  # because an open circuit has not started it
+    assert refusal is not None  # noqa: S101 - without a refusal the block has returned or raised
     raise refusal
 
 
@@ -281,12 +327,12 @@ def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
     return [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
 
 
-def _message(error: Exception) -> str:
+def _message_for_model(error: Exception) -> str:
     """Return the message for the model. Texts of unexpected errors are omitted, because they may quote anything."""
     if isinstance(error, ToolFailed):
         return error.message
     if isinstance(error, CircuitOpen):
-        return "The tool has failed again and again and is left alone for now. Try again in a minute, or do without it."
+        return "The tool has failed again and again and is not called for now. Try again in a minute, or do without it."
     if isinstance(error, CannotLoad | ImportError):
         return "The tool cannot be loaded in this deployment."
     if isinstance(error, BatonError):
@@ -294,7 +340,7 @@ def _message(error: Exception) -> str:
     return "The tool failed. Trying the same again will hardly help."
 
 
-def _for_the_file(error: Exception) -> str:
+def _describe_for_author(error: Exception) -> str:
     """Return the problem of a definition on one line, for its author."""
     if isinstance(error, ImportError):
         return f"it cannot be imported: {error}"
@@ -302,11 +348,11 @@ def _for_the_file(error: Exception) -> str:
         return error.message
     if isinstance(error, CannotLoad | CircuitOpen | BatonError):
         return str(error)
-    return f"it failed with {_for_operators(error)}"
+    return f"it failed with {_describe_for_operator(error)}"
 
 
-def _for_developers(error: Exception) -> str:
-    """Return the error for a developer's own machine: its message, and the place and traceback in a tool's code."""
+def _describe_for_developer(error: Exception) -> str:
+    """Return the error for a developer's own machine: its message, and its line and traceback in a tool's code."""
     if isinstance(error, ToolFailed):
         return f"{type(error).__name__}: {error.message}"
     from baton.adapters.agents.agent_modules import describe_code_problem
@@ -314,17 +360,17 @@ def _for_developers(error: Exception) -> str:
     return f"{describe_code_problem(error)}\n" + "".join(traceback.format_exception(error)).rstrip()
 
 
-def _for_operators(error: Exception) -> str:
-    """Return the error for the log: types and places, and only texts that quote no argument or answer."""
+def _describe_for_operator(error: Exception) -> str:
+    """Return the error and its causes for the log: types and positions, and only texts that quote no user's data."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and len(causes) < 5:
         causes.append(cause)
         cause = cause.__cause__
-    return " < ".join(map(_describe, causes))
+    return " < ".join(map(_describe_cause, causes))
 
 
-def _describe(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     kind = type(error).__name__
     if isinstance(error, BatonError | CannotLoad | CircuitOpen | EgressRefused | ImportError | UnusableDocument):
         return f"{kind}: {error}"

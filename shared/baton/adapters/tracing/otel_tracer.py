@@ -1,7 +1,7 @@
 """``Tracer`` on OpenTelemetry's SDK.
 
-The provider is not made the process's own: FastAPI, the MCP SDK and the A2A SDK would then make spans too, with
-addresses and arguments in them, and send trace contexts to servers that nobody trusts.
+The provider is not made the global one of the process: FastAPI, the MCP SDK and the A2A SDK would then make spans too,
+with addresses and arguments in them, and send trace contexts to servers that are not trusted.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from baton.domain.tracing import CONTENT, Attribute, Attributes, Operation
 from baton.ports.tracing import TracedRun
 
 MAX_ATTRIBUTE = 262_144
-"""Characters of an attribute's value."""
+"""The length to which an attribute's value is cut, in characters."""
 CANCELLED = "cancelled"
+"""The code of a run that its user has cancelled."""
 
 _ids: ContextVar[tuple[int, int] | None] = ContextVar("derived_ids", default=None)
 """The ids of the trace and the span that is about to begin, if they are derived from a run."""
 
 
 class OtelTracer:
-    """``Tracer`` that sends its spans by ``sending``."""
+    """``Tracer`` that sends its spans by ``sending``. ``dropped`` counts the spans that were not sent."""
 
     def __init__(
         self,
@@ -46,7 +47,8 @@ class OtelTracer:
     ) -> None:
         """``resource`` describes the deployment, by OpenTelemetry's names.
 
-        ``freezes``: the process stands still between invocations, as in Lambda, so that spans must be sent before.
+        ``shows_content`` adds the texts of messages to spans. ``freezes`` says that the process is frozen between
+        invocations, as in Lambda, so that ``flush`` must send the spans before.
         """
         provider = TracerProvider(
             sampler=ParentBased(ALWAYS_ON),
@@ -68,7 +70,7 @@ class OtelTracer:
         parent = Context()
         if joined is not None:
             parent = trace.set_span_in_context(trace.NonRecordingSpan(joined), parent)
-        # Tools take a span with a conversation that has no parent for a turn. Work after a run is none.
+        # Tools show a span with a conversation and without a parent as a turn, which work after a run is not.
         thread = Attribute.THREAD if run.run_id is None else Attribute.CONVERSATION
         common: Attributes = {Attribute.TENANT: run.tenant_id, thread: run.thread_id}
         attributes: Attributes = {Attribute.WORKFLOW: run.name}
@@ -79,8 +81,8 @@ class OtelTracer:
         if run.attempt > 1:
             trace_id, span_id = _derive_ids(run, run.attempt - 1)
             sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-            of_trace = joined.trace_id if joined is not None else trace_id
-            links = (trace.Link(trace.SpanContext(of_trace, span_id, is_remote=True, trace_flags=sampled)),)
+            earlier_trace_id = joined.trace_id if joined is not None else trace_id
+            links = (trace.Link(trace.SpanContext(earlier_trace_id, span_id, is_remote=True, trace_flags=sampled)),)
         token = _ids.set(_derive_ids(run, run.attempt))
         try:
             return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.SERVER, links)
@@ -100,9 +102,9 @@ class OtelTracer:
     ) -> OtelSpan:
         """Begin a span in the context ``parent``. ``common`` are attributes of it and of all spans below it.
 
-        ``began_ns`` is the time at which it began, if that is not now.
+        ``began_ns`` is the time at which it began, in nanoseconds since 1970; None for now.
         """
-        values = _kept({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
+        values = _present_values({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
         span = self._tracer.start_span(f"{operation} {name}", parent, kind, values, links, began_ns)
         return OtelSpan(self, span, common)
 
@@ -146,10 +148,10 @@ class OtelSpan:
         return self._tracer.start(parent, operation, name, attributes, self._common, kind, began_ns=began_ns)
 
     def set(self, attributes: Attributes) -> None:
-        self._span.set_attributes(_kept(attributes, self.shows_content))
+        self._span.set_attributes(_present_values(attributes, self.shows_content))
 
     def fail(self, code: str) -> None:
-        if code == CANCELLED:  # by its user: no error
+        if code == CANCELLED:  # which is not an error
             self._span.set_attribute(Attribute.OUTCOME, code)
             return
         self._span.set_attribute(Attribute.ERROR, code)
@@ -163,23 +165,23 @@ class _DerivedIds(RandomIdGenerator):
     """A generator of ids: derived ones for the span of a run, random ones for the others."""
 
     def generate_trace_id(self) -> int:
-        derived = _ids.get()
-        return derived[0] if derived is not None else super().generate_trace_id()
+        ids = _ids.get()
+        return ids[0] if ids is not None else super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        derived = _ids.get()
-        return derived[1] if derived is not None else super().generate_span_id()
+        ids = _ids.get()
+        return ids[1] if ids is not None else super().generate_span_id()
 
 
 def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
-    """Return the ids of an attempt's trace and span: later attempts find them without storing anything."""
-    named = f"{run.tenant_id}\0{run.thread_id}\0{run.run_id}\0{attempt}"
-    digest = hashlib.sha256(named.encode()).digest()
+    """Return the ids of an attempt's trace and span, which later attempts can derive too, without storing them."""
+    attempt_key = f"{run.tenant_id}\0{run.thread_id}\0{run.run_id}\0{attempt}"
+    digest = hashlib.sha256(attempt_key.encode()).digest()
     return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
 
 
 def _parse(traceparent: str | None) -> trace.SpanContext | None:
-    """Return the span that a valid ``traceparent`` names."""
+    """Return the span that a valid ``traceparent`` names (W3C Trace Context); None for None."""
     if traceparent is None:
         return None
     _, trace_id, span_id, flags = traceparent.split("-")
@@ -188,8 +190,8 @@ def _parse(traceparent: str | None) -> trace.SpanContext | None:
     )
 
 
-def _kept(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
-    """Return the attributes that have values, without content unless it is allowed."""
+def _present_values(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
+    """Return the attributes that have values, those of content only with ``shows_content``."""
     return {
         name.value: value
         for name, value in attributes.items()

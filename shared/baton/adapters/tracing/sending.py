@@ -1,4 +1,4 @@
-"""Sending spans to a collector: in the background, with bounds on memory and time, and a count of what was dropped."""
+"""Sending spans to a collector: in the background, with bounds on memory and time, and a count of dropped spans."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 logger = Logger(child=True)
 
 MAX_WAITING = 4_096
-"""Spans that wait for the collector or are on their way. Further ones are dropped. A turn has some ten."""
+"""The number of spans that wait or are being sent. Further ones are dropped. A turn has about ten."""
 MAX_WAITING_WITH_CONTENT = 256
-"""The same where spans have content, which may be a thousand times as large."""
+"""The same if spans have content, which may make them a thousand times larger."""
 BATCH = 256
+"""The maximum number of spans of a request."""
 DELAY_SECONDS = 1.0
+"""Seconds between two batches."""
 REQUEST_SECONDS = 3.0
-"""The longest time for a request with its repetitions. Only the sending thread waits for it."""
+"""The time limit of a request with its repetitions. Only the sending thread waits for it."""
 REST_SECONDS = 30.0
-"""Seconds after a failed request in which spans are dropped at once, so that nothing waits for a dead collector."""
+"""Seconds after a failed request in which spans are dropped, so that nothing waits for a dead collector."""
 
 
 class SpansDropped:
-    """The number of spans that were dropped since it was last taken. Thread-safe."""
+    """The number of spans that were dropped since the last ``take``. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,11 +50,10 @@ class SpansDropped:
 
 
 class RestingExporter(SpanExporter):
-    """An exporter of spans over OTLP/HTTP, which drops them for a while after a failure.
+    """An exporter of spans over OTLP/HTTP, which drops them for ``REST_SECONDS`` after a failure.
 
-    A failure is logged once a rest.
-
-    The headers are read before the first request and after each failure, so that a changed secret is noticed.
+    A failure is logged. The headers are read before the first request and after each failure, so that a changed secret
+    is used.
     """
 
     def __init__(
@@ -64,9 +65,9 @@ class RestingExporter(SpanExporter):
         seconds: float = REQUEST_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``endpoint`` is the whole address, with ``/v1/traces``. ``headers`` may block and raise anything.
+        """``endpoint`` is the complete address, with ``/v1/traces``. ``headers`` may block and raise any error.
 
-        ``seconds`` is the longest time for a request with its repetitions.
+        ``seconds`` is the time limit of a request with its repetitions.
         """
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # it logs each failure, with the address
         self._endpoint = endpoint
@@ -110,16 +111,17 @@ class BoundedSending(SpanProcessor):
     """A bounded queue in front of the SDK's batches of ended spans. Ending a span never blocks."""
 
     def __init__(self, exporter: RestingExporter, dropped: SpansDropped, *, max_waiting: int = MAX_WAITING) -> None:
-        self._exporter = _Counted(exporter, self._note_sent)
-        self._resting = exporter
+        self._counting_exporter = _CountingExporter(exporter, self._count_sent)
+        self._resting_exporter = exporter
         self._dropped = dropped
         self._max_waiting = max_waiting
         self._lock = threading.Lock()
         self._waiting = 0
         self._batches = BatchSpanProcessor(
-            self._exporter,
+            self._counting_exporter,
             max_queue_size=max_waiting,
             schedule_delay_millis=DELAY_SECONDS * 1000,
+            # A quarter of the queue, so that a small queue is sent before it is full.
             max_export_batch_size=min(BATCH, max(1, max_waiting // 4)),
         )
         self._flushing = threading.Lock()
@@ -128,18 +130,18 @@ class BoundedSending(SpanProcessor):
         """Do nothing."""
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Take an ended span, or drop it."""
+        """Queue an ended span, or drop it."""
         with self._lock:
-            takes = self._waiting < self._max_waiting and not self._resting.is_resting
-            if takes:
+            has_room = self._waiting < self._max_waiting and not self._resting_exporter.is_resting
+            if has_room:
                 self._waiting += 1
-        if takes:
+        if has_room:
             self._batches.on_end(span)
         else:
             self._dropped.add(1)
 
     def flush(self, seconds: float) -> bool:
-        """Send what waits, for at most ``seconds``. Returns whether nothing is left.
+        """Send the waiting spans, for at most ``seconds``. Return whether all have left the queue.
 
         The SDK's own flush has no time limit, so it runs in a thread.
         """
@@ -147,10 +149,10 @@ class BoundedSending(SpanProcessor):
             return True
         if self._flushing.acquire(blocking=False):
             threading.Thread(target=self._send_all, name="baton-traces", daemon=True).start()
-        until = time.monotonic() + seconds
-        while self._waiting and (seconds_left := until - time.monotonic()) > 0:
-            self._exporter.was_sent.wait(seconds_left)
-            self._exporter.was_sent.clear()
+        deadline = time.monotonic() + seconds
+        while self._waiting and (seconds_left := deadline - time.monotonic()) > 0:
+            self._counting_exporter.was_sent.wait(seconds_left)
+            self._counting_exporter.was_sent.clear()
         return self._waiting == 0
 
     def _send_all(self) -> None:
@@ -159,12 +161,12 @@ class BoundedSending(SpanProcessor):
         finally:
             self._flushing.release()
 
-    def _note_sent(self, number: int) -> None:
+    def _count_sent(self, number: int) -> None:
         with self._lock:
             self._waiting -= number
 
     def shutdown(self) -> None:
-        """Send what waits and end the thread."""
+        """Send the waiting spans and end the thread."""
         self._batches.shutdown()  # type: ignore[no-untyped-call]
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -172,19 +174,19 @@ class BoundedSending(SpanProcessor):
         return self.flush(timeout_millis / 1000)
 
 
-class _Counted(SpanExporter):
+class _CountingExporter(SpanExporter):
     """An exporter that reports how many spans have left the queue, whether or not they were sent."""
 
-    def __init__(self, exporter: SpanExporter, note_sent: Callable[[int], None]) -> None:
+    def __init__(self, exporter: SpanExporter, count_sent: Callable[[int], None]) -> None:
         self._exporter = exporter
-        self._note_sent = note_sent
+        self._count_sent = count_sent
         self.was_sent = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         try:
             return self._exporter.export(spans)
         finally:
-            self._note_sent(len(spans))
+            self._count_sent(len(spans))
             self.was_sent.set()
 
     def shutdown(self) -> None:

@@ -46,9 +46,9 @@ ProviderOf = Callable[[str], str]
 _REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions' names of finish reasons in messages."""
 MAX_MESSAGES = 50
-"""Messages of a prompt that a span shows, the last ones."""
+"""The number of a prompt's messages that a span shows: the last ones."""
 MAX_MESSAGE = 4_000
-"""Characters of each of them."""
+"""The length to which these messages are cut, in characters."""
 
 
 class TracedModel:
@@ -69,30 +69,30 @@ class TracedModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
-        span = current_span().begin(Operation.CHAT, settings.model, self._about(settings), is_remote=True)
+        span = current_span().begin(Operation.CHAT, settings.model, self._request_attributes(settings), is_remote=True)
         shows_content = span.shows_content and not is_content_withheld()
         answer = _Answer(span, time.monotonic(), shows_content=shows_content)
         try:
             if shows_content:
-                span.set(_asked(prompts))
+                span.set(_prompt_attributes(prompts))
             stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
-                    answer.note(chunk)
+                    answer.take(chunk)
                     yield chunk
         except BaseException as error:
-            if answer.finished is None:  # else its reader has only not read on
+            if answer.finished is None:  # a reader that leaves after the end is not a failure
                 span.fail(error_code(error))
             raise
         finally:
-            answer.describe(self._prices())
+            answer.set_attributes(self._prices())
             span.end()
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
         return self._model.learned(model) if isinstance(self._model, LearningModel) else {}
 
-    def _about(self, settings: ModelSettings) -> dict[Attribute, Any]:
+    def _request_attributes(self, settings: ModelSettings) -> dict[Attribute, Any]:
         return {
             Attribute.PROVIDER: self._provider_of(settings.model),
             Attribute.REQUEST_MODEL: settings.model,
@@ -104,26 +104,27 @@ class TracedModel:
 
 
 class _Answer:
-    """An answer while it arrives."""
+    """An answer while it arrives. It sets the attributes of its span."""
 
-    def __init__(self, span: Span, began: float, *, shows_content: bool) -> None:
+    def __init__(self, span: Span, began_at: float, *, shows_content: bool) -> None:
+        """``began_at`` is the monotonic time of the question."""
         self._span = span
-        self._began = began
+        self._began_at = began_at
         self._shows_content = shows_content
-        self._is_begun = False
+        self._has_chunks = False
         self._model: str | None = None
         self._texts: list[str] = []
         self._calls: list[ToolCall] = []
         self.finished: Finished | None = None
 
-    def note(self, chunk: ModelChunk) -> None:
-        """Take a chunk."""
+    def take(self, chunk: ModelChunk) -> None:
+        """Record a chunk of the answer."""
         if isinstance(chunk, AnsweredBy):
             self._model = chunk.model
             return
-        if not self._is_begun:
-            self._is_begun = True
-            self._span.set({Attribute.FIRST_CHUNK: time.monotonic() - self._began})
+        if not self._has_chunks:
+            self._has_chunks = True
+            self._span.set({Attribute.FIRST_CHUNK: time.monotonic() - self._began_at})
         if isinstance(chunk, Finished):
             self.finished = chunk
         match chunk:
@@ -134,8 +135,8 @@ class _Answer:
             case ToolCall() if self._shows_content:
                 self._calls.append(chunk)
 
-    def describe(self, prices: Prices) -> None:
-        """Set the attributes of the answer."""
+    def set_attributes(self, prices: Prices) -> None:
+        """Set the span's attributes of the answer so far. ``prices`` give its cost."""
         span, finished = self._span, self.finished
         span.set({Attribute.RESPONSE_MODEL: finished.model if finished is not None else self._model})
         if self._shows_content:
@@ -184,16 +185,16 @@ class TracedEmbedder:
         tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
-        about = {
+        attributes = {
             Attribute.PROVIDER: self._provider_of(self._embedder.name),
             Attribute.REQUEST_MODEL: self._embedder.name,
         }
-        with traced(Operation.EMBEDDINGS, self._embedder.name, about, is_remote=True):
+        with traced(Operation.EMBEDDINGS, self._embedder.name, attributes, is_remote=True):
             return await self._embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
 
-def _asked(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
-    """Return the head of the prompt and its messages, as the conventions' JSON."""
+def _prompt_attributes(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
+    """Return the attributes of the prompt's system messages and other messages, as the conventions' JSON."""
     head = [prompt for prompt in prompts if prompt.role is Role.SYSTEM]
     messages = [prompt for prompt in prompts if prompt.role is not Role.SYSTEM][-MAX_MESSAGES:]
     instructions = [{"type": "text", "content": to_content(_text(prompt.content), MAX_MESSAGE)} for prompt in head]
@@ -210,6 +211,7 @@ def _text(content: Content) -> str:
 
 
 def _message(prompt: Prompt) -> dict[str, Any]:
+    """Return a message as the conventions' JSON."""
     text = to_content(_text(prompt.content), MAX_MESSAGE)
     if prompt.role is Role.TOOL:
         part = {"type": "tool_call_response", "id": prompt.tool_call_id, "response": text}

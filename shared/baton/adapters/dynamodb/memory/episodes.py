@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.shapes import FACT, Shape
+from baton.adapters.dynamodb.shapes import FACT, PERSON, Shape
 from baton.adapters.dynamodb.shards import batches, newest_first, read_page
 from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, key_of
 from baton.concurrency.tasks import gather_all, off_loop
@@ -39,8 +39,8 @@ _PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", Epi
 class DynamoEpisodes(BodyStore):
     """``Episodes`` on the conversation table, with long redacted messages in S3.
 
-    A session's record becomes its episode. A second item, in a separate partition, leads from the episode's id to the
-    record and lists it for the tenant.
+    A session's record becomes its episode. A second item, in a separate partition, maps the episode's id to the record
+    and lists it for the tenant.
     """
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
@@ -53,6 +53,10 @@ class DynamoEpisodes(BodyStore):
             "episode_status": EpisodeStatus.PENDING.value,
             "thread_created_at": to_millis(ref.thread_created_at) if ref.thread_created_at is not None else None,
         }
+        if ref.closed_by is not None:
+            item["closed_by"] = PERSON.as_json(ref.closed_by)
+        if ref.desk_id is not None:
+            item["desk_id"] = ref.desk_id
         place_item: Item = {
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
@@ -67,7 +71,7 @@ class DynamoEpisodes(BodyStore):
     async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
         return await self._table.read(
             keys.episode(scope, thread_id, number),
-            lambda item: EndedSession(_ref(thread_id, number, item), _stored(item)),
+            lambda item: EndedSession(_ref(thread_id, number, item), _episode_or_none(item)),
         )
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
@@ -77,7 +81,7 @@ class DynamoEpisodes(BodyStore):
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        return await self._table.read(keys.episode(scope, thread_id, number), _stored)
+        return await self._table.read(keys.episode(scope, thread_id, number), _episode_or_none)
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
@@ -147,7 +151,7 @@ class DynamoEpisodes(BodyStore):
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
     ) -> None:
-        if re.fullmatch(r"fact_[0-9a-f]{32}", fact_id) is None:  # it is a name in the expression
+        if re.fullmatch(r"fact_[0-9a-f]{32}", fact_id) is None:  # the expression contains it as a name
             return
         await self._table.change(
             keys.episode(scope, thread_id, number),
@@ -192,7 +196,7 @@ class DynamoEpisodes(BodyStore):
         """Return the stored episodes among the records, in their order."""
         items = {(item["PK"], item["SK"]): item for item in await self._table.get_many(item_keys)}
         listed = [items[position] for key in item_keys if (position := (key["PK"], key["SK"])) in items]
-        return [episode for episode in map(_stored, listed) if episode is not None]
+        return [episode for episode in map(_episode_or_none, listed) if episode is not None]
 
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
@@ -206,8 +210,8 @@ class DynamoEpisodes(BodyStore):
                 condition=f"attribute_exists(PK){condition}",
             )
         except ConditionFailed as failure:
-            return _stored(failure.item) if failure.item is not None else None
-        return _stored(item)
+            return _episode_or_none(failure.item) if failure.item is not None else None
+        return _episode_or_none(item)
 
 
 def is_settled(item: Item) -> bool:
@@ -219,7 +223,7 @@ def is_settled(item: Item) -> bool:
     )
 
 
-def _stored(item: Item) -> Episode | None:
+def _episode_or_none(item: Item) -> Episode | None:
     """Return the episode of a record; None if it has none yet."""
     return _episode(item) if "started_at" in item else None
 
@@ -229,7 +233,7 @@ def _listed_at(ref: EpisodeRef) -> str:
 
 
 def _locate_record(item: Item) -> tuple[str, int]:
-    """Return thread and number of a record, from the key of the item that leads to it."""
+    """Return the thread and number of a record, from the key of the item that maps to it."""
     _, thread_id, number = item["SK"].split("#")
     return thread_id, int(number)
 

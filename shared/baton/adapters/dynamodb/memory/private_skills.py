@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import replaces_revision, retry_on_conflict
 from baton.adapters.dynamodb.memory.procedure_writes import (
-    ProcedurePlace,
+    ProcedureAddress,
     procedure_from_item,
     version_attributes,
     writes_of_version,
@@ -30,7 +30,7 @@ from baton.ports.clock import Clock
 from baton.ports.memory.procedures import SharedSkill
 
 MAX_MADE_OF = 20
-"""Workflows that are remembered of a skill as its makers, so that a repetition makes nothing."""
+"""The most workflows that a skill remembers as its makers, so that a repetition changes nothing."""
 
 
 class DynamoPrivateSkills(TimedTableStore):
@@ -107,18 +107,18 @@ class DynamoPrivateSkills(TimedTableStore):
     async def share(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
-        home = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        address = ProcedureAddress(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
         item, procedure = await self._version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
-            shared_before = await self._procedures.get(scope, agent_id, home.slug, version=item["shared_as"])
+            shared_before = await self._procedures.get(scope, agent_id, address.slug, version=item["shared_as"])
             if shared_before is None:
                 raise UnknownProcedure
             return SharedSkill(shared_before, replaces)
         decided = decision.apply(procedure)
         if decided is None:
             raise ProcedureChanged
-        newest = await self._procedures.get(scope, agent_id, home.slug)
-        approved = await self._procedures.get_approved(scope, agent_id, home.slug)
+        newest = await self._procedures.get(scope, agent_id, address.slug)
+        approved = await self._procedures.get_approved(scope, agent_id, address.slug)
         if replaces != (approved.version if approved is not None else None):
             if await self._item(scope, agent_id, skill_id) != item:
                 raise TransactionFailed("somebody else has just shared it")
@@ -127,7 +127,7 @@ class DynamoPrivateSkills(TimedTableStore):
         shared = replace(shared_version(procedure, decision), version=number)
         noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
-            *writes_of_version(home, shared, approved, None), Write.put(noted, **replaces_revision(item["revision"]))
+            *writes_of_version(address, shared, approved, None), Write.put(noted, **replaces_revision(item["revision"]))
         )
         return SharedSkill(shared, replaces)
 

@@ -19,8 +19,8 @@ _IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
 
 
 @dataclass(frozen=True, slots=True)
-class ProcedurePlace:
-    """The place at which a procedure is stored."""
+class ProcedureAddress:
+    """The address of a procedure in the table."""
 
     scope: Scope
     owner: str
@@ -28,8 +28,8 @@ class ProcedurePlace:
     slug: str
 
     @classmethod
-    def of(cls, scope: Scope, agent_id: str, procedure_id: str) -> ProcedurePlace:
-        """Return the place of the procedure with this id. An agent and its tenant have different ones."""
+    def of(cls, scope: Scope, agent_id: str, procedure_id: str) -> ProcedureAddress:
+        """Return the address of the procedure with this id. An agent and its tenant have different ones."""
         return cls(scope, owner_of(agent_id, procedure_id), procedure_id.removeprefix(TENANT_PREFIX))
 
     @property
@@ -39,37 +39,37 @@ class ProcedurePlace:
 
 
 def owner_of(agent_id: str, procedure_id: str) -> str:
-    """Return the agent, or nothing for a procedure of all agents of the tenant."""
+    """Return the agent, or an empty text for a procedure of all agents of the tenant."""
     return "" if procedure_id.startswith(TENANT_PREFIX) else agent_id
 
 
 def writes_of_version(
-    home: ProcedurePlace, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
+    address: ProcedureAddress, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
 ) -> list[Write]:
-    """Return the writes of a new version: itself, its source, what it replaces."""
-    item = _item(home, new_version)
+    """Return the writes of a new version: the version, the notes of its source, and the retirement of earlier ones."""
+    item = _item(address, new_version)
     writes = [Write.put(item)]
     if new_version.source is not None:
-        note = agent_keys.procedure_source(home.scope, home.owner, new_version.source.key)
+        note = agent_keys.procedure_source(address.scope, address.owner, new_version.source.key)
         writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}))
-        # In the same write as the version: forgetting the thread finds every version that was made of it.
+        # It is in the version's transaction, so that forgetting the thread finds every version that was made of it.
         thread_note = keys.thread_procedure(
-            home.scope, new_version.source.thread_id, home.owner, new_version.slug, new_version.version
+            address.scope, new_version.source.thread_id, address.owner, new_version.slug, new_version.version
         )
         writes.append(Write.put({**thread_note, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
     if new_version.status is ProcedureStatus.APPROVED:
-        writes += _writes_of_approval(home, new_version, approved)
+        writes += _writes_of_approval(address, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
-        writes.append(_retirement(home, edited, new_version.created_by, new_version.created_at))
+        writes.append(_retirement(address, edited, new_version.created_by, new_version.created_at))
     return writes
 
 
 def writes_of_forgetting(
-    home: ProcedurePlace, item: Item, procedure: Procedure, approved: Procedure | None
+    address: ProcedureAddress, item: Item, procedure: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes that remove a pending version, or the source of another one."""
     assert procedure.source is not None  # noqa: S101 - the caller has checked
-    scope, owner = home.scope, home.owner
+    scope, owner = address.scope, address.owner
     writes = [
         Write(agent_keys.procedure_source(scope, owner, procedure.source.key), _IN_ANY_CASE),
         Write(
@@ -83,30 +83,32 @@ def writes_of_forgetting(
     change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(procedure, source=None))}
     writes.append(Write(key, "procedure_status = :found", change, {**former, **body}))
     if approved is not None and approved.version == procedure.version:
-        copy = agent_keys.approved_procedure(scope, owner, home.slug)
+        copy = agent_keys.approved_procedure(scope, owner, address.slug)
         writes.append(Write(copy, "version = :version", change, {":version": procedure.version, **body}))
     return writes
 
 
 def writes_of_decision(
-    home: ProcedurePlace, procedure: Procedure, decided: Procedure, approved: Procedure | None
+    address: ProcedureAddress, procedure: Procedure, decided: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes of a decision."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(home, procedure, decided), *_writes_of_approval(home, decided, approved)]
-    writes = [_change(home, procedure, decided)]
+        return [_change(address, procedure, decided), *_writes_of_approval(address, decided, approved)]
+    writes = [_change(address, procedure, decided)]
     if procedure.status is ProcedureStatus.APPROVED:
-        copy = agent_keys.approved_procedure(home.scope, home.owner, home.slug)
+        copy = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
         writes.append(Write(copy, "version = :version", values={":version": procedure.version}))
     return writes
 
 
-def writes_of_use(home: ProcedurePlace, version: int, note: Key, *, expires_at: int, went_well: bool) -> list[Write]:
+def writes_of_use(
+    address: ProcedureAddress, version: int, note: Key, *, expires_at: int, went_well: bool
+) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
     return [
         Write.put({**note, "expires_at": expires_at}),
         Write(
-            agent_keys.procedure_uses(home.scope, home.owner, home.slug, version),
+            agent_keys.procedure_uses(address.scope, address.owner, address.slug, version),
             _IN_ANY_CASE,
             "ADD used :one, went_well :well",
             {":one": 1, ":well": int(went_well)},
@@ -114,15 +116,18 @@ def writes_of_use(home: ProcedurePlace, version: int, note: Key, *, expires_at: 
     ]
 
 
-def _writes_of_approval(home: ProcedurePlace, new_version: Procedure, approved: Procedure | None) -> list[Write]:
+def _writes_of_approval(address: ProcedureAddress, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
-    copy = {**agent_keys.approved_procedure(home.scope, home.owner, home.slug), **version_attributes(new_version)}
+    copy = {
+        **agent_keys.approved_procedure(address.scope, address.owner, address.slug),
+        **version_attributes(new_version),
+    }
     if approved is None:
         return [Write.put(copy)]
     return [
         Write.put(copy, condition="version = :former", values={":former": approved.version}),
         _retirement(
-            home,
+            address,
             approved,
             new_version.decided_by or new_version.created_by,
             new_version.decided_at or new_version.created_at,
@@ -130,13 +135,13 @@ def _writes_of_approval(home: ProcedurePlace, new_version: Procedure, approved: 
     ]
 
 
-def _retirement(home: ProcedurePlace, former: Procedure, by: str, at: datetime) -> Write:
+def _retirement(address: ProcedureAddress, former: Procedure, by: str, at: datetime) -> Write:
     decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=at)
-    return _change(home, former, decided)
+    return _change(address, former, decided)
 
 
-def _change(home: ProcedurePlace, procedure: Procedure, decided: Procedure) -> Write:
-    item = _item(home, decided)
+def _change(address: ProcedureAddress, procedure: Procedure, decided: Procedure) -> Write:
+    item = _item(address, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if item[name] is not None]
     return Write(
         key_of(item),
@@ -150,14 +155,14 @@ def _change(home: ProcedurePlace, procedure: Procedure, decided: Procedure) -> W
     )
 
 
-def _item(home: ProcedurePlace, procedure: Procedure) -> Item:
+def _item(address: ProcedureAddress, procedure: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
     millis = to_millis(procedure.decided_at or procedure.created_at)
     listed_at = f"{millis:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"
     return {
-        **agent_keys.procedure_version(home.scope, home.owner, home.slug, procedure.version),
+        **agent_keys.procedure_version(address.scope, address.owner, address.slug, procedure.version),
         **version_attributes(procedure),
-        "listing": agent_keys.procedure_listing(home.scope, home.owner, procedure.status),
+        "listing": agent_keys.procedure_listing(address.scope, address.owner, procedure.status),
         "listed_at": listed_at,
     }
 

@@ -1,4 +1,4 @@
-"""Procedures on DynamoDB, in one partition for each agent, and one for what all agents of a tenant use.
+"""Procedures on DynamoDB, in one partition for each agent, and one for those that all agents of a tenant use.
 
 Each version is an item; turns read copies of the approved versions in one query. A transaction changes both, so that
 no turn ever finds a version that is not approved.
@@ -14,7 +14,7 @@ from functools import partial
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedure_writes import (
-    ProcedurePlace,
+    ProcedureAddress,
     owner_of,
     procedure_from_item,
     writes_of_decision,
@@ -49,13 +49,13 @@ class DynamoProcedures(TimedTableStore):
     @retry_on_conflict  # with another writer, or with this one after a lost response
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
-        home = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
+        address = ProcedureAddress.of(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None:
-            note = await self._table.get(agent_keys.procedure_source(scope, home.owner, procedure.source.key))
-            same_source = await self._version(replace(home, slug=note["slug"]), note["version"]) if note else None
+            note = await self._table.get(agent_keys.procedure_source(scope, address.owner, procedure.source.key))
+            same_source = await self._version(replace(address, slug=note["slug"]), note["version"]) if note else None
             if same_source is not None:
                 return same_source
-        newest, approved = await self._newest(home), await self._approved(home)
+        newest, approved = await self._newest(address), await self._approved(address)
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
                 return newest
@@ -68,31 +68,31 @@ class DynamoProcedures(TimedTableStore):
                 return other
         number = newest.version + 1 if newest is not None else 1
         new_version = replace(procedure, tenant_id=scope.tenant_id, version=number)
-        await self._table.transact(*writes_of_version(home, new_version, None, newest if edited_from else None))
+        await self._table.transact(*writes_of_version(address, new_version, None, newest if edited_from else None))
         return new_version
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        procedure = await self._newest(home) if version is None else await self._version(home, version)
-        return (await self._count_uses(home, [procedure]))[0] if procedure is not None else None
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        procedure = await self._newest(address) if version is None else await self._version(address, version)
+        return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        procedure = await self._approved(home)
-        return (await self._count_uses(home, [procedure]))[0] if procedure is not None else None
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        procedure = await self._approved(address)
+        return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        prefix = agent_keys.procedure_versions(home.slug)
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        prefix = agent_keys.procedure_versions(address.slug)
         last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
         items = await self._table.read_all(
-            home.partition, first=prefix, last=last, newest_first=True, limit=limit, enough=limit
+            address.partition, first=prefix, last=last, newest_first=True, limit=limit, enough=limit
         )
-        return await self._count_uses(home, [procedure_from_item(scope, item) for item in items[:limit]])
+        return await self._count_uses(address, [procedure_from_item(scope, item) for item in items[:limit]])
 
     @retry_on_conflict
     async def decide(
@@ -105,18 +105,18 @@ class DynamoProcedures(TimedTableStore):
         *,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        procedure = await self._version(home, version)
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        procedure = await self._version(address, version)
         if procedure is None:
             raise UnknownProcedure
         if not decision.is_taken(procedure):
             decided = decision.apply(procedure)
             if decided is None or read_as not in (None, procedure.status):
                 raise ProcedureChanged
-            approved = await self._approved(home) if decision.action is ProcedureAction.APPROVE else None
-            await self._table.transact(*writes_of_decision(home, procedure, decided, approved))
+            approved = await self._approved(address) if decision.action is ProcedureAction.APPROVE else None
+            await self._table.transact(*writes_of_decision(address, procedure, decided, approved))
             procedure = decided
-        return (await self._count_uses(home, [procedure]))[0]
+        return (await self._count_uses(address, [procedure]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -146,49 +146,49 @@ class DynamoProcedures(TimedTableStore):
             for procedure in (procedure_from_item(scope, item) for item in items)
             if procedure.status in statuses
         ]
-        counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), procedures)
+        counted = await self._count_uses(ProcedureAddress.of(scope, "", ""), procedures)
         return counted, next_cursor
 
     @retry_on_conflict
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        item = await self._table.get(agent_keys.procedure_version(scope, home.owner, home.slug, version))
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        item = await self._table.get(agent_keys.procedure_version(scope, address.owner, address.slug, version))
         procedure = procedure_from_item(scope, item) if item is not None else None
         if item is None or procedure is None or procedure.source is None:
             return
-        await self._table.transact(*writes_of_forgetting(home, item, procedure, await self._approved(home)))
+        await self._table.transact(*writes_of_forgetting(address, item, procedure, await self._approved(address)))
 
     @retry_on_conflict
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        home = ProcedurePlace.of(scope, agent_id, procedure_id)
-        note = agent_keys.procedure_use(scope, home.owner, home.slug, run_id)
+        address = ProcedureAddress.of(scope, agent_id, procedure_id)
+        note = agent_keys.procedure_use(scope, address.owner, address.slug, run_id)
         if await self._table.get(note) is not None:
             return False
         expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
-        use = writes_of_use(home, version, note, expires_at=expires_at, went_well=went_well)
+        use = writes_of_use(address, version, note, expires_at=expires_at, went_well=went_well)
         await self._table.transact(*use)
         return True
 
-    async def _version(self, home: ProcedurePlace, version: int) -> Procedure | None:
-        key = agent_keys.procedure_version(home.scope, home.owner, home.slug, version)
-        return await self._table.read(key, partial(procedure_from_item, home.scope))
+    async def _version(self, address: ProcedureAddress, version: int) -> Procedure | None:
+        key = agent_keys.procedure_version(address.scope, address.owner, address.slug, version)
+        return await self._table.read(key, partial(procedure_from_item, address.scope))
 
-    async def _newest(self, home: ProcedurePlace) -> Procedure | None:
-        prefix = agent_keys.procedure_versions(home.slug)
-        items = await self._table.read_all(home.partition, prefix=prefix, newest_first=True, limit=1, enough=1)
-        return procedure_from_item(home.scope, items[0]) if items else None
+    async def _newest(self, address: ProcedureAddress) -> Procedure | None:
+        prefix = agent_keys.procedure_versions(address.slug)
+        items = await self._table.read_all(address.partition, prefix=prefix, newest_first=True, limit=1, enough=1)
+        return procedure_from_item(address.scope, items[0]) if items else None
 
-    async def _approved(self, home: ProcedurePlace) -> Procedure | None:
-        key = agent_keys.approved_procedure(home.scope, home.owner, home.slug)
-        return await self._table.read(key, partial(procedure_from_item, home.scope))
+    async def _approved(self, address: ProcedureAddress) -> Procedure | None:
+        key = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
+        return await self._table.read(key, partial(procedure_from_item, address.scope))
 
-    async def _count_uses(self, home: ProcedurePlace, procedures: Sequence[Procedure]) -> list[Procedure]:
-        """Return the versions with how often they were used."""
+    async def _count_uses(self, address: ProcedureAddress, procedures: Sequence[Procedure]) -> list[Procedure]:
+        """Return the versions with the numbers of their uses."""
         use_keys = [
             agent_keys.procedure_uses(
-                home.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+                address.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
             )
             for procedure in procedures
         ]

@@ -56,8 +56,8 @@ class DynamoAgentDefinitions(TableStore):
         # One by one, since functions without the grant for batches read agents too.
         versions: list[AgentVersion] = []
         for start in range(0, len(wanted), AT_ONCE):
-            some = wanted[start : start + AT_ONCE]
-            items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *version)) for version in some))
+            batch = wanted[start : start + AT_ONCE]
+            items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *version)) for version in batch))
             versions += [_version(item) for item in items if item is not None]
         return versions
 

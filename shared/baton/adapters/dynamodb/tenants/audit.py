@@ -24,7 +24,6 @@ from baton.ports.tenants.audit import AuditRecord, Once
 
 logger = Logger(use_rfc3339=True)
 
-
 PAGE = 50
 """Records that are read at once."""
 MAX_PAGES = 20
@@ -72,7 +71,8 @@ class DynamoAuditLog(TimedTableStore):
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True, limit=limit + 2
         ):
-            # Cleaned ones are of a forgotten conversation, whose id may be in use again. The tenant's list has them.
+            # Cleaned records are those of a forgotten conversation, whose id may be in use again. The tenant's list has
+            # them.
             audit_records += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
             if len(audit_records) > limit:
                 break
@@ -90,7 +90,7 @@ class DynamoAuditLog(TimedTableStore):
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = decode_text(cursor) if cursor else None
         if until is not None:
-            # Beyond every id of that moment: it is followed by `#`, which `~` comes after.
+            # This is after every id of that moment, which `#` follows: `~` sorts after `#`.
             before = min(filter(None, (before, f"{to_millis(until):015d}~")))
         oldest = f"{to_millis(since):015d}" if since is not None else ""
         audit_records: list[AuditRecord] = []

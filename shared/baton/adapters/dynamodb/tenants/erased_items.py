@@ -1,16 +1,21 @@
-"""Items of a thread that is erased: what stays of them, and how they are counted."""
+"""Items of an erased thread: what remains of them, and how they are counted."""
 
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.key_forms import Key
+from baton.adapters.dynamodb.shapes import unpack_conversation
+from baton.adapters.dynamodb.threads.desks import desk_place_key
 from baton.adapters.dynamodb.threads.thread_item import listed_at
 from baton.domain.memory.forgetting import without_content
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
+from baton.ports.threads.desks import DeskPlace
 
 TOMBSTONE = "deleted"
 """The status of a thread's item that only says that the thread was erased."""
@@ -35,6 +40,9 @@ _KINDS = {
     "FEEDBACK": "feedback",
     "UPLOAD": "uploadNotes",
     "ZONE": "timeZones",
+    "SCHEDULE": "schedules",
+    "DUE": "schedules",
+    "BACKGROUND": "tasks",
     "SKILL": "skills",
     "AUDIT": "auditDetails",
 }
@@ -42,7 +50,7 @@ _KINDS = {
 
 
 def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
-    """Return what stays of a thread's item: fence, sequence numbers, tokens, and what lists find it by."""
+    """Return the rest of a thread's item: fence, sequence numbers, tokens, and the attributes of lists."""
     values = item or {}
     names = (
         "next_seq",
@@ -55,6 +63,7 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
         "listing",
         "listed_at",
     )
+    desk_key = find_desk_place(scope, values)
     return {
         "user_id": scope.user_id,
         "thread_status": TOMBSTONE,
@@ -63,11 +72,24 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
         **{name: values[name] for name in names if name in values},
         "fence": values.get("fence", 0) + 1,
         "buried_at": to_millis(clock.now()),
+        **({"desk_place": desk_key} if desk_key is not None else {}),
     }
 
 
+def find_desk_place(scope: Scope, item: Item) -> Key | None:
+    """Return the key of the place that a thread's item, or its tombstone, has at a desk; None if it has none."""
+    if "desk_place" in item:
+        return cast("Key", item["desk_place"])
+    if "conversation" not in item or "active_agent_id" not in item:
+        return None
+    desk_place = DeskPlace.of(
+        keys.thread_id_of(scope, item), unpack_conversation(item["active_agent_id"], item["conversation"])
+    )
+    return desk_place_key(scope, desk_place) if desk_place is not None else None
+
+
 def clean_audit_record(item: Item, fence: int) -> Item:
-    """Return an audit record without content. Behind ``fence``, no dead worker writes a handoff over it."""
+    """Return an audit record without content. Its ``fence`` keeps dead workers from writing a handoff over it."""
     names = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
     return {
         **{name: item[name] for name in names if name in item},

@@ -19,7 +19,7 @@ from baton.adapters.dynamodb.shapes import Shape, pack_conversation, unpack_conv
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, key_of
 from baton.adapters.dynamodb.tenants import erased_items
-from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, kind_of, may_stay
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, kind_of, may_stay
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
@@ -91,7 +91,10 @@ class DynamoErasure(TimedTableStore):
             own = [item for item in page if item["thread_id"] == thread_id]
             await self._remove_all(own, tombstone, counts)
         await self._table.delete(keys.user_upload(scope, thread_id))
-        # A worker may have begun the end of the last session: its record is gone, and what leads to it came later.
+        desk_key = find_desk_place(scope, tombstone)
+        if desk_key is not None:
+            await self._table.delete(desk_key)
+        # A worker that was ending the last session may have written the episode's place after its record was removed.
         await self._forget_places(scope, thread_id, _last_sessions(tombstone))
         return counts, True
 
@@ -112,6 +115,8 @@ class DynamoErasure(TimedTableStore):
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
         places = [keys.episode_place(scope, *episode) for episode in _episodes(thread_id, _last_sessions(tombstone))]
         counts["episodes"] += len(await self._table.get_many(places, consistent=True))
+        desk_key = find_desk_place(scope, tombstone)
+        counts["deskPlaces"] += int(desk_key is not None and await self._table.get(desk_key) is not None)
         return +counts
 
     async def unlink(self, scope: Scope, thread_id: str) -> int:
@@ -139,6 +144,7 @@ class DynamoErasure(TimedTableStore):
         async for page in self._table.query(keys.user_listing(scope)):
             old = [item for item in page if item.get("changed_at", 0) <= to_millis(before)]
             await self._remove_all(old, {}, counts)
+        await self._table.delete(keys.scheduler(scope))  # a user with newer schedules is noted with the next one
         return counts
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
@@ -184,7 +190,7 @@ class DynamoErasure(TimedTableStore):
         )
 
     async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
-        """Read the thread items of partitions; one without is listed all the same, as the user's."""
+        """Return the traces of threads. With ``user_id``, a partition without a thread's item counts as that user's."""
         prefix = f"{scope.tenant_id}#"
         own_partitions = [
             key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"
@@ -220,7 +226,7 @@ class DynamoErasure(TimedTableStore):
         counts[kind_of(item)] += 1
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
-        """Remove what leads from the ids of episodes to their thread."""
+        """Remove the items that map the ids of episodes to their records."""
         for episode in _episodes(thread_id, numbers):
             await self._table.delete(keys.episode_place(scope, *episode))
 
@@ -265,7 +271,7 @@ def _condition_of(item: Item | None) -> tuple[str, Item]:
 
 
 def _last_sessions(tombstone: Item) -> Sequence[int]:
-    """Return the numbers of the sessions that a worker may have been ending."""
+    """Return the numbers of the sessions that a worker may have been ending when the thread was erased."""
     number = tombstone.get("episode", 1)
     return range(max(1, number - 1), number + 1)
 

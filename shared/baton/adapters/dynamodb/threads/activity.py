@@ -39,9 +39,9 @@ class DynamoActivityCounts(TimedTableStore):
             except ConditionFailed:
                 continue
             except ClientError as error:
-                about = error.response["Error"]
+                details = error.response["Error"]
                 # "Item size has exceeded the maximum allowed size": 400 KB.
-                if about["Code"] == "ValidationException" and "size" in about.get("Message", ""):
+                if details["Code"] == "ValidationException" and "size" in details.get("Message", ""):
                     raise CountsTooLarge from None
                 raise
             else:
@@ -77,6 +77,7 @@ class DynamoActivityCounts(TimedTableStore):
             "day": changed.day,
             "tokens": changed.tokens,
             "tokens_of": dict(changed.tokens_of),
+            **({"starts_of": dict(changed.starts_of)} if changed.starts_of else {}),
             "places": {
                 name: [slot.user, slot.until, slot.run, slot.fence, slot.tokens]
                 for name, slot in changed.places.items()
@@ -96,6 +97,7 @@ def _activity(item: Item | None) -> Activity:
         day=item["day"],
         tokens=item["tokens"],
         tokens_of={user: int(count) for user, count in item["tokens_of"].items()},
+        starts_of={tag: int(count) for tag, count in item.get("starts_of", {}).items()},
         places={
             name: Place(user, int(until), run, int(fence), int(tokens))
             for name, (user, until, run, fence, tokens) in item["places"].items()

@@ -11,7 +11,7 @@ from datetime import timedelta
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import BodyStore
-from baton.adapters.dynamodb.conditional_writes import CONDITION, put_fenced
+from baton.adapters.dynamodb.conditional_writes import FENCE_HOLDS, put_fenced
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
 from baton.adapters.dynamodb.shards import batches, newest_first, page_of
@@ -27,7 +27,7 @@ from baton.ports.threads.handoffs import CompletedQuery, CompletedWorkflow, Unfi
 from baton.ports.threads.leases import Lease
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
-"""The time that a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
+"""The time that a finished workflow stays in the user's list, so that late writes of dead workers fail."""
 PAGE = 50
 """Entries of a listing that are read at once."""
 MAX_PAGES = 10
@@ -77,7 +77,7 @@ class DynamoWorkflows(TimedTableStore):
             "listing": keys.completion_listings.of(scope, workflow.id),
         }
         common, values = {"fence": lease.fence, "listed_at": listed_at}, {":fence": lease.fence}
-        records = [Write.put({**item, **common}, condition=CONDITION, values=values) for item in (record, entry)]
+        records = [Write.put({**item, **common}, condition=FENCE_HOLDS, values=values) for item in (record, entry)]
         try:
             await self._table.transact(write, *records)
         except TransactionFailed:
@@ -140,7 +140,7 @@ def _lost_to(lease: Lease, item: Item | None) -> Exception:
 
 
 def _record_key(scope: Scope, entry: Item) -> Key:
-    """Return the key of the completed workflow that an entry of a list is about."""
+    """Return the key of the completed workflow that an entry lists."""
     _, _, workflow_id = entry["SK"].partition("#")
     return keys.completion(scope, keys.thread_id_of(scope, entry), workflow_id)
 
@@ -151,7 +151,7 @@ def _to_completed(scope: Scope, item: Item) -> CompletedWorkflow:
 
 
 AUDITED = "handoff"
-"""The action of its audit record."""
+"""The action of a handoff's audit record."""
 
 
 class DynamoHandoffs(BodyStore):

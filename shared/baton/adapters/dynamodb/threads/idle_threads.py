@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.table import AT_ONCE, TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.threads.threads import DueThread, IdleThread
+from baton.ports.threads.threads import DueThread, IdleThread, closing_time
 
 
 class DynamoIdleThreads(TimedTableStore):
@@ -49,7 +49,7 @@ class DynamoIdleThreads(TimedTableStore):
         for entry in entries:
             item = items.get(entry["PK"], {})
             if item.get("idle_check_at") != entry["idle_check_at"] or item.get("thread_status") == "deleted":
-                continue  # it is gone, or another sweep was faster
+                continue  # the thread is gone, or another sweep was faster
             tenant_id, _, thread_id = entry["PK"].partition("#")
             threads.append(
                 DueThread(
@@ -63,7 +63,7 @@ class DynamoIdleThreads(TimedTableStore):
         return threads
 
     async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
-        """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
+        """Return the partitions of the threads whose previous session needs no more work on its episode."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
         episode_keys = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
         episodes = await self._table.get_many(episode_keys, consistent=True)
@@ -75,6 +75,6 @@ def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, h
     return IdleThread(
         scope=Scope(tenant_id, item["user_id"]),
         thread=thread,
-        closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
+        closes_at=closing_time(thread, timedelta(milliseconds=item["idle_ms"])),
         has_last_episode=has_last_episode,
     )

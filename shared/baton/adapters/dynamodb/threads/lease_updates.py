@@ -25,7 +25,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import ConversationState, ThreadStatus
 from baton.domain.times import to_millis
-from baton.ports.threads.leases import Commit, Lease, LeaseRequest
+from baton.ports.threads.leases import FENCE_STEP, Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
 """Sequence numbers that a lease reserves for its events."""
@@ -36,7 +36,7 @@ _FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
 _PRESUMED_DEAD = "fence = :dead_fence AND lease_until = :dead_until"
 _LOST_BY_ITS_WORKER = "lease_record = :record AND lease_receives < :receives"
 _ACQUIRE = (
-    "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :one, "
+    "SET lease_owner = :owner, lease_until = :until, fence = if_not_exists(fence, :zero) + :step, "
     "next_seq = if_not_exists(next_seq, :one) + :reserve"
 )
 _BEGIN_RUN = (
@@ -47,6 +47,8 @@ _FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
 FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
 END_RUN = f"{FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
 MINE = "fence = :fence AND lease_owner = :owner"
+STILL_FREE = "fence = :read_fence AND attribute_not_exists(lease_owner) AND thread_status <> :deleted"
+"""The condition of an optimistic commit, with the fence that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime,
         ":deleted": "deleted",
         ":zero": 0,
         ":one": 1,
+        ":step": FENCE_STEP,
         ":reserve": RESERVED_SEQS,
     }
     expression, end, may_take = _ACQUIRE, FOR_NO_RECORD, _FREE
@@ -99,7 +102,7 @@ def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime,
     return ThreadUpdate(expression + end, values, condition)
 
 
-def commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
+def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     """Return the update that makes a run's messages visible and releases the lease."""
     values: Item = {
         ":ordinal": commit.next_ordinal,
@@ -127,12 +130,9 @@ def commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "branch_segments": segments_as_item(lease.thread.segments) if lease.thread.is_branching else None,
     }
     attributes = {name: value for name, value in attributes.items() if value is not None}
-    if commit.ended is not None:
-        expression += ", episode_first_ordinal = :ordinal"
-        attributes |= _end_of_session(lease, commit.ended, now)
-    elif lease.thread.status is ThreadStatus.CLOSED:
-        expression += ", idle_check_at = :now + idle_ms"
-        attributes["idle_shard"] = keys.idle_shards.of(lease.thread_id)
+    assignment, session_attributes = _next_check(lease, commit, now)
+    expression += assignment
+    attributes |= session_attributes
     if commit.conversation is not None:
         attributes |= _conversation(commit.conversation)
     attributes |= {
@@ -141,11 +141,33 @@ def commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "watchers": watchers_as_item(commit.watchers) if commit.watchers is not None else None,
         "pending": PENDING.pack(commit.pending) if commit.pending is not None else None,
     }
+    reading = commit.reading
+    if reading.is_read and (reading.unread or lease.thread.unread):
+        attributes["unread"] = reading.unread or None
+    elif reading.unread:
+        expression += ", unread = if_not_exists(unread, :zero) + :unread"
+        values |= {":zero": 0, ":unread": reading.unread}
+    awaits_user = False if commit.ended is not None else reading.awaits_user
+    if awaits_user is not None and awaits_user is not lease.thread.awaits_user:
+        attributes["awaits_user"] = awaits_user or None
     update = _final_update(lease, commit.last_seq, expression, values, attributes)
     if not commit.usage.cached_input_tokens:
         return update
     cached = {":cached": commit.usage.cached_input_tokens}
     return ThreadUpdate(f"{update.expression} ADD cached_input_tokens :cached", {**update.values, **cached})
+
+
+def _next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, Item]:
+    """Return the assignments and attributes by which the sweeper finds the thread after a run."""
+    shard = keys.idle_shards.of(lease.thread_id)
+    if commit.ended is not None:
+        return ", episode_first_ordinal = :ordinal", _end_of_session(lease, commit.ended, now)
+    if commit.check_at is not None:
+        return "", {"idle_shard": shard, "idle_check_at": to_millis(commit.check_at)}
+    if lease.thread.status is ThreadStatus.CLOSED or (lease.thread.awaits_user and commit.reading.is_read):
+        # There is no check, or a late one: the thread was left open for the user.
+        return ", idle_check_at = :now + idle_ms", {"idle_shard": shard}
+    return "", {}
 
 
 def close(
@@ -154,6 +176,8 @@ def close(
     """Return the update that closes the thread and releases the lease."""
     expression = "SET active_agent_id = agent_id"
     attributes: Item = {"thread_status": ThreadStatus.CLOSED.value}
+    if lease.thread.awaits_user:
+        attributes["awaits_user"] = None
     if ended is not None:
         expression += ", episode_first_ordinal = next_ordinal"
         attributes |= _end_of_session(lease, ended, now)
@@ -178,7 +202,10 @@ def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, at
     """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one."""
     attributes = {**attributes, "next_seq": last_seq + 1, "last_seq": last_seq}
     assigned = {name: value for name, value in attributes.items() if value is not None}
-    expression += ", committed_fence = :fence" + "".join(f", {name} = :{name}" for name in assigned)
+    expression += ", committed_fence = :fence"
+    if lease.is_optimistic:
+        expression += ", fence = :fence"
+    expression += "".join(f", {name} = :{name}" for name in assigned)
     removed = "".join(f", {name}" for name in attributes if name not in assigned)
     values |= {f":{name}": value for name, value in assigned.items()}
     return ThreadUpdate(f"{expression}{END_RUN}{removed}", values)

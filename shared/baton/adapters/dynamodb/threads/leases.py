@@ -10,11 +10,18 @@ from functools import partial
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
-from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
+from baton.adapters.dynamodb.conditional_writes import MY_THREAD, put_fenced, update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedTableStore
 from baton.adapters.dynamodb.threads import lease_updates
-from baton.adapters.dynamodb.threads.lease_updates import END_RUN, FOR_NO_RECORD, MINE, RESERVED_SEQS, ThreadUpdate
+from baton.adapters.dynamodb.threads.lease_updates import (
+    END_RUN,
+    FOR_NO_RECORD,
+    MINE,
+    RESERVED_SEQS,
+    STILL_FREE,
+    ThreadUpdate,
+)
 from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
 from baton.adapters.dynamodb.threads.thread_item import lease_mark, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -27,8 +34,16 @@ from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.thread import DEFAULT_LEASE_SECONDS, ConversationState, Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.threads.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
-from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.leases import (
+    OPTIMISTIC_STEP,
+    Commit,
+    CommittedThread,
+    Lease,
+    LeaseBusy,
+    LeaseRequest,
+    NoSuchThread,
+)
+from baton.ports.threads.messages import EntryPoint, TurnRecord
 
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
@@ -82,6 +97,26 @@ class DynamoLeases(TimedTableStore):
             delivery=request.delivery,
         )
 
+    async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
+        item = await self._table.get(keys.thread(scope, thread_id))
+        if item is None or item.get("user_id") != scope.user_id or item["thread_status"] == "deleted":
+            return None
+        is_taken = "lease_owner" in item or "run_id" in item
+        if is_taken or not item.get("owner_claimed"):
+            return None
+        self._histories.begin(scope, thread_id, item)
+        now = self._clock.now()
+        return Lease(
+            scope=scope,
+            thread=replace(thread_from_item(thread_id, item, now), run=run),
+            owner=self._clock.new_id(),
+            fence=item["fence"] + OPTIMISTIC_STEP,
+            until=_end_of_lease(now, self._lease_seconds),
+            first_seq=item["next_seq"],
+            end_seq=item["next_seq"] + RESERVED_SEQS,
+            is_optimistic=True,
+        )
+
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         until = _end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
@@ -116,16 +151,18 @@ class DynamoLeases(TimedTableStore):
         await self._update_mine(lease, ThreadUpdate("SET run_attempt = :attempt", {":attempt": again.attempt}))
         return replace(lease, thread=replace(lease.thread, run=again))
 
-    async def commit(self, lease: Lease, commit: Commit) -> Committed:
+    async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         now = self._clock.now()
-        update = lease_updates.commit(lease, commit, now)
+        update = lease_updates.commit_run(lease, commit, now)
         commits = self._update_mine(lease, update, is_final=True)
         if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
         else:
             item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
         self._histories.extend(lease, commit)
-        return Committed("notifies" in item, item.get("title"), item.get("live_changes", 0))
+        return CommittedThread(
+            "notifies" in item, item.get("title"), item.get("live_changes", 0), item.get("unread", 0)
+        )
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})
@@ -134,6 +171,16 @@ class DynamoLeases(TimedTableStore):
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
         item = await update_own(self._table, scope, thread_id, "SET title = :title", {":title": title})
         return thread_from_item(thread_id, item, self._clock.now())
+
+    async def lower_unread(self, scope: Scope, seen: Thread, unread: int) -> Thread | None:
+        expression = "SET unread = :unread" if unread else "REMOVE unread"
+        values: Item = {":unread": unread, ":ordinal": seen.next_ordinal, ":user": scope.user_id, ":deleted": "deleted"}
+        condition = f"{MY_THREAD} AND next_ordinal = :ordinal AND unread > :unread"
+        try:
+            item = await self._table.update(keys.thread(scope, seen.id), expression, values, condition=condition)
+        except ConditionFailed:
+            return None
+        return thread_from_item(seen.id, item, self._clock.now())
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         expression, values = "SET title = if_not_exists(title, :title)", {":title": title}
@@ -179,16 +226,35 @@ class DynamoLeases(TimedTableStore):
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return await self._table.read(keys.turn(scope, thread_id, message_id), partial(_turn, message_id))
 
+    async def withdraw(self, scope: Scope, thread_id: str, message_id: str, digest: str) -> TurnRecord | None:
+        record = {"run_id": "", "digest": digest, "first_ordinal": 0, "fence": 0, "withdrawn": True}
+        try:
+            await self._table.put({**keys.turn(scope, thread_id, message_id), **record}, condition=IS_NEW)
+        except ConditionFailed as failure:
+            return _turn(message_id, failure.item or {})
+        return None
+
     async def _update_mine(self, lease: Lease, update: ThreadUpdate, *, is_final: bool = False) -> Item:
         """Update the thread under the lease, which a final update ends, and return its item. Raises ``LeaseLost``."""
-        values = {**update.values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+        if lease.is_optimistic and not is_final:
+            raise LeaseLost
+        values, condition = {**update.values, ":fence": lease.fence}, MINE
+        if lease.is_optimistic:
+            values |= {":read_fence": lease.fence - OPTIMISTIC_STEP, ":deleted": "deleted"}
+            condition = STILL_FREE
+        else:
+            values[":owner"] = pack_id(lease.owner)
         try:
             return await self._table.update(
-                keys.thread(lease.scope, lease.thread_id), update.expression, values, condition=MINE
+                keys.thread(lease.scope, lease.thread_id), update.expression, values, condition=condition
             )
         except ConditionFailed as failure:
-            if is_final and failure.item is not None and failure.item.get("committed_fence") == lease.fence:
-                return failure.item  # an earlier try of this commit succeeded, and its response was lost
+            stored = failure.item or {}
+            is_mine = stored.get("committed_fence") == lease.fence
+            if lease.is_optimistic:  # a worker of the release before may have had the same fence
+                is_mine = is_mine and stored.get("last_seq") == update.values.get(":last_seq")
+            if is_final and is_mine:
+                return stored  # an earlier try of this commit succeeded, and its response was lost
             raise LeaseLost from None
 
     async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
@@ -246,6 +312,8 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
         "fence": turn.fence,
         "permissions": list(turn.permissions) or None,
         "client": CLIENT_OFFER.pack(turn.client) if turn.client is not None else None,
+        "entered_agent": turn.entered.agent_id if turn.entered is not None else None,
+        "entered_results": turn.entered.results if turn.entered is not None else None,
     }
 
 
@@ -258,4 +326,6 @@ def _turn(message_id: str, item: Item) -> TurnRecord:
         fence=item["fence"],
         permissions=tuple(item.get("permissions", ())),
         client=CLIENT_OFFER.unpack(item["client"]) if "client" in item else None,
+        entered=EntryPoint(item["entered_agent"], item["entered_results"]) if "entered_agent" in item else None,
+        is_withdrawn="withdrawn" in item,
     )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.bodies import pack, unpack_sized
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import pack, unpack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER
-from baton.adapters.dynamodb.table import TimedTableStore
+from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all, off_loop
+from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import QueuedMessage, WaitingMessage
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
-from baton.ports.threads.connections import Live
+from baton.ports.threads.connections import TYPING_COUNTS, TYPING_NOTED_EVERY, Live
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
 
@@ -76,6 +81,15 @@ Ended runs delete their cancellations; this is for runs that never begin."""
 ASK_KEPT_SECONDS = 60
 """Seconds until a question to a silent worker expires: longer than any lease."""
 
+WAITING_KEPT_SECONDS = 4 * 24 * 3600
+"""Seconds until a waiting message expires: those for which the queue keeps its record."""
+
+UNTIL_KEPT_SECONDS = 3600
+"""Seconds for which a message whose sender has given up is kept, for a worker that takes over a run that has it."""
+
+TYPING_KEPT_SECONDS = 60
+"""Seconds until the table deletes the note that a user is typing."""
+
 READER_KEPT_SECONDS = 60
 """Seconds for which the note of a reader counts."""
 
@@ -91,6 +105,7 @@ class DynamoLiveRegistry(TimedTableStore):
         await self._table.put(
             {
                 **keys.live_connection(scope, thread_id, connection_id),
+                "user_id": scope.user_id,
                 "token_expires_at": to_millis(token_expires_at),
                 "expires_at": expires_at,
             }
@@ -109,9 +124,11 @@ class DynamoLiveRegistry(TimedTableStore):
     async def live(self, scope: Scope, thread_id: str) -> Live:
         now = self._clock.now()
         connections: dict[str, datetime] = {}
+        users: dict[str, str] = {}
         cancelled: set[str] = set()
         marks: set[LeaseMark] = set()
         is_log_read = False
+        waiting: list[WaitingMessage] = []
         async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
             for item in page:
                 if item["expires_at"] <= now.timestamp():
@@ -119,13 +136,41 @@ class DynamoLiveRegistry(TimedTableStore):
                 match item["SK"].split("#", 2):
                     case [_, "CONN", connection_id]:
                         connections[connection_id] = from_millis(item["token_expires_at"])
+                        users[connection_id] = item.get("user_id", "")  # an earlier release has stored none
                     case [_, "CANCEL", run_id]:
                         cancelled.add(run_id)
                     case [_, "ASK", fence]:
                         marks.add(LeaseMark(int(fence), from_millis(item["lease_until"])))
                     case [_, "READER"]:
                         is_log_read = True
-        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read)
+                    case [_, "MESSAGE", message_id]:
+                        waiting.append(_waiting_message(message_id, item))
+        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _in_order(waiting), users)
+
+    async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        queued = waiting.queued.model_dump_json(by_alias=True) if waiting.queued is not None else None
+        await self._table.put(
+            {
+                **keys.live_message(scope, thread_id, waiting.message_id),
+                "mode": waiting.mode.value,
+                "run_id": waiting.run_id,
+                "digest": waiting.digest,
+                "sent_at": to_millis(waiting.sent_at),
+                "until": to_millis(waiting.until) if waiting.until is not None else None,
+                "body": pack(queued) if queued is not None else None,
+                "expires_at": _end_of_waiting(waiting, self._clock.now()),
+            }
+        )
+
+    async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
+        now, prefix = self._clock.now().timestamp(), keys.live_message.prefix
+        items = await self._table.read_all(keys.partition(scope, thread_id), prefix=prefix)
+        return _in_order(
+            [_waiting_message(item["SK"].removeprefix(prefix), item) for item in items if item["expires_at"] > now]
+        )
+
+    async def remove_waiting(self, scope: Scope, thread_id: str, message_id: str) -> None:
+        await self._table.delete(keys.live_message(scope, thread_id, message_id))
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS
@@ -148,6 +193,25 @@ class DynamoLiveRegistry(TimedTableStore):
         expires_at = int(self._clock.now().timestamp()) + READER_KEPT_SECONDS
         await self._table.put({**keys.live_reader(scope, thread_id), "expires_at": expires_at})
 
+    async def note_typing(self, scope: Scope, thread_id: str) -> None:
+        now = self._clock.now()
+        item = {"typed_at": to_millis(now), "expires_at": int(now.timestamp()) + TYPING_KEPT_SECONDS}
+        with contextlib.suppress(ConditionFailed):  # noted a moment ago
+            await self._table.put(
+                {**keys.live_typing(scope, thread_id), **item},
+                condition="attribute_not_exists(PK) OR typed_at <= :earlier",
+                values={":earlier": to_millis(now - TYPING_NOTED_EVERY)},
+            )
+
+    async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
+        earliest = self._clock.now() - TYPING_COUNTS
+        threads = {keys.partition(scope, thread_id): thread_id for thread_id in since}
+        items = await self._table.get_many([keys.live_typing(scope, thread_id) for thread_id in threads.values()])
+        noted = {threads[item["PK"]]: item["typed_at"] for item in items}
+        return frozenset(
+            thread_id for thread_id, typed_at in noted.items() if typed_at > to_millis(max(earliest, since[thread_id]))
+        )
+
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         await gather_all(
             self._table.delete(keys.live_connection(scope, thread_id, connection_id)),
@@ -161,3 +225,27 @@ class DynamoLiveRegistry(TimedTableStore):
                 partition = item["SK"].removeprefix("AT#")
                 await self._table.delete({"PK": partition, "SK": f"{keys.live_connection.prefix}{connection_id}"})
                 await self._table.delete({"PK": own, "SK": item["SK"]})
+
+
+def _waiting_message(message_id: str, item: Item) -> WaitingMessage:
+    queued = QueuedMessage.model_validate_json(unpack(item["body"])) if "body" in item else None
+    return WaitingMessage(
+        message_id,
+        WhileBusy(item["mode"]),
+        item["run_id"],
+        item["digest"],
+        from_millis(item["sent_at"]),
+        queued,
+        from_millis(item["until"]) if "until" in item else None,
+    )
+
+
+def _end_of_waiting(waiting: WaitingMessage, now: datetime) -> int:
+    """Return the time at which a waiting message expires, in epoch seconds."""
+    if waiting.until is not None:
+        return int(waiting.until.timestamp()) + UNTIL_KEPT_SECONDS
+    return int(now.timestamp()) + WAITING_KEPT_SECONDS
+
+
+def _in_order(waiting: Iterable[WaitingMessage]) -> tuple[WaitingMessage, ...]:
+    return tuple(sorted(waiting, key=lambda message: (message.sent_at, message.message_id)))

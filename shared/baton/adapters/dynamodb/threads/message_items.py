@@ -1,4 +1,4 @@
-"""The item of a message: ids in 16 bytes, and a body without what the item has elsewhere.
+"""The item of a message: ids in 16 bytes, and a body without values that other attributes have.
 
 A message of a few sentences stays below 1 KB with its run's last events, and so costs one write unit.
 """
@@ -18,7 +18,7 @@ SUMMARY = "summary#"
 """The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
 _CONTENT = "TEXT_MESSAGE_CONTENT"
 _OWN = 0
-"""An event's stand-in for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
+"""The value in an event that stands for an id or the usage in other attributes. Neither is ever a number."""
 
 Event = dict[str, Any]
 
@@ -57,7 +57,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
 
 
 def _facts_of_item(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a run's last events that the item has elsewhere."""
+    """Return the members of a run's last events that other attributes of the item have."""
     usage, model = end.get("usage"), end.get("model")
     if not isinstance(usage, dict):
         return {"threadId": thread_id, "runId": run_id, "messageId": message_id}
@@ -70,12 +70,11 @@ def _facts_of_item(message_id: str, run_id: str, thread_id: str, end: Mapping[st
 def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
     """Return a run's last events in a shorter form.
 
-    Those with text of the message, which follow one another, stand together as a list: the beginning of the first
-    one's span and the length of each.
+    Successive events with text of the message become one list: the beginning of the first span, and the length of each.
     """
     compact: list[Any] = []
     end = -1
-    """The end of the text of the last event, if it was such a one."""
+    """The end of the previous event's span; -1 if it has none."""
     for event in tail:
         if event.keys() == {"type", "messageId", "span"} and (event["type"], event["messageId"]) == (
             _CONTENT,
@@ -109,5 +108,5 @@ def _whole_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]
                 {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
             )
         else:
-            tail.append(entry)  # damaged, which the message's declaration finds
+            tail.append(entry)  # it is damaged, which ``MESSAGE`` notices
     return tail

@@ -29,13 +29,13 @@ from baton.ports.threads.messages import Page
 MAX_GROUP = 50
 """Messages that are written together. A transaction has up to 100 items."""
 MAX_GROUP_SIZE = 2 * 1024 * 1024
-"""Bytes of their bodies. A transaction has up to 4 MB."""
+"""Bytes of the bodies that are written together. A transaction has up to 4 MB."""
 MAX_QUERY = 200
-"""Items that a query for a history asks for at most."""
+"""The most items that a query for a history asks for."""
 NEWEST = 100
-"""Messages that are searched first for one by its id: users rate and quote what they have just read."""
+"""The newest messages, in which a message is searched for first: users rate and quote what they have just read."""
 MAX_SEARCHES = 20
-"""Requests that search the others for it, a megabyte each."""
+"""Requests that search the older messages, a megabyte each."""
 MAX_SKIPPED = 20
 """Messages of other branches that are read and dropped, because another request costs more."""
 PAGE_SIZE = 1024 * 1024
@@ -234,7 +234,7 @@ def _path_below(thread: Thread, before: int | None) -> MessagePath:
 
 
 def _spans(path: MessagePath) -> list[MessagePath]:
-    """Return the path in parts that are read by one query each: what lies between near ranges is read too."""
+    """Return the path in parts that one query each reads. Such a query also reads what lies between near ranges."""
     spans: list[list[tuple[int, int]]] = []
     for span in path.ranges:
         if spans and span[0] - spans[-1][-1][1] <= MAX_SKIPPED:
@@ -245,14 +245,14 @@ def _spans(path: MessagePath) -> list[MessagePath]:
 
 
 def _size(message: StoredMessage) -> int:
-    """Return the characters of its content and calls, which determine the work of packing it."""
+    """Return the characters of a message's content and calls, which determine the time to pack it."""
     content = message.content
     length = len(content) if isinstance(content, str) else sum(len(part.model_dump_json()) for part in content)
     return length + sum(len(call.arguments) for call in message.tool_calls)
 
 
 def _memory(message: StoredMessage) -> int:
-    """Return the bytes that a message takes in memory at most, besides its small fields."""
+    """Return the most bytes of memory that a message takes, besides its small fields."""
     return 4 * _size(message)
 
 

@@ -1,9 +1,9 @@
 """The newest messages of threads whose turns this process has run, so that the next turn need not read them again.
 
-Committed messages never change, and every commit moves the thread's pointer and its ``committed_fence``. So the
-messages that were read, or written and committed here, are the thread's as long as both are what they were then: the
-update that takes the next lease returns them, and costs nothing more. Summaries are added to messages without a lease;
-a run that has asked for one keeps nothing.
+Committed messages never change, and every commit moves the thread's pointer and its ``committed_fence``. So messages
+that were read, or written and committed here, are current as long as both are unchanged. The update that takes the next
+lease returns both, so the check costs nothing. Summaries are added to messages without a lease, so a run that has asked
+for one keeps nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RecentHistories:
         self._lock = threading.Lock()
 
     def begin(self, scope: Scope, thread_id: str, item: Item) -> None:
-        """Take the thread's item as its lease found it, and forget the messages of another state."""
+        """Note the thread's item as the lease has read it, and forget messages of another state."""
         history = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
         with self._lock:
             former = self._known.get(_key(scope, thread_id))

@@ -16,7 +16,7 @@ from baton.domain.threads.thread import LeaseMark, Run, RunStatus, Thread, Threa
 from baton.domain.times import from_millis, to_millis
 
 MAX_WATCHERS = 4
-"""Connections that the thread's item holds; those of more are read by each turn."""
+"""The most connections that the thread's item holds. If there are more, each turn reads them."""
 
 
 def listed_at(moment: datetime) -> str:
@@ -69,6 +69,8 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         spent=tuple(ModelUsage(model, Usage(*counts)) for model, *counts in item.get("spent", ())),
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
+        unread=item.get("unread", 0),
+        awaits_user="awaits_user" in item,
         messages_fence=item.get("messages_fence"),
         messages_may_change=may_change is True,
         summary_at=None if may_change is True else may_change,

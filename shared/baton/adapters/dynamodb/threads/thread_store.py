@@ -21,7 +21,7 @@ from baton.domain.threads.thread_search import MAX_SEARCHED, ThreadQuery
 from baton.domain.times import from_millis, to_millis
 
 SEARCHED_AT_ONCE = 100
-"""Threads that a search loads with one request, if they are not of one hour."""
+"""Threads that a search loads with one request; more if they are listed under one hour."""
 
 
 class DynamoThreadStore(DynamoMessages):
@@ -34,11 +34,17 @@ class DynamoThreadStore(DynamoMessages):
             thread_item["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
         )
         if thread_item is None or not may_read or thread_item["thread_status"] == "deleted":
-            # Read for every refusal, so that the response time does not show whether another tenant has the thread.
+            # Every refusal reads it, so that the response time does not show whether another tenant has the thread.
             owner = await self._table.get(keys.owner(thread_id))
             is_foreign = not may_read if thread_item is not None else owner is not None
             raise ThreadUnavailable(is_unused=not is_foreign)
         return thread_from_item(thread_id, thread_item, self._clock.now())
+
+    async def find_own(self, scope: Scope, thread_id: str, *, consistent: bool) -> Thread | None:
+        item = await self._table.get(keys.thread(scope, thread_id), consistent=consistent)
+        if item is None or item.get("user_id") != scope.user_id or item["thread_status"] == "deleted":
+            return None
+        return thread_from_item(thread_id, item, self._clock.now())
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
         item, owner = await gather_all(
@@ -109,7 +115,7 @@ class DynamoThreadStore(DynamoMessages):
     async def _tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
-        """Return a page in the order of the index, where a thread is at the first activity of its last active hour."""
+        """Return a page in the order of the index, which has each thread at the first activity of its last hour."""
         if query is None:
             rows, next_cursor = await read_page(self._table, keys.tenant_listings(scope), limit=limit, cursor=cursor)
             return await self._load(scope, [_listed_thread(row) for row in rows], None), next_cursor

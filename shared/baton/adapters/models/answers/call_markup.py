@@ -39,7 +39,7 @@ MAX_CALLS = 1_000
 MAX_PYTHON = 50_000
 """Characters of calls that are written as in Python. Its parser takes seconds for a megabyte."""
 MAX_RAW = 4_000
-"""Characters of a call that cannot be read which the model is shown."""
+"""The most characters of an unreadable call that the model is shown."""
 
 _NOISE = re.compile(
     r"""\s+ | [,;]
@@ -81,21 +81,21 @@ WrittenCall = tuple[str, str]
 
 
 class Unreadable(Exception):
-    """The text is no notation of calls that is known."""
+    """The text is not in a known notation of calls."""
 
 
 def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCall]:
-    """Return the calls that ``text``, from its first mark to the end of the answer, consists of.
+    """Return the calls in ``text``, which reaches from the first mark to the end of the answer.
 
-    Nothing is returned for a text that is something else, or names no tool that is offered. A call with a mark that
-    names one, and cannot be read, has the text as its arguments. ``is_bare``: the text has no mark.
+    A text that is no call, or names no offered tool, has none. The arguments of an unreadable call that names an
+    offered tool after a mark are the text itself. ``is_bare`` means that the text has no mark.
     """
     reader = _Reader(text, tools, is_bare=is_bare)
     calls: list[WrittenCall] = []
     try:
         for call in islice(reader.calls(), MAX_CALLS):
             calls.append(call)  # noqa: PERF402 - those before an error count
-    # A TypeError is one of values that Python has and JSON has not, such as sets.
+    # Values that Python has and JSON has not, such as sets, raise TypeError.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
         return [] if is_bare or is_followed else _keep_unread(text, tools)
@@ -118,7 +118,7 @@ def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
 
 
 class _Reader:
-    """A reader of one text."""
+    """A reader of the calls in one text."""
 
     def __init__(self, text: str, tools: ModelTools, *, is_bare: bool) -> None:
         self._text = text
@@ -138,32 +138,32 @@ class _Reader:
             if self._at >= len(self._text):
                 return
             if self._text[self._at] in "{[":
-                yield from self._value()
+                yield from self._read_value()
             elif (element := _ELEMENT.match(self._text, self._at)) is not None:
                 self._at = element.end()
-                yield element["name"], self._parameters(element["name"], element["body"])
+                yield element["name"], self._read_parameters(element["name"], element["body"])
             else:
-                yield from self._named()
+                yield from self._read_named()
 
     def _skip(self) -> None:
         while (noise := _NOISE.match(self._text, self._at)) is not None and noise.end() > self._at:
             self._at = noise.end()
 
-    def _value(self) -> Iterator[WrittenCall]:
+    def _read_value(self) -> Iterator[WrittenCall]:
         """Read a JSON object or list of calls, or a list of calls as Python writes them."""
         try:
             value, self._at = _JSON.raw_decode(self._text, self._at)
         except ValueError:
             if self._text[self._at] != "[":
                 raise
-            yield from self._python()
+            yield from self._read_python()
             return
         if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
             value = value["tool_calls"]
         for member in value if isinstance(value, list) else [value]:
-            yield self._call(member)
+            yield self._read_call(member)
 
-    def _call(self, value: Any) -> WrittenCall:
+    def _read_call(self, value: Any) -> WrittenCall:
         if not isinstance(value, dict):
             raise Unreadable
         inner = value.get("function")
@@ -185,7 +185,7 @@ class _Reader:
             return name, arguments
         return name, json.dumps(arguments, ensure_ascii=False)
 
-    def _named(self) -> Iterator[WrittenCall]:
+    def _read_named(self) -> Iterator[WrittenCall]:
         """Read a name with arguments after it: an object, pairs of tags, or those of a call in Python."""
         named = _NAMED.match(self._text, self._at)
         if named is None:
@@ -193,7 +193,7 @@ class _Reader:
         name, begin, self._at = named["name"], named.start("name"), named.end()
         if self._text.startswith("(", self._at):
             self._at = begin
-            yield from self._python()
+            yield from self._read_python()
             return
         if (pair := _PAIR.match(self._text, self._at)) is not None:
             pairs: list[tuple[str, str]] = []
@@ -201,17 +201,17 @@ class _Reader:
                 pairs.append((pair["name"], pair["value"]))
                 self._at = pair.end()
                 pair = _PAIR.match(self._text, self._at)
-            yield name, self._typed(name, pairs)
+            yield name, self._to_typed_json(name, pairs)
             return
         self._skip()
         if self._text.startswith("{", self._at):
-            yield name, self._object()
+            yield name, self._read_object()
         elif self._tools.offered_name(name) is not None and self._at >= len(self._text):
             yield name, "{}"
         else:
             raise Unreadable
 
-    def _object(self) -> str:
+    def _read_object(self) -> str:
         """Return an object of arguments in JSON, even if it is written as Gemma does, without quotes around names."""
         with suppress(ValueError):
             value, end = _JSON.raw_decode(self._text, self._at)
@@ -224,19 +224,19 @@ class _Reader:
             raise Unreadable
         return json.dumps(value, ensure_ascii=False)
 
-    def _parameters(self, name: str, body: str) -> str:
+    def _read_parameters(self, name: str, body: str) -> str:
         if body.lstrip().startswith("{"):
             return body.strip()
-        return self._typed(name, [(match["name"], match["value"]) for match in _PARAMETER.finditer(body)])
+        return self._to_typed_json(name, [(match["name"], match["value"]) for match in _PARAMETER.finditer(body)])
 
-    def _typed(self, name: str, pairs: list[tuple[str, str]]) -> str:
+    def _to_typed_json(self, name: str, pairs: list[tuple[str, str]]) -> str:
         """Return arguments that were written as text, with the types that the tool's schema gives them."""
         offered = self._tools.offered_name(name)
         schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
         properties = schema.get("properties") or {}
         return json.dumps({key.strip(): _value_of(text, properties.get(key.strip())) for key, text in pairs})
 
-    def _python(self) -> Iterator[WrittenCall]:
+    def _read_python(self) -> Iterator[WrittenCall]:
         """Read calls as Python writes them, up to the next special token."""
         end = re.compile(r"<[|\uff5c/]|```").search(self._text, self._at)
         part = self._text[self._at : end.start() if end is not None else len(self._text)]

@@ -11,7 +11,7 @@ TOKENS = tuple(f"<|{name}|>" for name in NAMES)
 CALL = "<|channel|>commentary to={name}<|message|>"
 """The form in which the head of a call stays in the text, for the reader of calls that are written in it."""
 MAX_HEADER = 300
-"""Characters of a message's head. What is longer is none."""
+"""The most characters of a message's head. A longer text is no head."""
 _TOKEN = re.compile(r"<\|(" + "|".join(NAMES) + r")\|>")
 _BEGINNINGS = Beginnings(*TOKENS)
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)")
@@ -22,7 +22,7 @@ _TEXT, _THINKING, _CALL = "text", "thinking", "call"
 
 
 class Harmony:
-    """A reader of the messages. Thoughts are in the channel ``analysis``, calls have a recipient."""
+    """A reader of one answer's messages. Thoughts are in the channel ``analysis``, calls have a recipient."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -33,23 +33,23 @@ class Harmony:
         """The channel of the first message that has a head."""
 
     def take(self, text: str) -> list[Passage]:
-        """Return what is known of the messages so far, and was not returned before."""
+        """Add ``text``, and return the passages that are certain now."""
         text = self._held + text
         passages: list[Passage] = []
         start = 0
         for token in _TOKEN.finditer(text):
-            passages += [*self._content(text[start : token.start()]), *self._token(token[1], token[0])]
+            passages += [*self._read_content(text[start : token.start()]), *self._read_token(token[1], token[0])]
             start = token.end()
         end = len(text) - _BEGINNINGS.length_at_end(text[start:])
         self._held = text[end:]
-        return [passage for passage in (*passages, *self._content(text[start:end])) if passage[0]]
+        return [passage for passage in (*passages, *self._read_content(text[start:end])) if passage[0]]
 
     def end(self) -> list[Passage]:
         """Return the rest at the end of the answer. A head without its message is nothing."""
         held, self._held = self._held, ""
-        return [passage for passage in self._content(held) if passage[0]]
+        return [passage for passage in self._read_content(held) if passage[0]]
 
-    def _content(self, text: str) -> list[Passage]:
+    def _read_content(self, text: str) -> list[Passage]:
         """Return text of the current message. Within a head, add to it; one that is too long is text after all."""
         if self._header is None:
             return [(text, self._kind is _THINKING)]
@@ -59,20 +59,20 @@ class Harmony:
         text, self._header, self._kind = self._header, None, _TEXT
         return [(text, False)]
 
-    def _token(self, name: str, token: str) -> list[Passage]:
+    def _read_token(self, name: str, token: str) -> list[Passage]:
         """Take a special token, which begins, continues or ends a head or a message."""
         if name in ("start", "channel", "constrain"):
             if name == "constrain" and self._header is None:
                 return [(token, self._kind is _THINKING)]
             self._header = (self._header or "")[-MAX_HEADER:] + token
         elif name == "message" and self._header is not None:
-            return self._begin(self._header)
+            return self._begin_message(self._header)
         elif name != "message":
             is_call, self._kind, self._header = self._kind is _CALL, _TEXT, None
             return [("<|call|>", False)] if is_call else []
         return []
 
-    def _begin(self, header: str) -> list[Passage]:
+    def _begin_message(self, header: str) -> list[Passage]:
         channel, recipient = _CHANNEL.search(header), _RECIPIENT.search(header)
         name = channel[1] if channel is not None else "final"
         self.first_channel = self.first_channel or name

@@ -36,7 +36,7 @@ WORDS: Mapping[str, str] = {
     "here is my thought process:": "here is my response:",  # Granite
     "here's my thought process:": "here's my response:",
 }
-"""Words that do the same at the beginning of an answer. Without the second ones, the first ones are the answer's."""
+"""Words that begin and end thinking at the start of an answer. Without the end, the beginning is the answer's text."""
 ANSWERS: Mapping[str, str] = {
     **{f"<{name}>": f"</{name}>" for name in ("answer", "response", "output")},
     "<|begin_of_solution|>": "<|end_of_solution|>",
@@ -51,7 +51,9 @@ _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True)
 _FIRST = re.compile(r"[<\[\u25c1]")
 """The first characters of all marks."""
 _BEGINNINGS = Beginnings(*_MARKS)
-_OF_CLOSINGS: Mapping[str, Beginnings] = {close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())}
+_CLOSING_BEGINNINGS: Mapping[str, Beginnings] = {
+    close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())
+}
 _BLANK_LINE = re.compile(r"[ \t]*\n")
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
@@ -121,7 +123,7 @@ class ThinkingTags:
         unsure, self._unsure = self._unsure, None
         if self._harmony is not None:
             self._answer += waiting
-            self._add(self._harmony.end())
+            self._add_passages(self._harmony.end())
         elif unsure is not None and (self._open.lower() in WORDS or not self._has_thought):
             self._answer += [*waiting, self._open, *unsure, held]
         elif self._close:
@@ -158,27 +160,27 @@ class ThinkingTags:
         """Read the held text up to its next mark. Returns False if more text is needed."""
         if self._harmony is not None:
             held, self._held = self._held, ""
-            self._add(self._harmony.take(held))
+            self._add_passages(self._harmony.take(held))
             return False
         if self._close:
             return self._read_thought()
-        if not self._has_said_words and not self._begin():
+        if not self._has_said_words and not self._read_beginning():
             return False
         if self._close:
             return True
-        looks = self._marks < MAX_MARKS
-        mark = _MARK.search(self._held) if looks else None
+        reads_marks = self._marks < MAX_MARKS
+        mark = _MARK.search(self._held) if reads_marks else None
         if mark is None:
-            self._say(len(self._held) - (_BEGINNINGS.length_at_end(self._held) if looks else 0))
+            self._say(len(self._held) - (_BEGINNINGS.length_at_end(self._held) if reads_marks else 0))
             return False
-        return self._meet(mark.start(), mark[0])
+        return self._read_mark(mark.start(), mark[0])
 
     def _read_thought(self) -> bool:
         """Read the held text up to the mark that ends the thought. Returns False if more text is needed."""
         thought = self._thinking if self._unsure is None else self._unsure
         match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
         if match is None:
-            end = len(self._held) - _OF_CLOSINGS[self._close].length_at_end(self._held)
+            end = len(self._held) - _CLOSING_BEGINNINGS[self._close].length_at_end(self._held)
             thought.append(self._held[:end])
             self._held = self._held[end:]
             return False
@@ -188,7 +190,7 @@ class ThinkingTags:
         self._close, self._unsure, self._has_thought = "", None, True
         return True
 
-    def _begin(self) -> bool:
+    def _read_beginning(self) -> bool:
         """Read up to the first word: blanks, and a mark of a thought or the answer. False if more text is needed."""
         stripped = self._held.lstrip()
         if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer looks at all that is held
@@ -201,7 +203,7 @@ class ThinkingTags:
         after = stripped[len(opening) :]
         if opening in ANSWERS:
             self._answer_close, self._held = ANSWERS[opening], after
-            return self._begin()
+            return self._read_beginning()
         if opening:
             if after and (opening != "analysis" or after[0].isupper()):
                 self._open, self._close, self._unsure, self._held = stripped[: len(opening)], WORDS[opening], [], after
@@ -209,7 +211,7 @@ class ThinkingTags:
         may_go_on = any(mark.startswith(lowered) and mark != lowered for mark in (*_MARKS, *beginnings))
         return bool(stripped) and not may_go_on
 
-    def _meet(self, position: int, mark: str) -> bool:
+    def _read_mark(self, position: int, mark: str) -> bool:
         """Take a mark at ``position`` of the held text. Returns False if more text is needed."""
         before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:position]]), mark.lower()
         after, self._undecided = self._held[position + len(mark) :], ""
@@ -285,7 +287,7 @@ class ThinkingTags:
         (self._waiting if self._waits_for_close else self._answer).append(text)
         self._has_said_words = self._has_said_words or bool(text.strip())
 
-    def _add(self, passages: Sequence[Passage]) -> None:
+    def _add_passages(self, passages: Sequence[Passage]) -> None:
         """Add the parts of messages. Words before the first head are thinking if that head begins the answer."""
         channel = self._harmony.first_channel if self._harmony is not None else None
         if channel is not None and self._is_before_harmony:

@@ -12,9 +12,9 @@ from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
 
 MAX_UNNAMED = 2_000
-"""Characters after a mark within which a call names its tool. Text that names none is shown."""
+"""Characters after a mark within which a call must name its tool. Text without such a name is shown."""
 MAX_LINE_ENDS = 100
-"""Line ends that are held back because a call may follow. Each piece of an answer looks at all that is held."""
+"""Line ends that are held back because a call may follow. All held text is searched at each piece of an answer."""
 _OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
 _BEGINNINGS = Beginnings(*OPENINGS)
 _FIRST = re.compile(r"[<\[\n]")
@@ -22,7 +22,7 @@ _FIRST = re.compile(r"[<\[\n]")
 _BARE = re.compile(r"^[ \t]*(?=[{\[f])", re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
 MAX_BARE = 200
-"""Characters of a line, with its blanks, in which a call without a mark shows itself."""
+"""Characters of a line, with its blanks, within which a call without a mark must be recognisable."""
 
 
 class _CallStart(NamedTuple):
@@ -38,14 +38,14 @@ class _CallStart(NamedTuple):
 
 
 class WrittenCalls:
-    """A filter that holds back what may be a call of an offered tool, from its first mark on.
+    """A filter that holds back text that may be a call of an offered tool, from its first mark on.
 
-    At the end of the answer it is a call, or text after all: marks that the answer speaks of, and those with text
-    behind them or of tools that are not offered, are no calls.
+    The end of the answer decides whether it is a call. It is text if the answer only mentions the mark, if more text
+    follows it, or if no such tool is offered.
     """
 
     def __init__(self, tools: ModelTools, *, reads_bare: bool) -> None:
-        """``reads_bare``: calls without marks are read too, which are JSON as answers may be."""
+        """``reads_bare``: calls without a mark are read too. An answer in JSON may look like one."""
         self._tools = tools
         self._reads_bare = reads_bare
         names = "|".join(re.escape(tool.name) for tool in tools.tools)
@@ -87,17 +87,19 @@ class WrittenCalls:
         self.forget()
         if not calls:
             return held, []
-        named = [(self._tools.name_inside(name), as_object(arguments)) for name, arguments in calls if not cut]
-        return "", [ToolCall(make_call_id(), *name_and_input) for name_and_input in named]
+        if cut:
+            return "", []
+        inside = self._tools.name_inside
+        return "", [ToolCall(make_call_id(), inside(name), as_object(arguments)) for name, arguments in calls]
 
     def forget(self) -> None:
-        """Forget all text so far, which was none of the answer."""
+        """Forget all text so far, because it is no part of the answer."""
         self._held, self._open, self._call, self._said = "", None, None, []
 
     def _step(self) -> bool:
         """Read the held text up to its next mark. Returns False if more text is needed."""
         if self._open is not None:
-            return self._decide(self._open)
+            return self._look_for_name(self._open)
         span = self._find() if self._marks < MAX_MARKS else None
         if span is None:
             self._pass_on(self._free_length() if self._marks < MAX_MARKS else len(self._held))
@@ -116,12 +118,15 @@ class WrittenCalls:
         return True
 
     def _free_length(self) -> int:
-        """Return how many characters of the held text begin no mark. Line ends before a call are not the answer's."""
+        """Return how many characters of the held text begin no mark. Line ends before a call are no text either."""
         free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
-    def _decide(self, opened: _CallStart) -> bool:
-        """Look for the name of a tool after a mark. Returns False if more text is needed."""
+    def _look_for_name(self, opened: _CallStart) -> bool:
+        """Take the held text as a call if it names a tool, or its mark as text if it is too long without one.
+
+        Return whether to go on reading: False if it is a call or more text is needed.
+        """
         assert self._name is not None  # noqa: S101 - nothing is read without tools
         if self._name.search(self._held) is not None:
             self._call, self._held = [self._held], ""

@@ -49,7 +49,7 @@ class FileType:
     kind: FileKind
     mime_type: str
     label: str
-    """The noun for it in a sentence, with its article."""
+    """The words for it in a sentence, after "it is"."""
     text: str = ""
     """The content of a text, cut at ``MAX_CHARACTERS``."""
     characters: int = 0
@@ -114,7 +114,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
         return _IS_PDF  # though all of it may be ASCII
     if by_mark is None:
-        by_mark = _text(data, media_type, name or "")
+        by_mark = _text_type(data, media_type, name or "")
     if by_mark is None and is_late_pdf:
         by_mark = _IS_PDF
     return by_mark or _OTHER
@@ -126,13 +126,13 @@ def _find_by_mark(data: bytes) -> FileType | None:
         if re.match(mark, data, re.DOTALL):
             return marked_type
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _archive(data)
+        return _archive_type(data)
     if data.startswith(_OLE):
         return next((file_type for stream, file_type in _OLDER if stream.encode("utf-16-le") in data), _IS_OLDER)
     return None
 
 
-def _archive(data: bytes) -> FileType:
+def _archive_type(data: bytes) -> FileType:
     if data.count(_ENTRY) > _MAX_ENTRIES:
         return _ARCHIVE
     try:
@@ -154,14 +154,14 @@ def _archive(data: bytes) -> FileType:
     return _ARCHIVE
 
 
-def _text(data: bytes, media_type: MediaType, name: str) -> FileType | None:
+def _text_type(data: bytes, media_type: MediaType, name: str) -> FileType | None:
     claims = [essence for essence in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(essence)]
     media = claims[0] if claims else HTML if is_page(data) else TEXT
     # Without a type, a text may be one that declares its encoding.
     text = decode_text(data, MediaType(media if claims or media == HTML else "", media_type.charset))
     sample = text[:_SAMPLE]
     controls = len(_CONTROLS.findall(sample))
-    # A file that should be text is text with some bytes that are damaged.
+    # A file whose name or type says that it is text may have some damaged bytes.
     if controls > (max(2, len(sample) // 20) if claims else len(sample) // 100):
         return None
     return FileType(FileKind.TEXT, media, "a text", text[:MAX_CHARACTERS].replace("\0", "\ufffd"), len(text))

@@ -28,11 +28,11 @@ from baton_documents.results import DocumentText
 MAX_HELD_BYTES = 32 * 1024 * 1024
 """Bytes of the images and documents of one request, which are in memory together. Earlier ones are named only."""
 MAX_READING_SECONDS = 30.0
-"""Time limit of reading the documents of one request. Those that are left are named."""
+"""Time limit of reading the documents of one request. Those left unread are only named."""
 MAX_TEXT_CHARACTERS = 400_000
 """The largest number of characters of all attachments of a request (about 100,000 tokens)."""
 LEAST_CHARACTERS = 500
-"""A longer text is named if there is less room than this for its beginning."""
+"""The least room for the beginning of a longer text. With less room, the text is only named."""
 _CHARACTERS_A_TOKEN = 4
 _AT_ONCE = 4
 """Uploads that are read at the same time."""
@@ -48,7 +48,7 @@ class TextRoom:
     """The characters that the texts of a request's attachments may still have."""
 
     def __init__(self, profile: ModelProfile) -> None:
-        """Half of what the model reads at once, if that is known."""
+        """The room is half of the model's context at most, if its length is known."""
         of_model = (profile.context_tokens or MAX_TEXT_CHARACTERS) * _CHARACTERS_A_TOKEN // 2
         self._left = min(MAX_TEXT_CHARACTERS, of_model)
 
@@ -159,11 +159,11 @@ class Attachments:
         unread = [*{key: part for part in parts if (key := _key(part)) not in self._read}.items()]
         for start in range(0, len(unread), _AT_ONCE):
             batch = unread[start : start + _AT_ONCE]
-            files: list[AttachedFile | str] = await gather_all(*(self._file(part) for _, part in batch))
+            files: list[AttachedFile | str] = await gather_all(*(self._read_file(part) for _, part in batch))
             for (key, _), file in zip(batch, files, strict=True):
                 self._read[key] = self._within_bounds(file)
 
-    async def _file(self, part: _Attached) -> AttachedFile | str:
+    async def _read_file(self, part: _Attached) -> AttachedFile | str:
         """Return the file, or the sentence that names it and says why it is missing."""
         name = part_name(part)
         source = part.source
@@ -183,8 +183,10 @@ class Attachments:
 
     def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
         """Return the file, or a sentence if no model gets it or the request holds too many bytes already."""
-        if isinstance(file, str) or file.type.kind is FileKind.OTHER:
-            return file if isinstance(file, str) else file.explain_omission(f"it is {file.type.label}")
+        if isinstance(file, str):
+            return file
+        if file.type.kind is FileKind.OTHER:
+            return file.explain_omission(f"it is {file.type.label}")
         if self._held + len(file.data) > MAX_HELD_BYTES:
             return file.explain_omission("the attachments of the conversation are too large to be given together")
         self._held += len(file.data)
@@ -218,13 +220,13 @@ class Attachments:
         if file.is_document_for(profile, sent):
             return file.media()
         if key not in self._texts:
-            self._texts[key] = await self._text(file)
+            self._texts[key] = await self._extract_text(file)
         text = self._texts[key]
         if isinstance(text, str):
             return text
         return file.frame(text.text, room, characters=None if text.is_cut else len(text.text), pages=text.pages)
 
-    async def _text(self, file: AttachedFile) -> DocumentText | str:
+    async def _extract_text(self, file: AttachedFile) -> DocumentText | str:
         """Return the text of a document, or the sentence in its place."""
         form = _FORMATS.get(file.type.mime_type)
         if form is None:

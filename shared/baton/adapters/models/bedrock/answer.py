@@ -16,7 +16,7 @@ from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
-from baton.domain.runs.usage import Usage, token_count
+from baton.domain.runs.usage import Usage, parse_token_count
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 _REASONS = {
@@ -38,12 +38,12 @@ class ConverseAnswer(AnswerSoFar):
         self._dropped = request.dropped
         self._blocks = AnswerBlocks()
         self._tagged = -1
-        """The block whose text the tags are looked for in."""
+        """The block in whose text tags are looked for; -1 for none."""
         self._text_block = 0
         """The newest block with text."""
         self._held: list[ModelChunk] = []
-        """Text that a guardrail may have put in the place of the answer; only the end of the stream says so."""
-        self._holds = "guardrailConfig" in request.body
+        """The newest text. A guardrail may have put it in the place of the answer; only the stream's end says so."""
+        self._has_guardrail = "guardrailConfig" in request.body
 
     @property
     def _calls_size(self) -> int:
@@ -70,9 +70,8 @@ class ConverseAnswer(AnswerSoFar):
 
     def _take(self, event: StreamEvent) -> list[ModelChunk]:
         chunks = self._read(event)
-        if not self._holds or not chunks:
+        if not self._has_guardrail or not chunks:
             return chunks
-        # The last ones may be a guardrail's message.
         released, self._held = self._held, chunks
         return released
 
@@ -138,7 +137,7 @@ def _index(fields: Mapping[str, Any]) -> int:
 
 
 def _usage(reported: object) -> Usage | None:
-    """Return the tokens; those of the cache are not part of what the service calls input."""
+    """Return the token counts. What the service calls input leaves out the cached tokens, so they are added."""
     if not isinstance(reported, Mapping):
         return None
     sent, answered = _count(reported, "inputTokens"), _count(reported, "outputTokens")
@@ -147,4 +146,4 @@ def _usage(reported: object) -> Usage | None:
 
 
 def _count(reported: Mapping[str, Any], name: str) -> int:
-    return token_count(reported.get(name)) or 0
+    return parse_token_count(reported.get(name)) or 0

@@ -35,7 +35,7 @@ class _Block:
 
     @property
     def whole_reasoning(self) -> dict[str, str]:
-        """The block as one piece of reasoning would be it."""
+        """All pieces of reasoning, joined into one."""
         if self.redacted:
             return {"redactedContent": "".join(self.redacted)}
         return {"text": "".join(self.reasoning), "signature": "".join(self.signature)}
@@ -52,7 +52,7 @@ class AnswerBlocks:
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
         self._calls: dict[int, int] = {}
-        """The place of the newest call under each index: gateways send all calls under one."""
+        """The place of the newest call under each index. Gateways send all calls under one index."""
         self.size = 0
         """Bytes of all pieces but text."""
 
@@ -93,7 +93,7 @@ class AnswerBlocks:
         self._block(index).length += length
 
     def forget_text(self) -> None:
-        """Note that all text so far was none of the answer."""
+        """Note that no text so far belongs to the answer."""
         for block in self._blocks.values():
             block.length = 0
 

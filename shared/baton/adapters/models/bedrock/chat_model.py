@@ -29,8 +29,8 @@ class BedrockChatModel(ApiChatModel):
     """``ports.agents.chat_model.ChatModel`` over ConverseStream, for foundation models and inference profiles.
 
     Attempts, retries and the circuit are those of ``ApiChatModel``. Requests are signed and sent without a thread for
-    each answer. With ``sends_metadata`` each request says in invocation logs what it is about. ``guardrail`` judges all
-    questions and answers. ``profiles`` replace what is declared of models.
+    each answer. With ``sends_metadata`` invocation logs show the metadata of each request. ``guardrail`` judges all
+    questions and answers. ``profiles`` override declared facts of models.
     """
 
     def __init__(

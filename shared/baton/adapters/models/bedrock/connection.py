@@ -16,7 +16,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws.blocking_calls import start
-from baton.adapters.aws.connections import verification
+from baton.adapters.aws.connections import certificate_context
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.aws.signature import AwsSignature
 from baton.adapters.models.bedrock.failures import NoCredentials, answered_failure, broken_failure, is_expired
@@ -24,7 +24,7 @@ from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.concurrency.tasks import off_loop
 
 SERVICE = "bedrock"
-"""The name in the signature. The host's is ``bedrock-runtime``."""
+"""The service's name in the signature. In the host's name it is ``bedrock-runtime``."""
 MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error's body that are read."""
 CONNECT_SECONDS = 5.0
@@ -34,8 +34,7 @@ _CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 def profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
     """Return the session of a profile of the developer's AWS configuration.
 
-    Neither the credentials nor the endpoints in this process's variables play a part, which are those of the local
-    cloud.
+    It ignores the credentials and endpoints in this process's variables, which are those of the local cloud.
     """
     session = botocore.session.Session(profile=profile)
     for name, value in (
@@ -48,7 +47,7 @@ def profile_session(profile: str, config_file: Path, credentials_file: Path) -> 
 
 
 class NoSession:
-    """The session of the local cloud, whose own credentials are invented, until a developer names a profile."""
+    """The session of the local cloud as long as no developer names a profile. Its own credentials are invented."""
 
     def get_credentials(self) -> Never:
         """Raise ``NoCredentials``."""
@@ -129,8 +128,8 @@ class BedrockConnection:
     async def post(self, model: str, action: str, body: bytes, accept: str) -> httpx.Response:
         """Return the answer of ``action``, such as ``converse-stream``. Its body is not read: read and close it.
 
-        There is no timeout besides that of connecting. Raises ``ProviderFailure`` for everything but an answer 200.
-        Credentials that have expired are looked for again once.
+        Only connecting has a timeout. Raises ``ProviderFailure`` for everything but an answer with status 200. If the
+        credentials have expired, they are looked for once more.
         """
         try:
             return await self._post(model, action, body, accept)
@@ -162,7 +161,7 @@ class BedrockConnection:
         try:
             if response.status_code == 200:
                 raise ProviderFailure("DecodingError", FailureKind.PROTOCOL, text="The answer is compressed.")
-            raise answered_failure(response.status_code, response.headers, await _beginning(response))
+            raise answered_failure(response.status_code, response.headers, await _read_beginning(response))
         finally:
             await response.aclose()
 
@@ -175,12 +174,12 @@ class BedrockConnection:
                 limits=_CONNECTIONS,
                 follow_redirects=False,
                 transport=self._transport,
-                verify=verification(),
+                verify=certificate_context(),
             )
         return client
 
 
-async def _beginning(response: httpx.Response) -> bytes:
+async def _read_beginning(response: httpx.Response) -> bytes:
     """Return the first bytes of a body, as far as they come."""
     read = bytearray()
     try:

@@ -49,7 +49,7 @@ class BedrockEmbedder(ApiEmbedder):
         breakers: CircuitBreakers | None = None,
         paces: EmbeddingPaces | None = None,
     ) -> None:
-        """``model`` is its id, inference profile or ARN, and ``name`` the name that is stored with vectors if not that.
+        """``model`` is an id, inference profile or ARN. Vectors are stored with ``name``, or with ``model`` without it.
 
         ``family`` is the id of a known model, for names that do not imply it. Raises ``ValueError`` for a model that is
         not known.

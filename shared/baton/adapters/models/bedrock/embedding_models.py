@@ -1,4 +1,4 @@
-"""The embedding models of Amazon Bedrock: what InvokeModel takes and gives for each."""
+"""The embedding models of Amazon Bedrock: the requests and answers of InvokeModel for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton.ports.documents.search import EmbeddingPurpose
 PARALLEL = 5
 """Requests at the same time. Models of one text a request are rate limited sooner than others."""
 MAX_TEXT_TOKENS = 4_000
-"""Tokens of a text that are embedded, of OpenAI's vocabulary. The models take 8,192 with their own vocabulary."""
+"""Tokens of a text that are embedded, in OpenAI's vocabulary. The models take 8,192 in their own vocabulary."""
 MAX_CHARACTERS = 50_000
 """Characters of a text that Amazon's models take."""
 
@@ -36,7 +36,7 @@ class BedrockEmbeddingModel:
 
 
 def embedding_model(name: str) -> BedrockEmbeddingModel | None:
-    """Return the family of a model, by its id, inference profile or ARN; None for a model that is none of them."""
+    """Return the family of the model with this id, inference profile or ARN; None if it is unknown."""
     bare_name = without_place(name)
     return next((family for beginning, family in _FAMILIES.items() if bare_name.startswith(beginning)), None)
 
@@ -75,9 +75,8 @@ def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: 
 
 def _cohere_numbers(response: Mapping[str, Any]) -> Any:
     embeddings = response.get("embeddings")
-    return (
-        embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
-    )  # an object if types were asked for
+    # They are an object if the request names types.
+    return embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
 
 
 def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
@@ -110,7 +109,7 @@ _FAMILIES = {
     "cohere.embed-v4": BedrockEmbeddingModel(
         EmbeddingLimits(96, 100_000, 32_000, None, PARALLEL), (256, 512, 1024, 1536), _cohere_4_body, _cohere_numbers
     ),
-    # It takes 512 tokens, of which a text of this length may be more; the service cuts them.
+    # It takes 512 tokens. A text of this length may have more; the service cuts it.
     "cohere.embed": BedrockEmbeddingModel(
         EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL), (1024,), _cohere_3_body, _cohere_numbers
     ),

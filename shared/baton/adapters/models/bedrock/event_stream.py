@@ -70,8 +70,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                     raise BrokenStream("The event stream ends inside a frame.")
                 raise StopAsyncIteration
             if not self._total and piece[0]:  # a frame is shorter than 16 MiB
-                raise NoEventStream(await self._whole(piece))
-            self._add(piece)
+                raise NoEventStream(await self._read_whole(piece))
+            self._add_piece(piece)
         return event
 
     async def aclose(self) -> None:
@@ -91,14 +91,14 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._position += len(piece)
         return piece
 
-    async def _whole(self, beginning: bytes) -> bytes:
+    async def _read_whole(self, beginning: bytes) -> bytes:
         """Return a body that is no stream, cut at the longest event."""
         body = bytearray(beginning)
         while len(body) < self._limits.event_bytes and (piece := await self._next_piece()):
             body += piece
         return bytes(body)
 
-    def _add(self, piece: bytes) -> None:
+    def _add_piece(self, piece: bytes) -> None:
         self._total += len(piece)
         self._unread += len(piece)
         if self._total > self._limits.stream_bytes:
@@ -114,16 +114,16 @@ class EventStream(AsyncIterator[StreamEvent]):
             if frame is None:
                 return None
             self._unread -= frame.prelude.total_length
-            return self._event(frame)
+            return self._decode(frame)
         except (ParserError, struct.error, LookupError, ValueError, RecursionError) as error:
             raise BrokenStream(f"The event stream cannot be decoded: {type(error).__name__}.") from None
 
-    def _event(self, frame: Any) -> StreamEvent:
+    def _decode(self, frame: Any) -> StreamEvent:
         payload = frame.payload
         if count_values(payload) > self._limits.event_values:
             raise StreamTooLong(f"An event of the stream holds more than {self._limits.event_values} values.")
         kind = frame.headers.get(":message-type")
-        if kind == "error":  # of the connection, before the model's events have a say
+        if kind == "error":  # an error of the connection, not of the model
             text = frame.headers.get(":error-message", "")
             return StreamEvent(str(frame.headers.get(":error-code", "")), {"message": text}, is_exception=True)
         fields = json.loads(payload) if payload else {}

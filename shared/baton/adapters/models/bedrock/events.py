@@ -68,7 +68,7 @@ class Events(AsyncIterator[StreamEvent]):
             except NoEventStream as other:  # a gateway answers whole
                 self._whole = iter(_events_of(_whole_answer(other)))
         if self._whole is None:
-            self._whole = iter(_events_of(await self._read()))
+            self._whole = iter(_events_of(await self._read_answer()))
         return next(self._whole, None)
 
     async def aclose(self) -> None:
@@ -79,7 +79,7 @@ class Events(AsyncIterator[StreamEvent]):
         finally:
             await self._response.aclose()
 
-    async def _read(self) -> Mapping[str, Any]:
+    async def _read_answer(self) -> Mapping[str, Any]:
         answer = await read_json(self._response, WHOLE_LIMITS)
         if not isinstance(answer, Mapping):
             raise BrokenStream("The answer is no object.")
@@ -100,14 +100,14 @@ def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
     content = message.get("content")
     events: list[StreamEvent] = []
     for index, block in enumerate(content if isinstance(content, list) else ()):
-        events += _of_block({"contentBlockIndex": index}, mapping_of(block))
+        events += _block_events({"contentBlockIndex": index}, mapping_of(block))
     events.append(StreamEvent("metadata", {"usage": answer.get("usage")}))
     if "stopReason" in answer:
         events.append(StreamEvent("messageStop", {"stopReason": answer["stopReason"]}))
     return events
 
 
-def _of_block(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+def _block_events(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
     events: list[StreamEvent] = []
     deltas: list[dict[str, Any]] = []
     call, reasoning = mapping_of(block.get("toolUse")), mapping_of(block.get("reasoningContent"))

@@ -25,10 +25,10 @@ _STATUS = {
     "throttlingexception": 429,
     "validationexception": 400,
 }
-"""The statuses of errors by their names, in lower case. The one of a quota is not AWS's, which is 400."""
+"""The statuses of errors by their names, in lower case. AWS sends an exceeded quota with status 400."""
 _EXPIRED = ("expiredtoken", "expiredtokenexception")
 _ACCOUNT = ("on-demand throughput", "data retention mode", "not authorized to perform", "access to the model")
-"""Texts of refusals with status 400 or 403 that only an operator can change, by another name, grant or setting."""
+"""Texts of refusals with status 400 or 403 whose cause only an operator can mend."""
 _AGREEMENT = "mpagreementbeingcreated"
 """The first use of a model subscribes to it, which takes up to 15 minutes."""
 
@@ -60,7 +60,7 @@ _SETTINGS = {
     "topP": "top_p",
     "top_p": "top_p",
 }
-"""Fields of requests, and what a profile calls them."""
+"""Fields of requests, and their names in profiles."""
 
 
 class NoCredentials(ValueError):
@@ -85,7 +85,7 @@ def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> Pr
 
 
 def streamed_failure(event: StreamEvent) -> ProviderFailure:
-    """Return the failure that an exception in the stream is. botocore would give all of them status 400."""
+    """Return the failure that an exception in the stream means. botocore would give all of them status 400."""
     status = _STATUS.get(event.name.lower())
     original = event.fields.get("originalStatusCode")
     if status == 424 and isinstance(original, int) and 400 <= original < 600:
@@ -94,7 +94,7 @@ def streamed_failure(event: StreamEvent) -> ProviderFailure:
 
 
 def broken_failure(error: httpx.HTTPError | BrokenStream | NoCredentials) -> ProviderFailure:
-    """Return the failure of a request that no answer came to, or one that is not an answer."""
+    """Return the failure of a request without an answer, or with something that is not one."""
     name = type(error).__name__
     if isinstance(error, NoCredentials):
         return ProviderFailure(name, status=403, text=str(error))
@@ -111,7 +111,7 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     texts = (fields.get("message") or fields.get("Message"), fields.get("originalMessage"))
     text = " ".join(text for text in texts if isinstance(text, str))[:MAX_TEXT]
     text = text or (json_text(fields) if set(fields) - {"message", "Message"} else "")
-    failure = ProviderFailure(name, status=status, code=name, param=_setting(text), text=text)
+    failure = ProviderFailure(name, status=status, code=name, param=_setting_name(text), text=text)
     words = failure.words
     if _AGREEMENT in words:
         failure.status, failure.is_final = 503, True
@@ -120,8 +120,8 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     return failure
 
 
-def _setting(text: str) -> str:
-    """Return what a profile calls the field that the text is about; empty if it names none."""
+def _setting_name(text: str) -> str:
+    """Return the profile's name for the field that the text is about; empty if it names none."""
     if "prompt caching" in text:
         return "cache_point"
     for pattern in _FIELD:

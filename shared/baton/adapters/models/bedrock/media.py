@@ -16,7 +16,7 @@ MAX_IMAGES = 20
 """Images of one message. This limit and the next ones are AWS's, for all models."""
 MAX_IMAGE_BYTES = 3_750_000
 MAX_IMAGE_PIXELS = 8_000
-"""Width and height."""
+"""The longest width or height."""
 MAX_DOCUMENTS = 5
 MAX_DOCUMENT_BYTES = 4_500_000
 
@@ -47,7 +47,7 @@ _LIMITS = {
 
 
 class MessageMedia:
-    """The attachments of one message. ``number`` is that of the message: documents are named by it."""
+    """The attachments of one message. The names of documents contain the message's ``number``."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -98,15 +98,15 @@ def image_size(data: bytes) -> tuple[int, int] | None:
         if data.startswith((b"GIF87a", b"GIF89a")):
             return struct.unpack_from("<HH", data, 6)
         if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _webp(data)
+            return _webp_size(data)
         if data.startswith(b"\xff\xd8"):
-            return _jpeg(data)
+            return _jpeg_size(data)
     except (struct.error, IndexError):
         pass
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _webp_size(data: bytes) -> tuple[int, int] | None:
     kind = data[12:16]
     if kind == b"VP8X" and len(data) >= 30:
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
@@ -119,7 +119,7 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
     offset = 2
     while data[offset] == 0xFF:
         marker = data[offset + 1]

@@ -28,9 +28,9 @@ def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
 
 
 def remove_excess_cache_points(contents: Sequence[list[Block]], limit: int) -> bool:
-    """Remove cache points from the lists of blocks until ``limit`` are left. Return whether there are any.
+    """Remove cache points from the lists of blocks until ``limit`` are left. Return whether any are left.
 
-    The oldest half of ``limit`` stays, whose prefixes change last, and the newest; those between them go.
+    Half of those that stay are the oldest, whose prefixes change least, and the other half the newest.
     """
     points = [(content, block) for content in contents for block in content if "cachePoint" in block]
     if len(points) > limit:
@@ -59,7 +59,7 @@ class ConverseMessages:
         self._media = MessageMedia(1)
         self._call_ids: set[str] = set()
         self._unanswered: dict[str, str] = {}
-        """The calls of the last answer that have no result yet: their ids, and those in the request."""
+        """The calls of the last answer that have no result yet: their ids, and their ids in the request."""
         for message in laid:
             if message.role is Role.SYSTEM:
                 texts = [piece for piece in message.pieces if isinstance(piece, str) and piece.strip()]
@@ -80,7 +80,7 @@ class ConverseMessages:
     def _add(self, message: LaidMessage) -> bool:
         """Render a message, and return whether it has content."""
         if message.role is Role.TOOL and message.call_id in self._unanswered:
-            return self._extend("user", [self._result(message, self._unanswered.pop(message.call_id or ""))])
+            return self._extend("user", [self._result_block(message, self._unanswered.pop(message.call_id or ""))])
         self._answer_all()
         if message.role is Role.ASSISTANT:
             self._unanswered = {call.id: self._unique(call.id) for call in message.calls}
@@ -119,12 +119,12 @@ class ConverseMessages:
     def _answer_all(self) -> None:
         """Give each call without a result one that says so: the service refuses a call alone."""
         for call_id in self._unanswered.values():
-            self._extend("user", [self._result(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)])
+            self._extend("user", [self._result_block(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)])
         self._unanswered = {}
 
-    def _result(self, message: LaidMessage, call_id: str) -> Block:
+    def _result_block(self, message: LaidMessage, call_id: str) -> Block:
         text = message.text if message.text.strip() else NO_RESULT
-        result: dict[str, Any] = {"toolUseId": call_id, "content": [_output(text, self._profile)]}
+        result: dict[str, Any] = {"toolUseId": call_id, "content": [_output_block(text, self._profile)]}
         if message.is_error and "result_status" not in self._profile.dropped:
             result["status"] = "error"
         return {"toolResult": result}
@@ -134,8 +134,8 @@ class ConverseMessages:
             content.append(dict(CACHE_POINT))
 
 
-def _output(text: str, profile: ModelProfile) -> Block:
-    """Return the output of a tool. Mistral's models read JSON better, others take it for something else."""
+def _output_block(text: str, profile: ModelProfile) -> Block:
+    """Return the block of a tool's output. Mistral's models read JSON better, others read text better."""
     if profile.further.get("results") != "json":
         return {"text": text}
     value = load_json(text)
@@ -144,19 +144,19 @@ def _output(text: str, profile: ModelProfile) -> Block:
 
 def _answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
     """Return the blocks of an answer: reasoning, text and calls in the order in which the model gave them."""
-    text, calls = message.text, dict(enumerate(_call(call, tools) for call in message.calls))
+    text, calls = message.text, dict(enumerate(_call_block(call, tools) for call in message.calls))
     blocks: list[Block] = []
     position = 0
     for part in message.parts.parts if message.parts is not None else ():
         if REASONING in part:
             blocks.append({REASONING: part[REASONING]})
         elif isinstance(length := part.get("text"), int):
-            blocks += _text(text[position : position + length])
+            blocks += _text_blocks(text[position : position + length])
             position += length
         elif part.get("call") in calls:
             blocks.append(calls.pop(part["call"]))
     first_call = next((at for at, block in enumerate(blocks) if "toolUse" in block), len(blocks))
-    blocks[first_call:first_call] = _text(text[position:])  # nothing but calls may follow a call
+    blocks[first_call:first_call] = _text_blocks(text[position:])  # nothing but calls may follow a call
     return [*blocks, *calls.values()]
 
 
@@ -176,10 +176,10 @@ def kept_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block
     return {REASONING: {"reasoningText": {"text": text}}} if text else None
 
 
-def _call(call: ToolCall, tools: ModelTools) -> Block:
+def _call_block(call: ToolCall, tools: ModelTools) -> Block:
     arguments = arguments_of(call) if call.arguments.strip() else {}
     return {"toolUse": {"toolUseId": call.id, "name": tools.name_outside(call.name), "input": arguments}}
 
 
-def _text(text: str) -> list[Block]:
+def _text_blocks(text: str) -> list[Block]:
     return [{"text": text}] if text.strip() else []

@@ -19,7 +19,7 @@ MAX_METADATA_PAIRS = 16
 MAX_METADATA = 256
 """Characters of a name and of a value. AWS refuses a request that exceeds one of the two limits."""
 OWN_FIELDS = frozenset({"performanceConfig", "promptVariables", "serviceTier", "additionalModelResponseFieldPaths"})
-"""Fields of a request that settings may hold. All others are fields of the model."""
+"""Fields of a request that an agent's settings may set. Their other fields are passed on to the model."""
 KEPT_FIELDS = frozenset(
     {"guardrailConfig", "inferenceConfig", "messages", "modelId", "outputConfig", "requestMetadata", "system"}
     | {"toolConfig"}
@@ -59,6 +59,8 @@ class ConverseRequest:
 
 @dataclass(slots=True)
 class _Draft:
+    """The sources of a request's parts. Whatever makes a part adds to ``dropped``."""
+
     settings: ModelSettings
     profile: ModelProfile
     tools: ModelTools
@@ -73,9 +75,9 @@ def converse_request(
 ) -> ConverseRequest:
     """Return the request for the messages and tools, in the form of the model's profile."""
     settings, profile, tools = question.settings, question.profile, question.tools
-    draft = _draft(settings, tools, profile)
+    draft = _make_draft(settings, tools, profile)
     prompts = ConverseMessages(question.messages, tools, profile)
-    inference = _inference(draft)
+    inference = _inference_config(draft)
     tool_config, fields = _tool_config(draft), _model_fields(draft)
     streams = not (tools.tools and profile.further.get("streams_tools") == "no")
     schema = settings.answer_schema if profile.answer_form is AnswerForm.SCHEMA else None
@@ -91,13 +93,13 @@ def converse_request(
         "guardrailConfig": _guardrail_config(guardrail, streams=streams),
     }
     body = {name: value for name, value in body.items() if value}
-    names = _features(draft, inference, tool_config, has_points=prompts.has_cache_points)
+    names = _feature_names(draft, inference, tool_config, has_points=prompts.has_cache_points)
     sent = replace(question.features(*names), body=body)
     return ConverseRequest(body, sent, tuple(sorted(draft.dropped)), streams)
 
 
 def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata of invocation logs within AWS's limits: few characters are allowed in it."""
+    """Return the metadata of invocation logs within AWS's limits of number, length and characters."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
@@ -106,7 +108,7 @@ def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: value[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS] if len(name) <= MAX_METADATA}
 
 
-def _draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
+def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
     most = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
     thinking = thinking_of(settings, profile, max_tokens)
@@ -121,7 +123,7 @@ def _draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) ->
     return draft
 
 
-def _inference(draft: _Draft) -> dict[str, Any]:
+def _inference_config(draft: _Draft) -> dict[str, Any]:
     settings, profile = draft.settings, draft.profile
     temperature, top_p = settings.temperature, settings.top_p
     if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):
@@ -192,14 +194,14 @@ def _guardrail_config(guardrail: BedrockGuardrail | None, *, streams: bool) -> d
     if guardrail is None:
         return None
     config = {"guardrailIdentifier": guardrail.identifier, "guardrailVersion": guardrail.version}
-    # A text is judged before it is sent.
+    # In this mode the guardrail judges a text before the service sends it.
     return {**config, "streamProcessingMode": "sync"} if streams else config
 
 
-def _features(
+def _feature_names(
     draft: _Draft, inference: Mapping[str, Any], tool_config: Mapping[str, Any] | None, *, has_points: bool
 ) -> tuple[str, ...]:
-    """Return what profiles call the optional fields of the request."""
+    """Return the profiles' names for the optional fields of the request."""
     held = {
         "cache_point": has_points,
         "max_output_tokens": "maxTokens" in inference,
@@ -214,19 +216,21 @@ def _features(
 
 
 def _output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``outputConfig`` for a JSON Schema, without what the service refuses in it."""
-    strict = _strict(normalised_schema(schema, REFUSED_KEYWORDS))
+    """Return ``outputConfig`` for a JSON Schema, without the keywords that the service refuses."""
+    strict = _make_strict(normalised_schema(schema, REFUSED_KEYWORDS))
     text = json.dumps(strict, ensure_ascii=False, separators=(",", ":"))
     return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}}}}
 
 
-def _strict(schema: Any) -> Any:
-    """Return the schema with closed objects, and without patterns that look around or back."""
+def _make_strict(schema: Any) -> Any:
+    """Return the schema with closed objects, and without patterns that contain look-arounds or back references."""
     if isinstance(schema, list):
-        return [_strict(member) for member in schema]
+        return [_make_strict(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    strict = {key: value if key in ("enum", "const", "default") else _strict(value) for key, value in schema.items()}
+    strict = {
+        key: value if key in ("enum", "const", "default") else _make_strict(value) for key, value in schema.items()
+    }
     if strict.get("type") == "object" or isinstance(strict.get("properties"), dict):
         strict["additionalProperties"] = False
     if isinstance(strict.get("pattern"), str) and _LOOKS_AROUND.search(strict["pattern"]):
@@ -257,12 +261,12 @@ def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int 
     if "reasoning_effort" in profile.dropped or profile.effort is EffortForm.NONE:
         return None if asked_effort else Thinking()
     if profile.effort is EffortForm.ADAPTIVE:
-        return _adaptive(asked_effort, profile, shows=settings.shows_reasoning)
+        return _adaptive_thinking(asked_effort, profile, shows=settings.shows_reasoning)
     if profile.effort is EffortForm.BUDGET:
-        return _budget(asked_effort or ("low" if settings.shows_reasoning else None), max_output)
+        return _budgeted_thinking(asked_effort or ("low" if settings.shows_reasoning else None), max_output)
     if asked_effort is None:
         return Thinking()
-    effort = _nearest(asked_effort, profile)
+    effort = _nearest_effort(asked_effort, profile)
     if profile.effort is EffortForm.REASONING:
         return Thinking({"reasoning": {"effort": effort}})
     if profile.effort is EffortForm.REASONING_CONFIG:
@@ -273,7 +277,7 @@ def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int 
     return Thinking({"reasoning_effort": effort})
 
 
-def _adaptive(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
+def _adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
     off = profile.further.get("thinking_off", "disabled")
     if effort == "none" and off != "never":
         return Thinking({"thinking": {"type": off}})
@@ -284,10 +288,10 @@ def _adaptive(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thin
         thinking["display"] = profile.further["display"]
     if effort is None:
         return Thinking({"thinking": thinking})
-    return Thinking({"thinking": thinking, "output_config": {"effort": _nearest(effort, profile)}})
+    return Thinking({"thinking": thinking, "output_config": {"effort": _nearest_effort(effort, profile)}})
 
 
-def _budget(effort: str | None, max_output: int | None) -> Thinking | None:
+def _budgeted_thinking(effort: str | None, max_output: int | None) -> Thinking | None:
     if effort in (None, "none"):
         return Thinking()
     budget = BUDGETS.get(effort or "", BUDGETS["medium"])
@@ -298,8 +302,8 @@ def _budget(effort: str | None, max_output: int | None) -> Thinking | None:
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget}}, budget)
 
 
-def _nearest(effort: str, profile: ModelProfile) -> str:
-    """Return the level of the model that is nearest to the one asked for, the higher one of two."""
+def _nearest_effort(effort: str, profile: ModelProfile) -> str:
+    """Return the model's level that is nearest to ``effort``, the higher one if two are equally near."""
     efforts = profile.further.get("efforts", "").split(",")
     if effort in efforts or effort not in LEVELS or efforts == [""]:
         return effort

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,12 +19,12 @@ from baton.domain.runs.provider_parts import Replay
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_ADAPTATIONS = 8
-"""Changes of one request. Each costs a refused request, and a model that refuses more is not worth asking."""
+"""The most changes of one request. Each costs a refused request."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _THINKING = ("reasoning_content",)
-"""Fields of answers that endpoints want back even where no answer had one."""
+"""Fields that some endpoints want in every earlier answer, even if no answer had them."""
 _SETTINGS = dict.fromkeys((*_LIMITS, "max_output_tokens"), "max_output_tokens")
-"""The settings of fields with other names."""
+"""The setting behind each field that has another name."""
 
 Change = RequestForm | None
 _Step = Callable[[RequestForm, RefusalText, SentFeatures, ModelSettings | None], Change]
@@ -35,11 +35,11 @@ def adapt_form(
 ) -> Change:
     """Return the form to try next, or None if the failure is about something that cannot be left out.
 
-    ``settings`` are those of the agent, one value of which may be refused. What a refusal says only in words of the
-    request that was ``sent`` is tried for this request, and not learned.
+    ``settings`` are those of the agent; the endpoint may refuse one of their values. If only words that the refusal
+    quotes from the ``sent`` request ask for a change, the change holds for this request only and is not learned.
     """
     if failure.status == 413 and sent.has_media:
-        return _without_media(form, sent.media_kinds, passes=True)
+        return _without_media(form, sent.media_kinds, for_now=True)
     if not failure.is_refusal and not failure.may_be_refusal:
         return None
     if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
@@ -51,16 +51,16 @@ def adapt_form(
         changed = _for_now(form, _change(form, whole, sent, settings))
     if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
         return changed
-    # Nothing is named. The endpoint may lack a field that it has sent in its answers; opaque parts and attachments are
-    # what unknown models refuse most. Parts are left out of this request only.
+    # The refusal names nothing. The endpoint may lack a field that it has sent in its answers. Unknown models mostly
+    # refuse opaque parts and attachments. Parts are left out of this request only.
     withheld = [name for name in sent.withheld if name not in form.refused_parts]
     guess = _with_replayed(form, sent, withheld) if withheld else None
     if guess is not None:
         return replace(guess, before_guess=replace(form, refused_parts=form.refused_parts.union(withheld)))
     if sent.has_parts and form.sends_parts and not was_guess:
         return replace(form, sends_parts=False)
-    is_bad = bool(rules.BAD_MEDIA.search(refusal.words))
-    return _without_media(form, sent.media_kinds, passes=is_bad) if sent.has_media else None
+    is_file_at_fault = bool(rules.BAD_MEDIA.search(refusal.words))
+    return _without_media(form, sent.media_kinds, for_now=is_file_at_fault) if sent.has_media else None
 
 
 def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
@@ -81,7 +81,7 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
         return None
     names = (field.name for field in fields(ModelProfile))
     new = {name for name in names if getattr(form.profile, name) != getattr(changed.profile, name)}
-    return replace(changed, passing=changed.passing | new)
+    return replace(changed, temporary_facts=changed.temporary_facts | new)
 
 
 def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
@@ -91,7 +91,7 @@ def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setting
         if Api.RESPONSES not in form.refused_apis:
             return _switch_api(form, Api.RESPONSES)
         if rules.NO_EFFORT.search(words):
-            # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
+            # The gateway has no Responses API, and the model behind it thinks and calls tools only over that API.
             return form.with_facts(further={TOOLS_EFFORT: profile.further.get(TOOLS_EFFORT, "none")})
     if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
         is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(words)
@@ -108,12 +108,12 @@ def _switch_api(form: RequestForm, api: Api) -> RequestForm:
 
 
 def _by_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Send a field of the endpoint's own answers back, or what it refuses of them no longer."""
+    """Return fields of the endpoint's answers to it, or stop returning those that it refuses."""
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
     replayable = (*profile.replayed_fields, *sent.withheld, *_THINKING)
-    named = [name for name in replayable if any(map(refusal.refers_to, _names(name, sent.withheld.get(name))))]
+    named = [name for name in replayable if any(map(refusal.refers_to, _member_names(name, sent.withheld.get(name))))]
     refused = [name for name in named if name in profile.replayed_fields and sent.has_parts]
     if refused and rules.COMPLAINT.search(words) and "signature" not in words:
         remaining = tuple(name for name in profile.replayed_fields if name not in refused)
@@ -133,16 +133,16 @@ def _by_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
     return None
 
 
-def _names(name: str, value: Any) -> Iterator[str]:
-    """Yield the name of a field, and those of its members."""
+def _member_names(name: str, value: Any) -> Iterator[str]:
+    """Yield the name of a field, and those of its members at any depth."""
     yield name
     members = value.items() if isinstance(value, Mapping) else ()
     for member, inner in members:
-        yield from _names(str(member), inner)
+        yield from _member_names(str(member), inner)
 
 
 def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) -> Change:
-    """Return the form with fields that go back with every answer, a text empty where an answer had none."""
+    """Return the form that sends these fields with every earlier answer. A text is empty where an answer had none."""
     texts = [name for name in names if isinstance(sent.withheld.get(name, ""), str)]
     return form.with_facts(
         replay=Replay.ALWAYS,
@@ -171,13 +171,14 @@ def _by_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
     if not names and "reasoning_effort" in candidates and rules.EFFORT_REFUSED.search(words):
         names = ["reasoning_effort"]
     if names:
-        # Further fields may be named as the cause or as the remedy. The longest name holds the words of others.
+        # The first name is the refused field's: later ones may be a cause or a remedy. If several names begin there,
+        # the longest is meant.
         return _refuse(form, refusal, [min(names, key=lambda name: (refusal.position_of(name), -len(name)))], settings)
     return None
 
 
 def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
-    """Return the form without fields, or without the values that they have if only these are refused."""
+    """Return the form without the named fields, or only without their present values if other values are accepted."""
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
     values = {(name, repr(value)) for name, value in chosen.items() if value is not None}
@@ -187,7 +188,7 @@ def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], setti
 
 
 def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Apply the first row of the table that has something new to say."""
+    """Apply the first rule of the table that fits the refusal and changes the form."""
     for rule in RULES:
         is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
         if not is_known or not rule.is_met(sent) or not refusal.is_about(rule.topic):
@@ -198,21 +199,21 @@ def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settin
 
 
 def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
-    """Leave keywords out of the schemas of tools that the refusal names."""
+    """Leave the keywords that the refusal names out of the schemas of tools."""
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
-    refused = {word for word in new if re.search(_keyword(word), refusal.words)}
+    refused = {word for word in new if re.search(_keyword_pattern(word), refusal.words)}
     return form.with_facts(dropped_keywords=refused)
 
 
-def _keyword(word: str) -> str:
+def _keyword_pattern(word: str) -> str:
     written = re.escape(word.lower())
     return rf"['\"`]{written}\\?['\"`]" if word in rules.ENGLISH else rf"(?<!\w){written}(?!\w)"
 
 
 def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Send no attachments of the kind that the refusal is about."""
+    """Send no attachments of the kind that the refusal names, or none at all."""
     words = refusal.words
     if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):
         return None
@@ -220,12 +221,16 @@ def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
     kinds = set(sent.media_kinds)
     if names_images != names_files:
         kinds &= {MediaKind.IMAGE if names_images else MediaKind.DOCUMENT}
-    passes = rules.BAD_MEDIA.search(words) is not None
-    return _without_media(form, kinds, passes=passes) or _without_media(form, sent.media_kinds, passes=passes)
+    for_now = rules.BAD_MEDIA.search(words) is not None
+    # The named kind may not be in the request, or be left out already: then the other kind is at fault.
+    return _without_media(form, kinds, for_now=for_now) or _without_media(form, sent.media_kinds, for_now=for_now)
 
 
-def _without_media(form: RequestForm, kinds: Any, *, passes: bool) -> Change:
-    """Return the form without kinds of media; None if it has none. If it ``passes``, it is for this request only."""
+def _without_media(form: RequestForm, kinds: Collection[MediaKind], *, for_now: bool) -> Change:
+    """Return the form without these kinds of media; None if it sends none of them already.
+
+    If ``for_now``, the change holds for this request only.
+    """
     facts: dict[str, Any] = {}
     if MediaKind.IMAGE in kinds and form.profile.images:
         facts["images"] = False
@@ -234,4 +239,6 @@ def _without_media(form: RequestForm, kinds: Any, *, passes: bool) -> Change:
     changed = form.with_facts(**facts)
     if changed is None:
         return None
-    return replace(changed, passing=form.passing | facts.keys() if passes else form.passing - facts.keys())
+    return replace(
+        changed, temporary_facts=form.temporary_facts | facts.keys() if for_now else form.temporary_facts - facts.keys()
+    )

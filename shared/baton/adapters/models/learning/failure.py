@@ -25,12 +25,12 @@ MAX_NESTING = 6
 _STATUSES = ("code", "status", "statusCode", "status_code")
 """Fields of an error with an HTTP status."""
 
-_PASSING = frozenset({409, 424, 425, 498, 499})
+_OUTAGE_STATUSES = frozenset({409, 424, 425, 498, 499})
 """Statuses below 500 that are outages."""
 
 
 class FailureKind(StrEnum):
-    """Place of a failure in a request."""
+    """The ways in which a request fails."""
 
     ANSWER = "answer"
     """The endpoint answered with an error, or sent one in its stream."""
@@ -56,7 +56,7 @@ class ProviderFailure(Exception):
     text: str = ""
     """The endpoint's words. They may quote the request, so callers never see it."""
     retry_after: float | None = None
-    """Seconds that the endpoint asks for."""
+    """Seconds that the endpoint asks to wait before a retry."""
     is_final: bool = False
     """True if the endpoint says that a retry is useless."""
     request_id: str | None = None
@@ -76,7 +76,7 @@ class ProviderFailure(Exception):
                 break
         if not isinstance(body, Mapping):
             text = _text(body)
-            return cls(name, text=text, retry_after=_wait(text))
+            return cls(name, text=text, retry_after=_wait_seconds(text))
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
         texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or json_text(body)]
@@ -91,7 +91,7 @@ class ProviderFailure(Exception):
             type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
             param=_text(body.get("param")) or location,
             text=text[:MAX_TEXT],
-            retry_after=_wait(text),
+            retry_after=_wait_seconds(text),
         )
 
     def __str__(self) -> str:
@@ -135,9 +135,9 @@ class ProviderFailure(Exception):
             return errors.OutOfCredit()
         if self.status == 429 and wordings.DAILY.search(words):
             return errors.OutOfCredit()
-        if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait(words) is None:
+        if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait_seconds(words) is None:
             return errors.OutOfCredit()
-        if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
+        if "tool_use_failed" in words:  # the server could not read a call that the model wrote; a retry may succeed
             return errors.ModelUnavailable()
         if self.status is not None:
             return _from_status(self.status, words)
@@ -163,7 +163,7 @@ class Backoff:
 
     def before_retry(self, failure: ProviderFailure, attempt: int) -> float | None:
         """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
-        if failure.kind is FailureKind.TIMEOUT or failure.is_final:  # it would take too long again, or is useless
+        if failure.kind is FailureKind.TIMEOUT or failure.is_final:
             return None
         if not isinstance(failure.error, errors.ModelRateLimited | errors.ModelUnavailable | errors.ModelTimeout):
             return None
@@ -184,7 +184,7 @@ def _from_status(status: int, words: str) -> errors.ModelError:
         return errors.ModelRateLimited()
     if status == 408:
         return errors.ModelTimeout()
-    if status >= 500 or status in _PASSING:
+    if status >= 500 or status in _OUTAGE_STATUSES:
         return errors.ModelUnavailable()
     if status == 403 and wordings.FLAGGED.search(words):
         return errors.ContentFiltered()
@@ -211,7 +211,7 @@ def _is_misconfigured(words: str) -> bool:
     return bool(wordings.UNKNOWN_MODEL.search(words) or wordings.BAD_KEY.search(words))
 
 
-def _wait(text: str) -> float | None:
+def _wait_seconds(text: str) -> float | None:
     """Return the seconds that a text says to wait."""
     match = wordings.WAIT.search(text.lower())
     if match is None:

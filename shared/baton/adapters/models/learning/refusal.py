@@ -23,25 +23,25 @@ _PLACES = {
     "tools": Topic.TOOLS,
     "functions": Topic.TOOLS,
 }
-"""Roots of places in a request that are not optional fields."""
+"""First steps of paths into a request that name no optional field, and their topics."""
 _IN_SCHEMA = re.compile(r"schema for function|function_declarations|input_schema|tools[.\[]\d")
-"""A refusal is about a schema, in which properties may have the names of fields."""
+"""Signs that a refusal is about a schema, in which properties may have the names of fields."""
 RUN = 3
-"""Words in a row that a refusal and the request have in common by quotation, and not by chance."""
+"""Successive words that count as a quotation if a refusal and its request have them in common."""
 _NAMING = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords of JSON Schema whose members have names of the author."""
+"""Keywords of JSON Schema whose members have names that the author chose."""
 _VOCABULARY = KEYWORDS | _NAMING | {"$id", "$ref", "description", "enum", "items", "required", "type"}
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(['\"`])(.{2,200}?)\1")
 _EDGE = r"['\"`()\[\]{}.,:=/]"
-"""A mark beside a word that is quoted, and not said."""
+"""A mark that stands beside a quoted word."""
 
 
 class _Part(Enum):
     REQUEST = auto()
     SCHEMA = auto()
     NAMES = auto()
-    """The members have names of the author, and are schemas."""
+    """Its members are schemas under names that the author chose."""
 
 
 _OF_THE_API = frozenset({"role", "type", "id", "tool_call_id", "call_id", "toolUseId", "include", "stream_options"})
@@ -63,7 +63,7 @@ class RequestWords:
     def cut_out_of(self, text: str) -> str:
         """Return ``text``, which is in lower case, without what it quotes of the request."""
         for quoted in sorted(
-            (text_ for text_ in self.texts if len(text_) > 1 and text_ in text), key=len, reverse=True
+            (words for words in self.texts if len(words) > 1 and words in text), key=len, reverse=True
         ):
             written = re.escape(quoted)
             if _WORD.fullmatch(quoted):
@@ -71,14 +71,15 @@ class RequestWords:
                 text = re.sub(rf"{before}{written}(?!\w)|(?<!\w){written}(?= ?{_EDGE})", " ", text)
             else:
                 text = re.sub(rf"(?<!\w){written}(?!\w)", " ", text)
-        text = _QUOTED.sub(lambda match: " " if self._hold(match[2]) else match[0], text)
+        text = _QUOTED.sub(lambda match: " " if self._contain(match[2]) else match[0], text)
         return self._without_runs(text)
 
-    def _hold(self, quoted: str) -> bool:
-        """Return whether a quotation of several words is a part of a text."""
+    def _contain(self, quoted: str) -> bool:
+        """Return whether a quotation of several words is a part of one of the texts."""
         return len(_WORD.findall(quoted)) > 1 and any(quoted in text for text in self.texts)
 
     def _without_runs(self, text: str) -> str:
+        """Return ``text`` with blanks in place of ``RUN`` or more successive words of the request."""
         words = list(_WORD.finditer(text))
         places: dict[tuple[str, ...], list[int]] = {}
         for at in range(len(words) - RUN + 1):
@@ -144,14 +145,14 @@ class RefusalText:
         return _PLACES.get(self._root)
 
     def is_about(self, topic: Topic) -> bool:
-        """Return whether it may be about a place of the request."""
+        """Return whether it may be about this place of the request."""
         return self.topic in (None, topic)
 
     def marks(self, name: str) -> bool:
         """Return whether its ``param`` is a field, or a member of it."""
         if not self.param or self.topic is not None:
             return False
-        return re.fullmatch(rf"(.*\.)?{_write(name)}", self.param) is not None or self._root == name
+        return re.fullmatch(rf"(.*\.)?{_field_pattern(name)}", self.param) is not None or self._root == name
 
     def names(self, name: str) -> bool:
         """Return whether it names a field: by ``param``, or in its text as code does."""
@@ -161,20 +162,20 @@ class RefusalText:
 
     def mentions(self, name: str) -> bool:
         """Return whether the text has a field's name, and not just a word of English."""
-        if not re.search(rf"(?<![\w.]){_write(name)}(?!\w)", self.text):
+        if not re.search(rf"(?<![\w.]){_field_pattern(name)}(?!\w)", self.text):
             return False
-        is_quoted = re.search(rf"['\"`]{_write(name)}\W", self.text) is not None
+        is_quoted = re.search(rf"['\"`]{_field_pattern(name)}\W", self.text) is not None
         return is_quoted or "_" in name or COMPLAINT.search(self.words) is not None
 
     def refers_to(self, name: str) -> bool:
         """Return whether it names a field of the messages."""
-        return self.mentions(name) or re.search(rf"(^|\W){_write(name)}($|\W)", self.param) is not None
+        return self.mentions(name) or re.search(rf"(^|\W){_field_pattern(name)}($|\W)", self.param) is not None
 
     def position_of(self, name: str) -> int:
-        """Return the position in its text where it names a field; -1 if its ``param`` does, the end if nothing does."""
-        if re.search(rf"(^|\.){_write(name)}($|[.\[])", self.param):
+        """Return the position at which its text names a field: -1 if ``param`` does, the end if neither does."""
+        if re.search(rf"(^|\.){_field_pattern(name)}($|[.\[])", self.param):
             return -1
-        match = re.search(rf"(?<![\w.]){_write(name)}(?!\w)", self.text)
+        match = re.search(rf"(?<![\w.]){_field_pattern(name)}(?!\w)", self.text)
         return match.start() if match is not None else len(self.text)
 
     @property
@@ -182,6 +183,6 @@ class RefusalText:
         return re.split(r"[.\[]", self.param)[0]
 
 
-def _write(name: str) -> str:
-    """Return how refusals write a field: ``reasoning_effort`` is ``reasoning.effort`` or ``reasoningEffort`` too."""
+def _field_pattern(name: str) -> str:
+    """Return the pattern of a field's name. ``reasoning_effort`` may be ``reasoning.effort`` or ``reasoningEffort``."""
     return re.escape(name.lower()).replace("_", "[._]?")

@@ -23,13 +23,13 @@ class RequestForm:
     refused_apis: frozenset[Api] = frozenset()
     """The APIs over which the endpoint has refused this request."""
     refused_limits: frozenset[str] = frozenset()
-    """The fields with the most tokens of an answer that the endpoint has refused."""
+    """The fields for the limit of an answer's tokens that the endpoint has refused."""
     refused_parts: frozenset[str] = frozenset()
     """The fields of earlier answers that the endpoint has refused."""
     before_guess: RequestForm | None = None
-    """The form before one that no words of a refusal ask for. It is taken up again if the guess is refused too."""
-    passing: frozenset[str] = frozenset()
-    """Facts of the profile that hold for this request only: what it holds was at fault, or what the refusal quotes."""
+    """The form before a guess, which is a change that no words of a refusal ask for. It returns if the guess fails."""
+    temporary_facts: frozenset[str] = frozenset()
+    """Facts of the profile that hold for this request only, because its content is the likely cause of the refusal."""
 
     def with_facts(self, **facts: Any) -> RequestForm | None:
         """Return the form with further facts of the profile; None if they are known already. See ``with_facts``."""
@@ -37,8 +37,8 @@ class RequestForm:
         return replace(self, profile=changed) if changed != self.profile else None
 
     def lasting_profile(self, since: ModelProfile) -> ModelProfile:
-        """Return the profile for later requests. What passes is as in ``since``, by which the request began."""
-        return replace(self.profile, **{name: getattr(since, name) for name in self.passing})
+        """Return the profile for later requests. Temporary facts are as in ``since``, the profile before this one."""
+        return replace(self.profile, **{name: getattr(since, name) for name in self.temporary_facts})
 
 
 @dataclass(frozen=True, slots=True)

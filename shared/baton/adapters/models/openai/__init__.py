@@ -8,7 +8,7 @@ from baton.adapters.models.openai import on_demand
 on_demand.defer(
     "openai.types", "openai.types.chat", "openai.types.responses", "openai.types.shared", "openai.types.graders"
 )
-# A client of another HTTP library, which Baton has for its search and uses for no model. The library does without it.
+# The library would load aiohttp, which Baton has for its search and uses for no model, and works without it.
 sys.modules.setdefault("openai._vendor.httpx_aiohttp", None)  # type: ignore[arg-type]
 
 from baton.adapters.models.openai.chat_model import OpenAIChatModel  # noqa: E402  its imports need what is above

@@ -1,4 +1,4 @@
-"""The JSON values of an endpoint's answer: a stream of events as they should be, or what endpoints send instead."""
+"""The JSON values of an endpoint's answer, in a stream of events or in the forms that some endpoints send instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELD = re.compile(rb"(data|event|id|retry)(?::|$)|:")
 """The beginning of a line of an event stream; other lines are not read."""
 _LINE_END = re.compile(rb"[\r\n]")
 _IDLE = frozenset({"", "ping", "pong", "heartbeat", "keepalive", "keep-alive"})
-"""Names of events, or their whole data, that say nothing."""
+"""Names or whole data of events without content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         self._lines = _Lines()
         self._ready: deque[AnswerValue] = deque()
         self._problem: Exception | None = None
-        """The error of the event after those that are ready. Pieces of a body end anywhere."""
+        """The error to raise after the ready events."""
         self._is_stream: bool | None = None
         """None until a line shows whether the body is an event stream."""
         self._name = ""
         self._data: list[str] = []
         """The lines of data of the current event, or all lines of a JSON text."""
         self._first: AnswerValue | None = None
-        """The event that the first of these lines is by itself."""
+        """The event in the first of these lines, if that line alone is one."""
 
     async def __anext__(self) -> AnswerValue:
         while not self._ready:
@@ -149,9 +149,9 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         elif is_mark:
             self.has_end_mark = True
         else:
-            self._add(value)
+            self._add_data(value)
 
-    def _add(self, text: str) -> None:
+    def _add_data(self, text: str) -> None:
         """Add a line of data. Raises ``StreamTooLong``."""
         if self._data:
             if self._meter is None:
@@ -191,7 +191,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
                 if value:
                     self._ready.append(AnswerValue(value, is_streamed=False))
                 return
-        self._add(text)
+        self._add_data(text)
 
     def _end(self) -> None:
         """End the body. Raises ``ValueError`` for a JSON text that is cut."""

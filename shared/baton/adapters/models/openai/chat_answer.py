@@ -19,7 +19,7 @@ from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.runs.usage import Usage, token_count
+from baton.domain.runs.usage import Usage, parse_token_count
 from baton.domain.text import utf8_size
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
@@ -28,7 +28,7 @@ MAX_TOKEN_CHARACTERS = 8
 MAX_REASON = 100
 """Characters of a reason to stop that are read."""
 OVERFLOW_CHARACTERS = 6_000
-"""Characters of a request from which an answer of nothing means that it was too long: some servers say nothing."""
+"""Characters of a request from which an empty answer means that it was too long: some servers send no error."""
 
 _REASONS = {
     "length": FinishReason.LENGTH,
@@ -43,7 +43,7 @@ _FILTERED = re.compile(
     r"\b(content_?filter(ed)?|refusal|guardrail_intervened|safety|prohibited_content|blocklist|recitation|spii|sensitive)\b"
 )
 _NO_REASON = ("null", "none")
-"""Missing reasons, as endpoints write them that make a text of every value."""
+"""Missing reasons, in the words of endpoints that write every value as a text."""
 _FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insufficient_system_resource|\babort")
 
 
@@ -64,7 +64,7 @@ class ChatAnswer(AnswerSoFar):
         return self._fragments.size
 
     def _forget_text(self) -> None:
-        """Keep it: only its existence is known, and an answer that was taken back is none without words."""
+        """Do nothing: this class stores no text, and an answer that had words still counts as one."""
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``AnswerSoFar``."""
@@ -90,7 +90,7 @@ class ChatAnswer(AnswerSoFar):
 
     @property
     def _is_complete(self) -> bool:
-        """True if an answer without a reason to stop has its end: a whole one, whole calls, or its server's."""
+        """True if an answer without a reason to stop is complete: it came whole, or its calls or its server show it."""
         if self._is_whole or not self._body.has_end_mark:
             return self._is_whole
         if self._fragments.are_whole:
@@ -105,7 +105,7 @@ class ChatAnswer(AnswerSoFar):
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
     def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
-        """Return what goes back with the answer: fields of the message, and of its calls."""
+        """Return the fields of the message and of its calls that go back with the answer."""
         fields = self._fields.replayed
         parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
         of_calls = [
@@ -115,7 +115,7 @@ class ChatAnswer(AnswerSoFar):
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
 
     def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
-        # Nothing has validated a chunk, so it may have any shape.
+        # Nothing has validated the event, so it may have any shape.
         fields = event.value
         if not isinstance(fields, dict):
             raise ProviderFailure.of(fields, IN_STREAM)
@@ -177,7 +177,7 @@ class ChatAnswer(AnswerSoFar):
 
 
 def _count(holder: object, name: str) -> int | None:
-    return token_count(holder.get(name)) if isinstance(holder, dict) else None
+    return parse_token_count(holder.get(name)) if isinstance(holder, dict) else None
 
 
 _WITH_TEXT = frozenset({"content", "role"})
@@ -191,10 +191,7 @@ _NESTING = 4
 
 
 def text_alone(chunk: dict[str, Any]) -> str | None:
-    """Return the text of a chunk that has nothing else to be read, as nearly all chunks; None for others.
-
-    It is called for each token.
-    """
+    """Return the text of a chunk with nothing else to read; None for others. It is called for each token."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
         return None
@@ -218,7 +215,7 @@ def is_error(fields: Mapping[str, Any]) -> bool:
 
 
 def first_choice(choices: object) -> dict[str, Any] | None:
-    """Return the choice that is read; None if there is none. No more than one is asked for."""
+    """Return the choice to read; None if there is none. Requests ask for one only."""
     filled = [
         choice
         for choice in (choices if isinstance(choices, list) else [choices])
@@ -231,7 +228,7 @@ def first_choice(choices: object) -> dict[str, Any] | None:
 
 
 def with_calls(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a delta whose calls are a list. A single one may be there by itself, or under its former name."""
+    """Return a delta whose calls are a list. Some endpoints send a single call, or use the field's former name."""
     calls, former = message.get("tool_calls"), message.get("function_call")
     if not calls and isinstance(former, dict):
         calls = {"index": 0, "function": former}

@@ -91,7 +91,7 @@ def _fields_of(parts: ProviderParts) -> dict[str, Any]:
 
 
 def _nest(value: Any) -> Any:
-    """Return an object of Responses as Chat Completions takes it: its members in one that has the name of its type."""
+    """Return an object of Responses as Chat Completions takes it, with its members in a field named after its type."""
     if not isinstance(value, dict) or len(value) == 1:
         return value
     members = {name: member for name, member in value.items() if name != "type"}
@@ -99,7 +99,7 @@ def _nest(value: Any) -> Any:
 
 
 def ends_of_prefixes(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BREAKPOINTS) -> Sequence[int]:
-    """Return the indices of the messages to mark: the first ones, which last longest, and the newest."""
+    """Return the indices of the messages to mark: the first ones, whose prefixes change least, and the newest."""
     ends = [index for index, prompt in enumerate(prompts) if prompt.ends_prefix]
     if len(ends) <= most:
         return ends

@@ -32,8 +32,8 @@ class OpenAIChatModel(ApiChatModel):
     ``ApiChatModel``. The SDK's own retries are off, because they end where the stream begins.
 
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
-    is called before each request; its errors are passed on. With ``sends_metadata`` each request says what it is about
-    in the field ``metadata``, which some endpoints refuse. ``cache_hints`` and ``profiles`` replace what is declared.
+    is called before each request; its errors are passed on. With ``sends_metadata`` each request has the field
+    ``metadata``, which some endpoints refuse. ``cache_hints`` and ``profiles`` override declared facts of models.
     With ``signing``, requests to Amazon Bedrock are signed with the role of the function, and there is no key.
     """
 

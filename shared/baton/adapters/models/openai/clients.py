@@ -47,7 +47,7 @@ class AwsSigning:
         return f"https://bedrock-runtime.{self.region}.amazonaws.com/openai/v1"
 
     def provider(self, base_url: str) -> Any:
-        """Return what the SDK signs with: its provider for this address."""
+        """Return the SDK's provider for this address, which signs the requests."""
         from openai.providers.bedrock import bedrock  # which loads botocore
 
         is_mantle = (urlsplit(base_url).hostname or "").startswith("bedrock-mantle.")
@@ -99,7 +99,7 @@ class OpenAIClients:
                     transport=self._transport,
                     verify=_trusted_authorities(),
                     event_hooks={"response": [self._limit]},
-                    # A redirect would take the conversation, and a key within the host, to a place nobody has named.
+                    # A redirect could take the conversation, and on the same host the key, where no operator allowed.
                     follow_redirects=False,
                 ),
             )
@@ -118,7 +118,7 @@ class OpenAIClients:
             await client.close()
 
     def _access(self) -> dict[str, Any]:
-        """Return the client's arguments that say where the endpoint is, and what opens it."""
+        """Return the client's arguments for the endpoint's address and the access to it."""
         if self._signing is not None:
             return {"provider": self._signing.provider(self._base_url or self._signing.address)}
         return {"api_key": self._key, "base_url": self._base_url}

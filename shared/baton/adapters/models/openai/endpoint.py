@@ -75,7 +75,7 @@ def note_refusal(sent: SentFeatures) -> Iterator[None]:
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
-    """Return the tools to declare: none where none may be called, unless the history needs them."""
+    """Return the tools to declare: none if the model may call none, unless the history needs them."""
     if question.hides_tools:
         return ()
     is_needed = profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)

@@ -15,7 +15,7 @@ Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
 
 IN_STREAM = "error in the stream"
-"""The name of such a failure in the log."""
+"""The name in the log of a failure that an endpoint sends inside a stream."""
 _STATUSES = {"server_error": 500, "rate_limit_exceeded": 429, "insufficient_quota": 429}
 """Codes of errors in a stream, and the HTTP statuses that they would have had before it."""
 _REFUSED = ("invalid", "image", "unsupported", "context_length", "policy", "data_residency", "filter")
@@ -58,7 +58,7 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
 
 
 def redirected_to(location: str) -> str:
-    """Return what operators can do about an endpoint that redirects, without what an address may hold of secrets."""
+    """Return what operators can do about an endpoint that redirects, without secrets that its address may contain."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
     address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
     return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."

@@ -17,7 +17,7 @@ from typing import Any
 
 
 def defer(*packages: str) -> None:
-    """Import nothing in the ``__init__`` of these packages until a name of theirs is used, and then only that name.
+    """Defer the imports in the ``__init__`` of these packages: each name is imported when it is first used.
 
     Parents come before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
     does more than to re-export names of modules below it, stay as they are.
@@ -32,7 +32,7 @@ def defer(*packages: str) -> None:
 
 
 class _Package(ModuleType):
-    """A package that imports what is asked of it."""
+    """A package that imports its names when they are used."""
 
     def __init__(self, spec: ModuleSpec, exports: dict[str, tuple[str, str]]) -> None:
         super().__init__(spec.name)
@@ -54,7 +54,7 @@ class _Package(ModuleType):
 
 
 def _find(name: str) -> ModuleSpec | None:
-    """Return the package's spec. Of a package in another one, the other is not executed."""
+    """Return the package's spec, without executing the packages that contain it."""
     parent, _, last = name.rpartition(".")
     if not parent:
         return find_spec(name)

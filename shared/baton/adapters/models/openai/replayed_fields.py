@@ -15,8 +15,6 @@ OF_THE_API = frozenset({"annotations", "audio", "content", "function_call", "nam
 """Fields of a message that OpenAI's API knows."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
 """Fields of a delta with thinking as text."""
-
-
 _MISSING = object()
 
 
@@ -24,18 +22,18 @@ class ReplayedFields:
     """The unknown fields of one message. Texts are joined, entries of lists by their index."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """``names`` are the fields that go back to the endpoint. Others are kept in case that it asks for them."""
+        """``names`` are the fields that go back to the endpoint. Others are kept in case it asks for them."""
         self._names = names
         self._texts: dict[str, list[str]] = {}
         self._lists: dict[str, _Entries] = {}
         self._others: dict[str, Any] = {}
         self._room = MAX_WITHHELD_BYTES
-        """Bytes that the fields which do not go back may still have. With more they are not kept at all."""
+        """Characters that the fields which do not go back may still have. Below 0 they are not kept at all."""
 
     def take(self, delta: Mapping[str, Any]) -> int:
-        """Take the fields of a delta. Return the size of those that go back in characters, of lists roughly.
+        """Take the fields of a delta. Return about how many characters of them go back.
 
-        Thinking as text counts where it is read.
+        Thinking that is text is left out, because the answer's reader counts it.
         """
         size = sum(self._add_field(name, delta.get(name)) for name in self._names)
         for name in delta.keys() - OF_THE_API if self._room >= 0 else ():
@@ -45,7 +43,7 @@ class ReplayedFields:
         return size
 
     def _add_field(self, name: str, value: Any) -> int:
-        """Add to a field, and return the characters; 0 for thinking, which is counted where it is read."""
+        """Add to a field. Return its added characters, 0 for thinking that is text."""
         if isinstance(value, str):
             self._texts.setdefault(name, []).append(value)
             return 0 if name in THINKING_FIELDS else len(value)
@@ -81,7 +79,7 @@ class _Entries:
     def __init__(self) -> None:
         self._entries: list[dict[str, Any]] = []
         self._pieces: list[dict[str, list[str]]] = []
-        """The texts of each entry, unjoined: to join them piece by piece is quadratic in their length."""
+        """The unjoined texts of each entry. Joining them piece by piece is quadratic in their length."""
         self._places: dict[tuple[str, str], int] = {}
         """The place of the newest entry of a type and index."""
 
@@ -93,11 +91,11 @@ class _Entries:
         ]
 
     def take(self, values: Sequence[Any]) -> int:
-        """Take entries, and return how many characters they add. What each piece repeats is not counted."""
+        """Take entries, and return how many characters they add. Values that pieces repeat are not counted."""
         return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
 
     def _take(self, entry: Mapping[str, Any]) -> int:
-        """Add an entry, or continue one with it. Returns the number of its characters that count."""
+        """Add an entry, or continue an earlier one with it. Return the characters that it adds."""
         position, size = self._find_continued_place(entry), 0
         if position is None:
             if len(self._entries) >= MAX_ENTRIES:

@@ -70,7 +70,7 @@ class OutputItems:
         return [item for item in self.all if item.kind is ItemKind.CALL]
 
     def begin_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event begins; None if it is of no kind that counts. Raises ``TooManyParts``."""
+        """Return the item that an event begins; None for one of another kind. Raises ``TooManyParts``."""
         kind = _kind(event)
         if kind is None:
             return None
@@ -87,7 +87,7 @@ class OutputItems:
         return item
 
     def end_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event completes; None if it is of no kind that counts. Raises ``TooManyParts``."""
+        """Return the item that an event completes; None for one of another kind. Raises ``TooManyParts``."""
         kind, whole = _kind(event), mapping_of(event.get("item"))
         if kind is None:
             return None

@@ -47,7 +47,7 @@ class Responses:
             "store": False,
             "stream": True,
         }
-        sent = replace(prepared.features(*_names(fields), *settings.extra), body=body)
+        sent = replace(prepared.features(*_field_names(fields), *settings.extra), body=body)
         with note_refusal(sent):
             stream = await self._endpoint.post("/responses", body)
         return ResponsesAnswer(AnswerBody(stream.response, RESPONSES_LIMITS), prepared, sent)
@@ -58,7 +58,7 @@ class Responses:
         limit = output_limit(settings, profile)
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
-        is_padded = profile.further.get(OBFUSCATION) == "optional"
+        is_padding_optional = profile.further.get(OBFUSCATION) == "optional"
         return self._endpoint.optional_fields(
             question,
             include=["reasoning.encrypted_content"],
@@ -70,14 +70,14 @@ class Responses:
                 format=answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
-            stream_options={"include_obfuscation": False} if is_padded else None,
+            stream_options={"include_obfuscation": False} if is_padding_optional else None,
             tools=response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
             tool_choice=tool_choice(settings.tool_choice, tools),
         )
 
 
-def _names(fields: Mapping[str, Any]) -> list[str]:
-    """Return the names of what a request holds, as profiles call it."""
+def _field_names(fields: Mapping[str, Any]) -> list[str]:
+    """Return the profiles' names for the optional fields of a request."""
     names = [name for name in fields if name != "text"]
     names += [f"reasoning_{name}" for name in fields.get("reasoning", ())]
     names += ["verbosity"] if "verbosity" in fields.get("text", ()) else []
@@ -110,7 +110,7 @@ def input_items(laid: Sequence[LaidMessage], tools: ModelTools) -> list[Wire]:
 def response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire]:
     """Return the tools in their wire form.
 
-    ``strict`` is always said, because OpenAI makes schemas strict that say nothing: optional arguments would become
+    ``strict`` is always set, because OpenAI treats schemas without it as strict, which makes optional arguments
     required.
     """
     return [
@@ -137,9 +137,9 @@ def _items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
 
 
 def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
-    """Return an answer as its model gave it, reasoning in its place; nothing if its parts do not fit the message.
+    """Return the items of an answer in the model's order, with reasoning; none if its parts do not fit the message.
 
-    Ids go back with reasoning only: OpenAI refuses an item that it knows to need reasoning which is missing.
+    Ids go back with reasoning only: OpenAI refuses an item with an id if the reasoning that belongs to it is missing.
     """
     parts = message.parts.parts if message.parts is not None else ()
     if not _fits(parts, message):

@@ -17,7 +17,7 @@ from baton.adapters.models.openai.response_items import ItemKind, OutputItem, Ou
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
-from baton.domain.runs.usage import Usage, token_count
+from baton.domain.runs.usage import Usage, parse_token_count
 from baton.domain.text import utf8_size
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
@@ -30,7 +30,7 @@ _ENDS = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
 }
-"""Events that end an answer, and the statuses that they mean unless they say one."""
+"""Events that end an answer, and the status of each that names none itself."""
 
 
 class ResponsesAnswer(AnswerSoFar):
@@ -76,10 +76,10 @@ class ResponsesAnswer(AnswerSoFar):
         kind = str(event.get("type") or answer_value.name)
         match kind:
             case "response.output_text.delta":
-                return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
+                return self._take_text_of(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
             case "response.output_text.done" if isinstance(text := event.get("text"), str):
                 item = self._items.of(event, ItemKind.MESSAGE)
-                return [] if item.arrived_length else self._text(item, text)
+                return [] if item.arrived_length else self._take_text_of(item, text)
             case "response.output_item.added":
                 self._items.begin_item(event)
             case "response.output_item.done":
@@ -91,11 +91,15 @@ class ResponsesAnswer(AnswerSoFar):
                 call.name = call.name or str(event.get("name") or "")
                 self._items.replace_arguments(call, event.get("arguments"))
             case "response.reasoning_summary_part.added" if event.get("summary_index"):
-                return self._thought(self._items.of(event, ItemKind.REASONING), "\n\n", is_summary=True)
+                return self._take_thought(self._items.of(event, ItemKind.REASONING), "\n\n", is_summary=True)
             case "response.reasoning_summary_text.delta":
-                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=True)
+                return self._take_thought(
+                    self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=True
+                )
             case "response.reasoning_text.delta":
-                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=False)
+                return self._take_thought(
+                    self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=False
+                )
             case "response.refusal.delta" | "response.refusal.done":
                 raise ContentFiltered
             case "error":
@@ -108,7 +112,7 @@ class ResponsesAnswer(AnswerSoFar):
                 raise streamed_failure(event)
         return ()
 
-    def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
+    def _take_text_of(self, item: OutputItem, text: object) -> list[ModelChunk]:
         if not isinstance(text, str) or not text:
             return []
         item.arrived_length += len(text)
@@ -128,8 +132,8 @@ class ResponsesAnswer(AnswerSoFar):
         item.length += len(text)
         return text
 
-    def _thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
-        """Return visible thinking: its summary, or its own words where there is no summary."""
+    def _take_thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
+        """Return the thinking to show: its summary, or its own words if there is no summary."""
         if not isinstance(text, str) or not text or (item.has_summary and not is_summary):
             return []
         item.has_summary = is_summary
@@ -137,7 +141,7 @@ class ResponsesAnswer(AnswerSoFar):
         return self._to_reasoning(text)
 
     def _end_item(self, event: Mapping[str, Any]) -> list[ModelChunk]:
-        """Take a complete item: what its own events have left out, and what goes back to the model."""
+        """Take a complete item, and return the text that earlier events have left out."""
         item, whole = self._items.end_item(event), mapping_of(event.get("item"))
         if item is None:
             return []
@@ -147,7 +151,7 @@ class ResponsesAnswer(AnswerSoFar):
             # Only here is the encrypted content complete.
             item.whole = {name: value for name, value in whole.items() if value is not None}
         else:
-            return self._text(item, _message_text(whole)[item.arrived_length :])
+            return self._take_text_of(item, _message_text(whole)[item.arrived_length :])
         return []
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
@@ -170,7 +174,7 @@ class ResponsesAnswer(AnswerSoFar):
         return chunks
 
     def _take_left_out(self, output: object) -> list[ModelChunk]:
-        """Return the text and take the calls of a complete answer, where no events had them."""
+        """Take the calls and return the text of a complete answer that no earlier events had."""
         has_text, has_calls = any(item.arrived_length for item in self._items.all), bool(self._items.calls)
         chunks: list[ModelChunk] = []
         for whole in output if isinstance(output, list) else ():
@@ -180,7 +184,7 @@ class ResponsesAnswer(AnswerSoFar):
         return chunks
 
     def _parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
-        """Return the items as they go back, with all reasoning or none."""
+        """Return the items that go back to the model, with all reasoning or none."""
         items = self._items.all
         reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
         is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)
@@ -213,14 +217,14 @@ def _message_text(whole: Mapping[str, Any]) -> str:
 
 
 def _usage(counts: Mapping[str, Any]) -> Usage | None:
-    sent, answered = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
+    sent, answered = parse_token_count(counts.get("input_tokens")), parse_token_count(counts.get("output_tokens"))
     if sent is None or answered is None:
         return None
     read, written = mapping_of(counts.get("input_tokens_details")), mapping_of(counts.get("output_tokens_details"))
     return Usage(
         sent,
         answered,
-        min(sent, token_count(read.get("cached_tokens")) or 0),
-        token_count(read.get("cache_write_tokens")) or 0,
-        token_count(written.get("reasoning_tokens")) or 0,
+        min(sent, parse_token_count(read.get("cached_tokens")) or 0),
+        parse_token_count(read.get("cache_write_tokens")) or 0,
+        parse_token_count(written.get("reasoning_tokens")) or 0,
     )

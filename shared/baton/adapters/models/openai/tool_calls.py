@@ -16,7 +16,7 @@ MAX_CALLS = 1000
 """Calls of one answer."""
 _MARK = re.compile(r'\\.?|["{}]', re.DOTALL)
 MIN_FRAGMENT = 4
-"""Bytes that each fragment counts at least, so that empty ones are bounded too."""
+"""The least number of bytes that a fragment counts for, so that the size bounds empty ones too."""
 _OF_FRAGMENTS = frozenset({"index", "id", "type", "function"})
 _OF_FUNCTIONS = frozenset({"name", "arguments"})
 """The members that OpenAI's API knows."""
@@ -24,13 +24,15 @@ _OF_FUNCTIONS = frozenset({"name", "arguments"})
 
 @dataclass(slots=True)
 class _Draft:
+    """A call of which some fragments have arrived."""
+
     id: str
     name: str
     pieces: list[str] = field(default_factory=list)
     fields: dict[str, Any] = field(default_factory=dict)
     """Fields of the call that OpenAI's API does not know, such as a signature."""
     _read: int = 0
-    """Pieces in which the end of the object was looked for."""
+    """The number of pieces that ``is_closed`` has read."""
     _depth: int = 0
     _has_begun: bool = False
     _is_in_text: bool = False
@@ -42,7 +44,7 @@ class _Draft:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the arguments end as an object does. Each piece is looked at once, whatever the number of pieces."""
+        """True if the arguments are an object that has ended. Each piece is read only once."""
         for piece in self.pieces[self._read :]:
             text, self._is_escaped = piece[1:] if self._is_escaped else piece, False
             for mark in _MARK.findall(text):
@@ -112,7 +114,7 @@ class ToolCallFragments:
         index = index if isinstance(index, int | str) else None
         name, arguments = text_of(function.get("name")), function.get("arguments")
         self.size += MIN_FRAGMENT
-        draft = self._draft(index, identity, name)
+        draft = self._find_draft(index, identity, name)
         if draft is None or (name and self._begins_another(draft, identity, name, arguments)):
             draft = _Draft(identity, name)
             self._drafts.append(draft)
@@ -132,7 +134,7 @@ class ToolCallFragments:
             draft.pieces.append(piece)
             self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)
 
-    def _draft(self, index: object, identity: str, name: str) -> _Draft | None:
+    def _find_draft(self, index: object, identity: str, name: str) -> _Draft | None:
         """Return the newest call that the fragment may belong to."""
         if index is not None:
             return self._newest.get(("index", index))
@@ -143,7 +145,7 @@ class ToolCallFragments:
         return self._drafts[-1] if self._drafts else None
 
     def _continues_name(self, draft: _Draft, name: str) -> bool:
-        """Return whether ``name`` is the next piece of a name that is no tool's yet."""
+        """Return whether ``name`` is the next piece of the draft's incomplete name."""
         if name.startswith("<|"):  # a mark of the chat template
             return bool(draft.name)
         if not draft.name or draft.name in self._names:

@@ -41,7 +41,6 @@ PDF = frozenset({"application/pdf"})
 NO_DOCUMENTS: frozenset[str] = frozenset()
 IDS = r"[a-zA-Z0-9_.:-]{1,64}"
 
-
 _rules = partial(make_rules, host=HOST)
 
 
@@ -130,7 +129,7 @@ NOVA = (
     ),
 )
 
-# Models of which a result must stand alone in its message.
+# Models that take a tool's result only alone in its message.
 _ALONE = ("meta.llama*", "mistral.*", "writer.*")
 _WITH_IMAGES = (
     *("meta.llama3-2-11b*", "meta.llama3-2-90b*", "meta.llama4*"),

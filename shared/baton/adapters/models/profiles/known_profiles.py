@@ -40,13 +40,13 @@ def host_of(base_url: str | None) -> str:
     return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
 
 
-def normalised(model: str) -> str:
+def normalise(model: str) -> str:
     """Return the name that patterns match: without ARN, region prefix, version, and the maker's name before a slash."""
     return _VERSION.sub("", without_place(model))
 
 
 def without_place(model: str) -> str:
-    """Return a model's name with its version, but without ARN, region prefix, and the maker's name before a slash."""
+    """Return a model's name with its version, without ARN, region prefix, and the maker's name before a slash."""
     return _GEO.sub("", model.lower().rpartition("/")[2])
 
 
@@ -55,8 +55,8 @@ class Profiles:
 
     What a refusal teaches holds for the tenant whose request was refused, and for one user if that user's client had
     declared tools. What the words of an answer teach holds for its user. A fact of a tenant holds for all tenants once
-    another one has been taught the same, or if the request was one of the deployment's own. It is logged, so that the
-    table or an override can say it from the start.
+    another one has been taught the same, or if the request was one of the deployment's own. It is logged, so that an
+    operator can declare it.
     """
 
     def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -92,20 +92,20 @@ class Profiles:
         since: ModelProfile,
         caller: ModelCaller | None = None,
         *,
-        is_users: bool = False,
+        is_for_user: bool = False,
     ) -> None:
-        """Keep what is different in a profile that a model has accepted, after it refused the one of ``since``.
+        """Keep the facts in which ``profile``, which the model has accepted, differs from ``since``.
 
-        ``is_users``: what the caller's user alone has written may be the cause. Facts that other requests have taught
-        meanwhile stay.
+        If ``is_for_user``, words of the caller's user may be the cause, so the facts hold for this user only. Facts
+        that other requests have taught meanwhile stay.
         """
         facts = _difference(profile, since)
         if not facts:
             return
-        holders = _holders(caller) if is_users else _holders(caller)[:2]
+        holders = _holders(caller) if is_for_user else _holders(caller)[:2]
         holder = holders[-1]  # the narrowest of them
         self._keep(model, holder, facts)
-        if caller is None or is_users:
+        if caller is None or is_for_user:
             return
         for name, value in facts.items():
             for value_part in value if name in ADDED else (value,):
@@ -126,14 +126,14 @@ class Profiles:
                     "model": model,
                     "host": self._host,
                     "fact": name,
-                    "value": _plain(new[name]),
+                    "value": _to_plain(new[name]),
                     "tenant": holder.partition("\0")[0] or None,
                 },
             )
 
 
 def _holders(caller: ModelCaller | None) -> tuple[str, ...]:
-    """Return the holders of facts that a caller's requests keep to: all, the tenant, the user."""
+    """Return the holders whose facts apply to a caller's requests: everybody, the tenant, the user."""
     if caller is None:
         return ("",)
     return "", caller.tenant_id, f"{caller.tenant_id}\0{caller.user_id}"
@@ -150,11 +150,11 @@ def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
 
 
 def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
-    """Return the profile of a model by the table and the ``overrides``, one of which may name its family."""
+    """Return the profile of a model from the table and the ``overrides``, one of which may name its family."""
     from baton.adapters.models.profiles.profile_table import TABLE
 
-    own = _overriding(model, overrides or {})
-    normal_name = normalised(family_of(model, overrides or {}) or model)
+    own = _overrides_of(model, overrides or {})
+    normal_name = normalise(family_of(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
         if fnmatchcase(host, rule.host) and fnmatchcase(normal_name, rule.model):
@@ -165,18 +165,18 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
 
 
 def family_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the known model that an operator says a model to be; None if nothing is declared."""
-    own = _overriding(model, overrides)
+    """Return the known model as which an operator has declared this one; None without a declaration."""
+    own = _overrides_of(model, overrides)
     return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
 
 
-def _overriding(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the facts that are given for a model, the last ones applied last."""
-    names = (normalised(model), model.lower())
+def _overrides_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the overrides of a model, in the order in which they apply."""
+    names = (normalise(model), model.lower())
     return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)
 
 
@@ -202,10 +202,10 @@ def learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, Js
     Declaring them gives the model the profile ``learned``, but for facts that cannot be declared. Those are left out.
     """
     facts = _difference(learned, declared)
-    return {to_camel(name): _json(value) for name, value in facts.items() if name not in UNDECLARED}
+    return {to_camel(name): _to_json(value) for name, value in facts.items() if name not in UNDECLARED}
 
 
-def _json(value: Any) -> JsonValue:
+def _to_json(value: Any) -> JsonValue:
     if isinstance(value, frozenset | tuple):
         return [str(member) for member in (sorted(value) if isinstance(value, frozenset) else value)]
     if isinstance(value, Mapping):

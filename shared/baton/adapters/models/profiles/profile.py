@@ -17,11 +17,11 @@ from baton.domain.runs.provider_parts import Replay
 BEDROCK_HOST = "bedrock"
 """The host by which rules name Converse of Amazon Bedrock."""
 SAMPLING = frozenset({"temperature", "top_p"})
-"""Settings that models refuse which think before they answer."""
+"""Settings that most reasoning models refuse."""
 NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
 """The ids of calls that Mistral's models take."""
 ADDED = ("dropped", "dropped_keywords", "refused_values")
-"""Facts whose values add up: what a later rule names is dropped besides what earlier ones name."""
+"""Facts whose values accumulate: a later rule adds to what earlier ones name."""
 OBFUSCATION = "obfuscation"
 """The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
 
@@ -109,7 +109,7 @@ class ModelProfile:
     limit_field: str = "max_tokens"
     """The field of Chat Completions with the most tokens of an answer."""
     thinking_tokens: int = 0
-    """Tokens that are added to the most of an answer, because the model's thinking counts against it."""
+    """Tokens that are added to an answer's limit, because the model's thinking counts against it."""
     default_max_output: int | None = None
     """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
     system: SystemPlace = SystemPlace.ANYWHERE
@@ -218,8 +218,8 @@ def _facts(pattern: str, written: Any, names: Mapping[str, str], types: Mapping[
         setting = f"{SETTING}: {pattern}.{name}"
         field = names.get(name)
         if field is None:
-            there_are = ", ".join(sorted({to_camel(field_name) for field_name in names.values()}))
-            raise ValueError(f"{setting}: there is no such fact; there are {there_are}")
+            known_facts = ", ".join(sorted({to_camel(field_name) for field_name in names.values()}))
+            raise ValueError(f"{setting}: there is no such fact; there are {known_facts}")
         if field in facts:
             raise ValueError(f"{setting}: is given twice")
         try:
