@@ -31,7 +31,7 @@ Both functions load the rest, such as other nouns and the protocols A2A and MCP,
 def short_app() -> CountedRequests:
     """Return the API for the function ``http``."""
     app = _deployed_app(SHORT_ROUTES, SHORT)
-    composition.keep_start()
+    composition.exempt_start_from_collection()
     return app
 
 

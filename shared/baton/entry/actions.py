@@ -15,7 +15,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
-from baton.domain.threads.interrupt import shown_interrupts
+from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import ActionRequest
@@ -30,7 +30,7 @@ from baton.tenants.privacy.readers import Readers, sees_all
 from baton.tenants.rates import PlaceLimits
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.outbox.connection_sender import send_to
-from baton.threads.outbox.reader_events import ReaderEvents, beginning
+from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.parsing import (
     client_offer,
@@ -42,6 +42,7 @@ from baton.threads.requests.parsing import (
 )
 from baton.threads.requests.queue_mapping import queued_action, queued_decision, queued_message
 from baton.threads.requests.thread_access import read_audited
+from baton.threads.requests.waiting_messages import WaitingMessages
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
@@ -83,6 +84,7 @@ class Actions:
     readers: Readers
     clock: Clock
     places: PlaceLimits
+    waiting: WaitingMessages
 
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
@@ -139,10 +141,12 @@ class Actions:
             branch=fields.get("branch"),
             client=client_offer(fields.get("tools"), fields.get("context")),
             time_zone=fields.get("timeZone"),
+            while_busy=fields.get("whileBusy"),
         )
-        waiting = queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
-        await self.queue.send(caller.scope, waiting)
-        value = {"messageId": request.message_id, "threadId": request.thread.id}
+        queued = queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        mode = await self.waiting.send(self.queue, caller.scope, queued)
+        busy = mode.as_accepted if mode is not None else None
+        value = {"messageId": request.message_id, "threadId": request.thread.id, "busy": busy}
         await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
 
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
@@ -151,12 +155,12 @@ class Actions:
         after = integer(fields.get("after"), "after", low=0, high=10**12)
         thread = await read_audited(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
-        replay = await self.replays.after(scope, thread, after if sees_everything else beginning(thread, after))
+        replay = await self.replays.after(scope, thread, after if sees_everything else find_beginning(thread, after))
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
             # The run that was interrupted may be older than the log.
-            resume["interrupts"] = shown_interrupts(thread.open_interrupts)
+            resume["interrupts"] = to_client_interrupts(thread.open_interrupts)
         agents = await self.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
@@ -169,7 +173,7 @@ class Actions:
             return
         if not await send_to(self.connections, caller.connection_id, [*events, *replay.events]):
             return  # attached without the earlier events, the client would see a gap
-        # Attach after the snapshot, so that no live event overtakes it, then replay what was logged meanwhile.
+        # Attach after the snapshot, so that no live event overtakes it, then replay the events logged meanwhile.
         await self.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await self.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
@@ -192,6 +196,11 @@ class Actions:
         request = await self.controls.request_continue(caller.scope, thread, fields.get("workflowId"))
         await self._queue_action(caller, request)
 
+    async def _desk(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread = parse_thread_id(caller.scope, fields.get("threadId"))
+        request = await self.controls.request_desk(caller.scope, thread, fields.get("deskId"))
+        await self._queue_action(caller, request)
+
     async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
         waiting = queued_action(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
         await self.queue.send(caller.scope, waiting)
@@ -209,7 +218,7 @@ class Actions:
         decision = interrupt_decision(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )
-        owner = await self.approvals.owner(caller.scope, thread_id, [decision])
+        owner = await self.approvals.find_owner(caller.scope, thread_id, [decision])
         is_own = owner.user_id == caller.scope.user_id
         waiting = queued_decision(
             owner,
@@ -220,6 +229,10 @@ class Actions:
             subscriber=caller.subscriber if is_own else None,
         )
         await self.queue.send(owner, waiting)
+
+    async def _typing(self, caller: Caller, fields: dict[str, Any]) -> None:
+        thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
+        await self.controls.note_typing(caller.scope, thread_id)
 
     async def _ping(self, caller: Caller, fields: dict[str, Any]) -> None:
         await self._reply(caller, Event({"type": "PONG"}))
@@ -234,8 +247,10 @@ _ACTS = {
     "cancel": Actions._cancel,
     "exit": Actions._exit,
     "continue": Actions._continue,
+    "desk": Actions._desk,
     "close": Actions._close,
     "answer": Actions._answer,
+    "typing": Actions._typing,
     "ping": Actions._ping,
 }
 ACTIONS = tuple(_ACTS)
@@ -249,9 +264,9 @@ def parse_frame(frame: str) -> dict[str, Any]:
     encoded = frame.encode(errors="surrogatepass")
     if len(encoded) > MAX_FRAME_BYTES:
         raise MessageTooLarge
-    counted = MemberCount()
-    counted.add(encoded)
-    if counted.members > MAX_MEMBERS:
+    counter = MemberCount()
+    counter.add(encoded)
+    if counter.members > MAX_MEMBERS:
         raise InvalidRequest(f"An object in the frame has more than {MAX_MEMBERS:,} members, which no field takes.")
     try:
         fields = json.loads(frame, parse_constant=refuse_constant)
@@ -263,10 +278,10 @@ def parse_frame(frame: str) -> dict[str, Any]:
 
 
 def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
-    """Return the RUN_ERROR for a refused request. It belongs to no run."""
-    echoed = {
+    """Return the RUN_ERROR for a refused request, with the ids that it names. It belongs to no run."""
+    subject = {
         name: value
         for name in ("action", "messageId", "threadId")
         if isinstance(value := fields.get(name), str) and len(value) <= 256 and value.isprintable()
     }
-    return unsequenced(run_error(error, requestId=caller.request_id), **echoed)
+    return unsequenced(run_error(error, requestId=caller.request_id), **subject)

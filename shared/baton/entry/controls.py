@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
+from baton.domain.desks.desk_session import DeskCheck, Person, check_desk
+from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable, UnknownAgent
 from baton.domain.memory.episode import episode_id
 from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.desk_requests import ask_request, expiry_request
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.threads.turn_requests import ActionRequest
@@ -18,7 +20,7 @@ from baton.ports.threads.turn_queue import TurnQueue
 from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
-from baton.threads.requests.queue_mapping import queued_close, queued_takeover
+from baton.threads.requests.queue_mapping import queued_action, queued_close, queued_takeover
 from baton.threads.requests.thread_access import own_thread, refusals_audited
 from baton.threads.sessions.sessions import Closed, last_episode
 
@@ -39,11 +41,11 @@ class Controls:
         Returns None if no run is in progress. Raises ``ThreadUnavailable``.
         """
         thread = await self._own(scope, thread_id, "run.cancel")
-        stopping = run_id or (thread.run.run_id if thread.run else None)
-        if stopping is None:
+        stopped_run_id = run_id or (thread.run.run_id if thread.run else None)
+        if stopped_run_id is None:
             return None
-        await self._stop(scope, thread_id, stopping)
-        return stopping
+        await self._stop(scope, thread_id, stopped_run_id)
+        return stopped_run_id
 
     async def request_exit(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
         """Return the request for the run that ends the handoff, and cancel the specialist's run in progress.
@@ -68,32 +70,41 @@ class Controls:
         Repetitions before the workflow changes return the same request. Raises ``InvalidRequest``,
         ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
         """
-        named = parse_workflow_id(workflow_id)
+        parsed_id = parse_workflow_id(workflow_id)
         try:
             current = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
             # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
-            await self.conversations.unfinished(scope, named)
+            await self.conversations.unfinished(scope, parsed_id)
             raise
-        workflow = await self.conversations.unfinished(scope, named)
+        workflow = await self.conversations.unfinished(scope, parsed_id)
         if current is not None and await self.conversations.is_in_session(current, scope):
             raise HandoffInProgress
         # An earlier result is repeated until it is committed; afterwards the request is tried again.
         next_ordinal = current.next_ordinal if current is not None else 0
         key = f"{to_millis(workflow.updated_at)}.{next_ordinal}"
-        return continue_request(thread.id, named, key=key, may_create=thread.may_create)
+        return continue_request(thread.id, parsed_id, key=key, may_create=thread.may_create)
 
     async def close(
-        self, scope: Scope, thread_id: str, *, request_id: str, subscriber: Subscriber | None = None
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        request_id: str,
+        subscriber: Subscriber | None = None,
+        closed_by: Person | None = None,
     ) -> Closed:
         """Queue the closing after the thread's queued turns. Returns the expected result.
 
-        Raises ``ThreadUnavailable``, ``ThreadLed`` and ``StoreUnavailable``.
+        ``closed_by``: the person of a desk who closes it, in the ``scope`` of its user. Raises ``ThreadUnavailable``,
+        ``ThreadLed`` and ``StoreUnavailable``.
         """
         thread = await self._own(scope, thread_id, "thread.close")
         if is_led_by_parent(thread):
             raise ThreadLed
-        closing = queued_close(scope, thread_id, thread.episode, request_id=request_id, subscriber=subscriber)
+        closing = queued_close(
+            scope, thread_id, thread.episode, request_id=request_id, subscriber=subscriber, closed_by=closed_by
+        )
         # Also for a closed thread, because a queued message may reopen it.
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
@@ -102,6 +113,46 @@ class Controls:
         if thread.parent_thread_id is not None:
             is_in_use = False  # a fork has no episodes
         return Closed(thread_id, episode_id(thread_id, thread.episode) if is_in_use else None)
+
+    async def request_desk(self, scope: Scope, thread: ThreadRef, desk_id: object) -> ActionRequest:
+        """Return the request for the run that hands over to a desk, or to the main agent's first one for None.
+
+        Repetitions return the same request, also at the desk to which it has led. Raises ``InvalidRequest``,
+        ``ThreadUnavailable``, ``HandoffInProgress`` and ``UnknownAgent``.
+        """
+        current = await self._own_if_begun(scope, thread, "desk.wait")
+        agents = await self.conversations.agents.of(scope)
+        visit = current.conversation.handoff if current is not None and current.conversation.desk is not None else None
+        if current is not None and current.is_handed_over and visit is None:
+            raise HandoffInProgress
+        main = agents.main(current) if current is not None else agents.for_new_thread(scope, None)
+        desks = [desk.id for desk in agents.offered_desks(scope, main)]
+        desk = desk_id if desk_id is not None else next(iter(desks), None)
+        if not isinstance(desk, str) or desk not in desks:
+            raise UnknownAgent(f"deskId: this agent has the desks {', '.join(desks) or 'none'}.", is_visible=True)
+        ordinal = visit.ordinal if visit is not None else current.next_ordinal if current is not None else 0
+        return ask_request(thread, desk, key=f"{desk} {ordinal}")
+
+    async def note_typing(self, scope: Scope, thread_id: str) -> None:
+        """Note that the user is typing, for the person who answers; nothing while nobody does.
+
+        Raises ``ThreadUnavailable``.
+        """
+        thread = await self._own(scope, thread_id, "thread.typing")
+        if thread.conversation.desk is not None and thread.conversation.desk.person is not None:
+            await self.live.note_typing(scope, thread_id)
+
+    async def expire_desk(self, scope: Scope, thread: Thread) -> DeskCheck:
+        """Queue the return of a thread from its desk, if it is due. Returns the result of the check."""
+        session = thread.conversation.desk
+        if session is None:
+            return DeskCheck()
+        agent = (await self.conversations.agents.of(scope)).describe(thread.active_agent_id)
+        check = check_desk(agent.desk if agent is not None else None, session, self.conversations.clock.now())
+        if check.reason is not None:
+            request = expiry_request(thread, session, check.reason)
+            await self.queue.send(scope, queued_action(scope, request, request_id=request.message_id))
+        return check
 
     async def revive(
         self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import work_for
+from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.memory.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
 from baton.domain.threads.events import run_error, unsequenced
 from baton.domain.threads.queued import (
+    ForgottenTask,
     Queued,
     QueuedAction,
     QueuedClose,
@@ -23,6 +26,7 @@ from baton.domain.threads.queued import (
     QueuedMessage,
     QueuedSummary,
     QueuedTakeover,
+    QueuedTaskCheck,
     QueuedTitle,
     RecordDelivery,
     parse_queued,
@@ -34,12 +38,15 @@ from baton.memory.prompt.history_summary import HistorySummaries
 from baton.ports.agents.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.tenants.privacy import ForgetRequests
-from baton.ports.threads.connections import Connections
-from baton.ports.threads.turn_queue import QueueRecords
+from baton.ports.threads.connections import Connections, LiveRegistry
+from baton.ports.threads.turn_queue import HeldRecord, QueueRecords
 from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
+from baton.threads.background.background_work import BackgroundWork
+from baton.threads.outbox.change_notifications import ChangeNotifications
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.outbox.outbox import discard
-from baton.threads.outbox.task_notifications import TaskNotifications
+from baton.threads.requests.waiting_messages import WaitingMessages
+from baton.threads.schedules.due_starts import DueStarts
 from baton.threads.sessions.titles import MadeTitles
 from baton.turns.closing import Closer
 from baton.turns.turns import Turns
@@ -67,7 +74,11 @@ class QueuedTurns:
     clock: Clock
     forgotten: ForgetRequests
     a2a_tasks: A2ATasks
-    task_notifications: TaskNotifications
+    change_notifications: ChangeNotifications
+    waiting: WaitingMessages
+    live: LiveRegistry
+    due_starts: DueStarts
+    background: BackgroundWork
     tracer: Tracer = NO_TRACER
 
     async def run(
@@ -84,7 +95,6 @@ class QueuedTurns:
         ``sent_at``: the time of sending. The record is refused if its user or thread was forgotten since.
         """
         queued = _parse(body)
-        scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         work_for(queued.tenant_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
             count(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
@@ -92,44 +102,91 @@ class QueuedTurns:
             try:
                 await self._check_not_forgotten(queued, sent_at)
                 if await self._is_canceled(queued):
-                    return
-                match queued:
-                    case QueuedClose():
-                        await self.closer.close(
-                            scope,
-                            thread_id,
-                            EndReason.USER_CLOSED,
-                            patience=min(seconds, PATIENCE_SECONDS),
-                            episode=queued.episode,
-                            subscriber=subscriber,
-                            record=record,
-                        )
-                    case QueuedTakeover():
-                        await self.turns.finish_interrupted(scope, thread_id, presumed_dead=queued.lease, record=record)
-                    case QueuedSummary():
-                        with self._trace(queued):
-                            await self.summaries.write(scope, queued.due)
-                    case QueuedTitle():
-                        with self._trace(queued):
-                            await self.made_titles.make(scope, thread_id)
-                    case _:
-                        with joining(queued.traceparent):
-                            await self.turns.run(
-                                scope,
-                                queued.request,
-                                discard,
-                                seconds=seconds,
-                                patience=PATIENCE_SECONDS,
-                                subscriber=subscriber,
-                                record=record,
-                            )
+                    pass
+                elif not isinstance(queued, _MESSAGES):
+                    await self._carry_out(queued, seconds, record)
+                elif await self._is_to_be_answered(queued, seconds, record):
+                    with joining(queued.traceparent):
+                        await self._turn(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
-                report_failure(error, "queued work refused", action=queued.action)
                 await self._refuse(queued, error)
+            await self._stop_waiting(queued)
+
+    async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
+        """Do the work of a record that begins no turn. ``record`` hides it from other workers."""
+        scope, thread_id = queued.scope, queued.thread_id
+        match queued:
+            case QueuedClose():
+                await self.closer.close(
+                    scope,
+                    thread_id,
+                    EndReason.USER_CLOSED if queued.closed_by is None else EndReason.PERSON_CLOSED,
+                    patience=min(seconds, PATIENCE_SECONDS),
+                    episode=queued.episode,
+                    closed_by=queued.closed_by,
+                    subscriber=queued.subscriber,
+                    record=record,
+                )
+            case QueuedTakeover():
+                await self.turns.finish_interrupted(scope, thread_id, presumed_dead=queued.lease, record=record)
+            case QueuedTaskCheck(forgotten=ForgottenTask() as forgotten):
+                await self.background.stop_forgotten(scope, thread_id, queued.task_id, forgotten)
+            case QueuedTaskCheck():
+                await self.background.read(scope, thread_id, queued.task_id)
+            case QueuedSummary():
+                with self._trace(queued):
+                    await self.summaries.write(scope, queued.due)
+            case QueuedTitle():
+                with self._trace(queued):
+                    await self.made_titles.make(scope, thread_id)
+
+    def _turn(
+        self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
+    ) -> Coroutine[Any, Any, object]:
+        return self.turns.run(
+            queued.scope,
+            queued.request,
+            discard,
+            seconds=seconds,
+            patience=PATIENCE_SECONDS,
+            subscriber=queued.subscriber,
+            record=record,
+            is_queued=True,
+        )
+
+    async def _is_to_be_answered(
+        self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
+    ) -> bool:
+        """Let an urgent message enter or stop the run in progress. Return whether the message has its own turn."""
+        if not isinstance(queued, QueuedMessage) or queued.busy is None:
+            return True
+        if await self.turns.has_entered(queued.scope, queued.request):
+            return False
+        await self._answer_urgent(queued, seconds, record)
+        return True
+
+    async def _answer_urgent(self, queued: QueuedMessage, seconds: float, record: HeldRecord | None) -> None:
+        """Answer a message that has stopped a run before ``queued``, which was sent earlier and waited too."""
+        waiting = await self.waiting.listed(queued.scope, queued.thread_id)
+        urgent = next((message.queued for message in waiting if message.mode is WhileBusy.INTERRUPT), None)
+        if urgent is None or urgent.request.message_id == queued.request.message_id:
+            return
+        try:
+            with joining(urgent.traceparent):
+                await self._turn(urgent, seconds, record)
+        except _TRY_AGAIN:
+            raise
+        except BatonError as error:  # its own record brings the refusal to its sender
+            report_failure(error, "queued work refused", action=urgent.action)
+
+    async def _stop_waiting(self, queued: Queued) -> None:
+        """Take a message that has a run, or is refused, from those that wait."""
+        if isinstance(queued, QueuedMessage) and queued.busy is not None:
+            await self.live.remove_waiting(queued.scope, queued.thread_id, queued.request.message_id)
 
     @contextmanager
     def _trace(self, queued: QueuedSummary | QueuedTitle) -> Iterator[None]:
@@ -153,8 +210,8 @@ class QueuedTurns:
         except _TRY_AGAIN:
             raise
         except BatonError as error:
-            report_failure(error, "queued work refused", action=queued.action)
             await self._refuse(queued, error)
+        await self._stop_waiting(queued)
 
     async def _check_not_forgotten(self, queued: Queued, sent_at: datetime | None) -> None:
         """Raise ``ThreadUnavailable`` for a record that was sent before its user or thread was forgotten.
@@ -175,7 +232,15 @@ class QueuedTurns:
         return mark is not None and mark.status is MarkStatus.CANCELED
 
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
+        """Say that work is refused, or keep it for later if nobody else would send it again."""
         request = queued.request if isinstance(queued, QueuedMessage) else None
+        if (
+            isinstance(queued, QueuedMessage)
+            and queued.request.begun_by is not None
+            and await self.due_starts.put_off_refused(queued, error)
+        ):
+            return
+        report_failure(error, "queued work refused", action=queued.action)
         if request is not None and request.a2a_task is not None:
             mark = TaskMark(
                 root=request.a2a_task,
@@ -187,7 +252,7 @@ class QueuedTurns:
             )
             task_mark = await self.a2a_tasks.mark(queued.scope, queued.thread_id, mark)
             if task_mark == mark:
-                await self.task_notifications.note_mark(
+                await self.change_notifications.note_mark(
                     queued.scope, queued.thread_id, request.a2a_task, f"{mark.status.value}.{request.message_id}"
                 )
         subscriber = queued.subscriber

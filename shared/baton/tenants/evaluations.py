@@ -31,8 +31,8 @@ class Evaluations:
     ) -> tuple[Evaluation, bool]:
         """Store an evaluation without personal data, and return it with whether it is new.
 
-        A repetition gets the stored one. Beyond ``MAX_EVALUATIONS`` the oldest of the publisher with the most are
-        removed. Raises ``InvalidRequest`` for one that is said to have begun in the future.
+        A repetition returns the stored one. If the tenant then has more than ``MAX_EVALUATIONS``, the oldest of the
+        user who has published most are removed. Raises ``InvalidRequest`` if it would have begun in the future.
         """
         now = self.clock.now()
         if entry.began_at > now:
@@ -40,11 +40,11 @@ class Evaluations:
         stored = await self.store.get(scope, entry.id)
         if stored is not None:
             return stored, False
-        named = {"label": entry.label, "model": entry.model, "judge": entry.judge}
-        clean: dict[str, Any] = await self.readers.redact({**named, **_texts_of(details)})
-        names = {name: clean[name] for name in named}
-        evaluation_entry = replace(entry, **names, published_by=scope.user_id, published_at=now)
-        evaluation = Evaluation(evaluation_entry, _with_texts(details, clean))
+        entry_texts = {"label": entry.label, "model": entry.model, "judge": entry.judge}
+        clean: dict[str, Any] = await self.readers.redact({**entry_texts, **_extract_texts(details)})
+        clean_entry_texts = {name: clean[name] for name in entry_texts}
+        evaluation_entry = replace(entry, **clean_entry_texts, published_by=scope.user_id, published_at=now)
+        evaluation = Evaluation(evaluation_entry, _replace_texts(details, clean))
         if not await self.store.put(scope, evaluation):
             return await self.get(scope, entry.id), False
         detail = {"evaluationId": evaluation_entry.id, "cases": evaluation_entry.cases, "runs": evaluation_entry.runs}
@@ -70,7 +70,7 @@ class Evaluations:
         await self.audit.record(scope, "evaluation.delete", thread_id=None, outcome="deleted", detail=detail)
 
     async def _make_room(self, scope: Scope) -> None:
-        """Remove what is too much: those who have published most give way, so that nobody's pushes others' out."""
+        """Remove the oldest evaluations of the users who published most, so that nobody's displace those of others."""
         cursor: str | None = None
         entries: list[EvaluationEntry] = []
         while True:
@@ -79,15 +79,15 @@ class Evaluations:
             if cursor is None:
                 break
         by_publisher: dict[str, list[EvaluationEntry]] = {}
-        for entry in entries:  # the latest first
+        for entry in entries:  # the newest first
             by_publisher.setdefault(entry.published_by, []).append(entry)
         for _ in range(len(entries) - MAX_EVALUATIONS):
-            most = max(by_publisher.values(), key=len)
-            await self.store.remove(scope, most.pop().id)
+            longest = max(by_publisher.values(), key=len)
+            await self.store.remove(scope, longest.pop().id)
 
 
-def _texts_of(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of details. Their numbers are counts and means, which may look like personal data."""
+def _extract_texts(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of ``details``, without the counts and means, which may look like personal data."""
     cases = [
         {"name": case["name"], "reasons": case["reasons"], "tags": case["tags"], "metrics": [*case["metrics"]]}
         for case in details["cases"]
@@ -95,7 +95,8 @@ def _texts_of(details: Mapping[str, Any]) -> dict[str, Any]:
     return {"metrics": [metric["name"] for metric in details["metrics"]], "cases": cases}
 
 
-def _with_texts(details: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+def _replace_texts(details: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``details`` with ``texts``, which have the form of the result of ``_extract_texts``."""
     metrics = [{**metric, "name": name} for metric, name in zip(details["metrics"], texts["metrics"], strict=True)]
     cases = [
         {**case, **clean, "metrics": dict(zip(clean["metrics"], case["metrics"].values(), strict=True))}

@@ -1,9 +1,9 @@
-"""Limits of what tenants and users do at once, in a minute and in a day.
+"""Limits on what tenants and users do at once, in a minute and in a day.
 
 A run costs one write, when it begins. Nothing is written when it ends: its place is free as soon as nobody holds the
-lease of its thread, which the next run of the user finds out. So the place of a dead worker is free with its lease,
-and no place can be lost. The tokens of a run are counted when its place is given back, which forgetting its thread does
-as well.
+lease of its thread, which the next run of the user checks. So the place of a dead worker is free when its lease ends,
+and no place can be lost. The tokens of a run are counted when its place is given back; forgetting its thread gives it
+back as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import CountsBusy, RateLimited, StoreUnavailable
+from baton.domain.errors import CountsBusy, LimitReached, RateLimited, StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import (
     MAX_PLACES,
@@ -38,20 +38,22 @@ from baton.tenants.tenant_copies import CurrentLimits
 logger = Logger(child=True)
 
 PLACE_SECONDS = 15.0
-"""Seconds for which the place of a stream is kept beyond its longest time, if its worker does not give it back."""
-OTHERS_LOOKED_AT = 2
-"""Places of other users that a run looks at, so that those of users who have left are given back."""
+"""Seconds beyond a stream's longest time after which its place is free, if its worker does not give it back."""
+OTHERS_CHECKED = 2
+"""Places of other users that a run checks, so that places of users who do not return are given back too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPermit:
-    """A run that the limits allow, with what was read to find out."""
+    """A run that the limits allow, and the activity by which it was checked."""
 
     scope: Scope
     thread_id: str
     message_id: str
     is_message: bool
     """False for answers to interrupts: they continue a run."""
+    begins_itself: bool
+    """True for a run that no message of a user begins."""
     rates: Rates
     counter: Counter
     activity: Activity
@@ -67,36 +69,41 @@ class RunLimits:
     limits: CurrentLimits
     clock: Clock
 
-    async def check(self, scope: Scope, thread_id: str, message_id: str, *, is_message: bool) -> RunPermit | None:
+    async def check(
+        self, scope: Scope, thread_id: str, message_id: str, *, is_message: bool, begins_itself: bool = False
+    ) -> RunPermit | None:
         """Return the permit to begin a run, before anything is written; None if nothing is limited.
 
-        Raises ``RateLimited``.
+        Raises ``RateLimited``, and ``LimitReached`` if no further run may begin by itself today.
         """
         rates = Rates.of(CounterKind.RUNS, await self.limits.of(scope))
-        if not rates:
+        if not rates and not (begins_itself and rates.starts):
             return None
         user = user_tag(scope)
         counter = rates.counter(user)
         try:
             activity = (await self.counts.get(scope, counter)).at(self.clock.now())
+            stop = activity.find_start_refusal(rates, user, thread_id) if begins_itself else None
+            if stop is not None:
+                raise stop
             # First, so that a flood of messages does not have the threads of all places read.
-            spent = activity.find_spent(rates, user, self.clock.now(), is_message=is_message)
-            if spent is not None:
-                raise spent
+            refusal = activity.find_exhausted_rate(rates, user, self.clock.now(), is_message=is_message)
+            if refusal is not None:
+                raise refusal
             activity, leases = await self._settle(scope, activity, rates, user, thread_id)
         except StoreUnavailable:  # the turn's other requests report the outage
             return None
         refusal = activity.find_refusal(rates, user, thread_id, self.clock.now(), leases=leases, is_message=is_message)
         if refusal is not None:
             raise refusal
-        return RunPermit(scope, thread_id, message_id, is_message, rates, counter, activity, leases)
+        return RunPermit(scope, thread_id, message_id, is_message, begins_itself, rates, counter, activity, leases)
 
-    async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | None:
+    async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | LimitReached | None:
         """Take the place of the run that begins under ``lease``; return the error if others have taken the last one.
 
         Another attempt at the same run keeps its place even if that cannot be counted.
         """
-        refusals: list[RateLimited] = []
+        refusals: list[RateLimited | LimitReached] = []
         user, run, is_first, is_again = user_tag(permit.scope), run_tag(permit.message_id), True, False
 
         async def take(counted: Activity) -> Activity:
@@ -104,23 +111,28 @@ class RunLimits:
             refusals.clear()
             now, leases = self.clock.now(), permit.leases
             activity = counted.at(now)
-            if not is_first:  # others have changed what the permit was given by
+            if not is_first:  # others have changed the activity since the permit was given
                 activity, leases = await self._settle(permit.scope, activity, permit.rates, user, permit.thread_id)
             is_first = False
             before, used = activity.places.get(permit.thread_id), lease.thread.usage.total_tokens
             is_again = before is not None and before.run == run
             if before is not None and is_again and before.fence == lease.fence:
-                return counted  # stored, and the answer was lost
+                return counted  # it is stored; the store's answer was lost
             if not is_again:
                 activity = activity.give_back(permit.thread_id, tokens=used)
-                refusal = activity.find_refusal(
+                stop = (
+                    activity.find_start_refusal(permit.rates, user, permit.thread_id) if permit.begins_itself else None
+                )
+                refusal = stop or activity.find_refusal(
                     permit.rates, user, permit.thread_id, now, leases=leases, is_message=permit.is_message
                 )
                 if refusal is not None:
                     refusals.append(refusal)
                     return counted
             tokens = before.tokens if before is not None and is_again else used
-            slot = Place(user, until=_run_ends(now), run=run, fence=lease.fence, tokens=tokens)
+            slot = Place(user, until=_latest_run_end(now), run=run, fence=lease.fence, tokens=tokens)
+            if permit.begins_itself and not is_again:
+                activity = activity.begin_by_itself(user, permit.thread_id)
             return activity.take(permit.thread_id, slot, messages=1 if permit.is_message and not is_again else 0)
 
         try:
@@ -142,9 +154,9 @@ class RunLimits:
         async def take(counted: Activity) -> Activity:
             refusals.clear()
             activity = counted.at(self.clock.now())
-            spent = activity.find_spent(rates, user, self.clock.now(), is_message=True)
-            if spent is not None:
-                refusals.append(spent)
+            refusal = activity.find_exhausted_rate(rates, user, self.clock.now(), is_message=True)
+            if refusal is not None:
+                refusals.append(refusal)
                 return counted
             return activity.spend(user, messages=1)
 
@@ -154,7 +166,7 @@ class RunLimits:
             raise refusals[0]
 
     async def spend(self, scope: Scope, tokens: int) -> None:
-        """Count the tokens of such work."""
+        """Count the tokens of work that ``admit`` allowed."""
         rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), user_tag(scope)
 
         async def add(counted: Activity) -> Activity:
@@ -176,16 +188,16 @@ class RunLimits:
     async def _settle(
         self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str
     ) -> tuple[Activity, Mapping[str, datetime]]:
-        """Give back the places of runs that have ended; return the counts and the ends of the leases of the others.
+        """Give back the places of runs that have ended; return the activity and the ends of the leases of the others.
 
-        All places are looked at if none is left for the tenant, otherwise the user's and those of others that have not
-        been looked at for longest.
+        If no place of the tenant is free, all are checked; otherwise the user's, and ``OTHERS_CHECKED`` of other
+        users: those whose last check is longest ago.
         """
         now = self.clock.now()
         others = {name: slot for name, slot in activity.places.items() if name != thread_id}
-        most = rates.places.tenant
-        is_full = len(others) >= (min(most, MAX_PLACES) if most is not None else MAX_PLACES)
-        oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_LOOKED_AT]
+        limit = rates.places.tenant
+        is_full = len(others) >= (min(limit, MAX_PLACES) if limit is not None else MAX_PLACES)
+        oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_CHECKED]
         doubtful = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
         if not doubtful:
             return activity, {}
@@ -197,11 +209,11 @@ class RunLimits:
                 activity = activity.give_back(name)
             elif thread.lease_until is not None and thread.lease_until >= now:
                 leases[name] = thread.lease_until
-            # Otherwise the read is older than the place.
+            # A thread with a smaller fence was read before the run with the place began.
             elif thread.fence >= slot.fence or slot.until <= now.timestamp():
                 activity = activity.give_back(name, tokens=thread.tokens)
-        # The next run looks at others.
-        return activity.renew(leases, _run_ends(now)), leases
+        # A renewed place is the last to be checked again.
+        return activity.renew(leases, _latest_run_end(now)), leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +229,7 @@ class ForgottenRuns:
         Raises ``StoreUnavailable``.
         """
 
-        async def leave(counted: Activity) -> Activity:
+        async def give_back(counted: Activity) -> Activity:
             activity = counted.at(self.clock.now())
             if thread_id not in activity.places:
                 return counted
@@ -226,7 +238,7 @@ class ForgottenRuns:
 
         for user in ("", user_tag(scope)):
             try:
-                is_changed = await self.counts.change(scope, Counter(CounterKind.RUNS, user), leave)
+                is_changed = await self.counts.change(scope, Counter(CounterKind.RUNS, user), give_back)
             except CountsTooLarge:
                 _note_too_large(scope)
             else:
@@ -243,7 +255,7 @@ class PlaceLimits:
     clock: Clock
 
     async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
-        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if there is none."""
+        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if none is free."""
         rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
         if not rates:
             return
@@ -272,11 +284,11 @@ class PlaceLimits:
         if not rates:
             return
 
-        async def leave(activity: Activity) -> Activity:
+        async def give_back(activity: Activity) -> Activity:
             return activity.give_back(name)
 
         with contextlib.suppress(StoreUnavailable, CountsTooLarge):
-            await self.counts.change(scope, rates.counter(user), leave)
+            await self.counts.change(scope, rates.counter(user), give_back)
 
     @asynccontextmanager
     async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
@@ -288,7 +300,7 @@ class PlaceLimits:
             await self.give_back(scope, kind, name)
 
 
-def _run_ends(now: datetime) -> int:
+def _latest_run_end(now: datetime) -> int:
     """Return the Unix time at which a run that is alive now has ended in any case."""
     return int(now.timestamp()) + RUN_SECONDS
 

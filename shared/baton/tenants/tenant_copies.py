@@ -25,7 +25,7 @@ GRACE = timedelta(hours=1)
 """The age up to which a copy is used while reads fail."""
 PATIENCE_SECONDS = 0.2
 READING_SECONDS = 20.0
-"""Age of a read that is no longer waited for: its event loop may have ended, or its worker was frozen."""
+"""Age from which another read is begun instead: the worker of the first one may have been frozen."""
 MAX_TENANTS = 1_000
 """Tenants whose limits a worker keeps."""
 
@@ -40,7 +40,7 @@ class Copy(Generic[V]):
     read_at: datetime | None = None
     """None: it was never read, or has changed since."""
     reading: asyncio.Task[None] | None = None
-    asked_at: datetime | None = None
+    reading_since: datetime | None = None
     """The time at which ``reading`` began."""
 
 
@@ -49,33 +49,33 @@ class AgedCopies(Generic[V]):
     """Copies by tenant. Those of the tenant least recently used are dropped first."""
 
     read: Callable[[Scope, V | None], Awaitable[V]]
-    """Reads a value, given the one that was read before."""
+    """Reads a tenant's value. Its second argument is the value that was read last; None if there is none."""
     clock: Clock
     copies: LRUCache[str, Copy[V]]
-    """The copies, with their bound."""
+    """The copies by tenant; its bound limits them."""
     name: str
     """The value's name in logs."""
     note_failure: Callable[[], None] = lambda: None
     """Called whenever an old copy stands in for a failed read."""
 
     def begin(self, scope: Scope) -> None:
-        """Begin to read the tenant's value if the copy is old, so that the read runs during others."""
+        """Begin to read the tenant's value if the copy is old, so that the caller can read other things meanwhile."""
         copy = self._copy(scope)
         if copy.read_at is None or self.clock.now() - copy.read_at >= FRESH:
-            self._reading(scope, copy)
+            self._begin_reading(scope, copy)
 
     async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> V:
-        """Return the tenant's value, at most a minute old (or ``since``), as far as the store can be read.
+        """Return the tenant's value: a copy younger than ``since``, otherwise a new one.
 
-        ``patience``: the seconds that a read may take before a copy of the last five minutes is used; None: any.
-
-        Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
+        If the read takes longer than ``patience`` (seconds; None: any time), a copy of the last five minutes is used;
+        if the read fails, a copy of the last hour. Raises ``StoreUnavailable`` if there is none, or if the read fails
+        without a limit of patience.
         """
         copy, now = self._copy(scope), self.clock.now()
         age = now - copy.read_at if copy.read_at is not None else None
         if copy.value is not None and age is not None and age < since:
             return copy.value
-        reading = self._reading(scope, copy)
+        reading = self._begin_reading(scope, copy)
         try:
             async with asyncio.timeout(patience if age is not None and age < STALE else None):
                 await asyncio.shield(reading)
@@ -101,18 +101,18 @@ class AgedCopies(Generic[V]):
     def _copy(self, scope: Scope) -> Copy[V]:
         return self.copies.setdefault(scope.tenant_id, Copy())
 
-    def _reading(self, scope: Scope, copy: Copy[V]) -> asyncio.Task[None]:
+    def _begin_reading(self, scope: Scope, copy: Copy[V]) -> asyncio.Task[None]:
         """Return the read in progress, or a new one."""
         now, loop = self.clock.now(), asyncio.get_running_loop()
         is_usable = (
             copy.reading is not None
             and not copy.reading.done()
             and copy.reading.get_loop() is loop
-            and copy.asked_at is not None
-            and (now - copy.asked_at).total_seconds() < READING_SECONDS
+            and copy.reading_since is not None
+            and (now - copy.reading_since).total_seconds() < READING_SECONDS
         )
         if copy.reading is None or not is_usable:
-            copy.asked_at = now
+            copy.reading_since = now
             copy.reading = in_background(self._read(scope, copy, now), f"reading of {self.name}")
         return copy.reading
 
@@ -120,14 +120,14 @@ class AgedCopies(Generic[V]):
         copy.value = await self.read(scope, copy.value)
         copy.read_at = now
         if self.copies.get(scope.tenant_id) is copy:
-            self.copies[scope.tenant_id] = copy  # by its new size
+            self.copies[scope.tenant_id] = copy  # so that the cache counts its new size
 
 
 class CurrentLimits:
-    """The limits that a tenant has now: its own, but at most the deployment's."""
+    """The limits in force for a tenant: its own, but at most the deployment's."""
 
     def __init__(self, store: TenantLimitStore, deployment: Callable[[], DeploymentLimits], clock: Clock) -> None:
-        """``deployment`` returns the limits of every tenant now."""
+        """``deployment`` returns the limits that currently hold for every tenant."""
         self._store = store
         self._copies: AgedCopies[TenantLimits] = AgedCopies(
             lambda scope, _: store.get(scope), clock, LRUCache(MAX_TENANTS), "a tenant's limits"
@@ -136,7 +136,7 @@ class CurrentLimits:
 
     @property
     def deployment(self) -> DeploymentLimits:
-        """The limits of every tenant."""
+        """The limits that currently hold for every tenant."""
         return self._deployment()
 
     def begin(self, scope: Scope) -> None:

@@ -22,13 +22,13 @@ class A2AAccess:
     """Access to a deployment, as its cards describe it."""
 
     issuers: Callable[[], Sequence[str]] = tuple
-    """Returns the OpenID Connect issuers that callers without a token may know of now."""
+    """Returns the OpenID Connect issuers that cards name at present."""
     is_open: bool = False
     """Whether calls without a token are accepted. Only in the local cloud."""
     public_url: str | None = None
-    """The deployment's address where it is configured, without a slash at its end. Cards name no other then."""
+    """The configured address of the deployment, without a slash at its end, which all cards name; None: not set."""
     pushes: Callable[[], bool] = bool
-    """Returns whether clients can be notified of their tasks now. By default they cannot."""
+    """Returns whether clients can be notified of their tasks at present. By default they cannot."""
     has_stage: bool = False
     """Whether API Gateway serves the API below a separate path, which the application does not see."""
 
@@ -52,7 +52,7 @@ def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class A2ACaller:
-    """One request's caller."""
+    """The caller of one request."""
 
     scope: Scope
     app: App
@@ -67,9 +67,9 @@ class A2ACaller:
     base_url: str
     """The deployment's address, as the caller knows it."""
     is_trusted: bool
-    """Whether the deployment vouches for the address: more than the request's ``Host`` says so."""
+    """Whether the address is from the settings or API Gateway, and not from the request's ``Host``."""
     access: A2AAccess
     is_authenticated: bool = True
     """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""
     line: Line = Line.CURRENT
-    """The protocol line of the call."""
+    """The version of A2A by which the client calls: 1.0 or 0.3."""

@@ -1,7 +1,7 @@
 """Agent cards and their addresses: a card is one JSON object that is valid by A2A 0.3 and by A2A 1.0.
 
-The fields of both lines stand side by side. Where they share a name, an object has the fields of both. A card shows
-what its reader may know; without a token, what everybody may.
+The fields of both versions stand side by side. Where they share a name, an object has the fields of both. A card shows
+what its reader may know; a reader without a token gets what is public.
 """
 
 from __future__ import annotations
@@ -49,19 +49,20 @@ MAX_EXAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class CardedAgent:
-    """An agent, and the agents that it works with, as far as the reader of its card may know them."""
+class CardSubject:
+    """The agent of a card, and the agents with which it works, as far as the card's reader may know them."""
 
     agent: AgentDefinition
     specialists: Sequence[AgentDefinition] = ()
     """The agents that it hands conversations over to."""
     consulted: Sequence[AgentDefinition] = ()
+    """The agents that it consults."""
 
 
-def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, Any]:
+def make_card(subject: CardSubject, url: str, access: A2AAccess) -> dict[str, Any]:
     """Return the card of an agent that answers at ``url``."""
-    agent = carded.agent
-    features = _features(carded)
+    agent = subject.agent
+    features = _make_features(subject)
     interfaces = [
         {"url": address, "protocolBinding": binding, "protocolVersion": version}
         for binding, version, address in (
@@ -98,44 +99,44 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "defaultInputModes": list(INPUT_MODES),
         "defaultOutputModes": list(OUTPUT_MODES),
         "skills": [
-            _skill(agent, "conversation"),
-            *(_skill(specialist, "handoff") for specialist in carded.specialists),
-            *(_skill(definition, "consulted") for definition in carded.consulted),
+            _make_skill(agent, "conversation"),
+            *(_make_skill(specialist, "handoff") for specialist in subject.specialists),
+            *(_make_skill(definition, "consulted") for definition in subject.consulted),
         ],
         "handoff_triggers": features["handoff_triggers"],
         "workflow_states": features["workflow_states"],
-        **_security(access),
+        **_make_security(access),
     }
     if agent.avatar_url is not None:
         card["iconUrl"] = str(agent.avatar_url)
     return card
 
 
-def card_bytes(card: Mapping[str, Any]) -> bytes:
+def encode_card(card: Mapping[str, Any]) -> bytes:
     """Return a card as it is served: the same bytes for the same card."""
     return json.dumps(card, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-def entity_tag(body: bytes) -> str:
+def make_entity_tag(body: bytes) -> str:
     """Return the ``ETag`` of a served card."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
-def _features(carded: CardedAgent) -> dict[str, Any]:
+def _make_features(subject: CardSubject) -> dict[str, Any]:
     """Return the agent's entry in Baton's extension."""
-    agent = carded.agent
+    agent = subject.agent
     return {
         "multi_turn": True,
         "hitl_support": True,
         "handoff_support": bool(agent.handoffs or agent.triggers or not agent.main),
         "stateful_workflows": agent.workflow is not None
-        or any(specialist.workflow for specialist in carded.specialists),
+        or any(specialist.workflow for specialist in subject.specialists),
         "handoff_triggers": [trigger for trigger in agent.triggers if is_phrase(trigger)],
         "workflow_states": agent.workflow.card_states if agent.workflow is not None else [],
     }
 
 
-def _skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:
+def _make_skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:
     tags = [tag, *(["workflow"] if agent.workflow is not None else [])]
     skill: dict[str, Any] = {"id": agent.id, "name": agent.name, "description": agent.description, "tags": tags}
     examples = [trigger for trigger in agent.triggers if is_phrase(trigger)][:MAX_EXAMPLES]
@@ -146,7 +147,7 @@ def _skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:
     return skill
 
 
-def _security(access: A2AAccess) -> dict[str, Any]:
+def _make_security(access: A2AAccess) -> dict[str, Any]:
     """Return the schemes that are enforced: a bearer token, which an OpenID Connect issuer may have signed."""
     if access.is_open:
         return {}
@@ -230,7 +231,7 @@ async def card_keys(app: UseCases) -> Response:
     """Return the public keys with which the signatures of cards are checked. It needs no token."""
     if app.ports.card_signer is None:
         raise errors.NotFound
-    keys = await app.ports.card_signer.public_keys()
+    keys = await app.ports.card_signer.read_public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})
 
 
@@ -243,11 +244,11 @@ async def signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers check push notifications. It needs no token."""
     if not request.app.state.a2a.pushes():
         raise errors.NotFound
-    keys = await app.ports.signing_key.public_keys()
+    keys = await app.ports.signing_key.read_public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})
 
 
-def find_carded(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardedAgent:
+def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardSubject:
     """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {definition.id: definition for definition in agents.visible(scope)}
@@ -255,13 +256,13 @@ def find_carded(agents: RegisteredAgents, scope: Scope, agent_id: str | None) ->
     if agent.remote is not None or not (agent.main or is_target):
         raise errors.UnknownAgent
     specialists = [visible[handoff.agent] for handoff in agent.handoffs if handoff.agent in visible]
-    return CardedAgent(agent, specialists, agents.sub_agents(scope, agent))
+    return CardSubject(agent, specialists, agents.sub_agents(scope, agent))
 
 
 def card_of(agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
     """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
     url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
-    return agent_card(find_carded(agents, scope, agent.id if agent is not None else None), url, access)
+    return make_card(find_card_subject(agents, scope, agent.id if agent is not None else None), url, access)
 
 
 async def _serve(
@@ -276,9 +277,9 @@ async def _serve(
         card = card_of(agents, scope, agent, base, access)
     except errors.UnknownAgent:
         raise errors.NotFound from None
-    body, tag = await _with_signatures(card, app, base if is_trusted else None)
-    whose = "private" if reader is not None else "public"
-    headers = {"ETag": tag, "Cache-Control": f"{whose}, max-age={MAX_AGE}", "Vary": "Authorization"}
+    body, tag = await _encode_signed(card, app, base if is_trusted else None)
+    visibility = "private" if reader is not None else "public"
+    headers = {"ETag": tag, "Cache-Control": f"{visibility}, max-age={MAX_AGE}", "Vary": "Authorization"}
     if known_tags is not None and tag.removeprefix("W/") in [
         part.strip().removeprefix("W/") for part in known_tags.split(",")
     ]:
@@ -300,14 +301,14 @@ async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
         return card
 
 
-async def _with_signatures(card: dict[str, Any], app: App, base: str | None) -> tuple[bytes, str]:
-    """Return the card as it is served, signed where it can be, and its ``ETag``.
+async def _encode_signed(card: dict[str, Any], app: App, base: str | None) -> tuple[bytes, str]:
+    """Return the bytes of the card, signed if possible, and its ``ETag``.
 
-    Signatures differ each time, so the tag of a signed card is that of what is signed, by which key: a weak one.
+    Signatures differ every time. So the tag of a signed card is weak: it is made of the unsigned card and the key.
     """
-    body = card_bytes(card)
+    body = encode_card(card)
     signed = await sign(card, app, base) if base is not None else card
     signer = app.ports.card_signer
     if signed is card or signer is None:
-        return body, entity_tag(body)
-    return card_bytes(signed), f"W/{entity_tag(body + (await signer.key_id()).encode())}"
+        return body, make_entity_tag(body)
+    return encode_card(signed), f"W/{make_entity_tag(body + (await signer.key_id()).encode())}"

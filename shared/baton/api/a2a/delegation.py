@@ -23,27 +23,27 @@ MAX_NAME = 200
 MAX_REASON = 1_000
 """Characters of the reason of a handoff."""
 MAX_RECENT = 20
-"""The newest messages of a handoff that are kept."""
+"""The newest messages of a handoff that are read."""
 MAX_RECENT_CHARS = 8_000
 """Characters of them together."""
-CUT = " [cut]"
+CUT_MARK = " [cut]"
 
 
-def conversation_in(message: Message) -> dict[str, Any]:
-    """Return the metadata of Baton's extension; the plain keys count where it is absent."""
+def read_extension(message: Message) -> dict[str, Any]:
+    """Return the metadata of Baton's extension; without it, all metadata, whose keys may be those of the extension."""
     metadata = plain_json(message.metadata) if message.HasField("metadata") else {}
     extension = metadata.get(EXTENSION_URI, metadata)
     return extension if isinstance(extension, dict) else {}
 
 
-def delegation_in(message: Message) -> ClientOffer | None:
+def read_delegation(message: Message) -> ClientOffer | None:
     """Return the parent task and the handoff that the message names; None if it names neither.
 
     Fields may be in camel case too, as clients of A2A 1.0 write them. Long texts are cut: agents that hand over a long
-    conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
-    ``InvalidParamsError`` for a value of another shape.
+    conversation need not know the limits. A tenant and a user in the handoff are ignored, because the token names them.
+    Raises ``InvalidParamsError`` for a value of another shape.
     """
-    extension = conversation_in(message)
+    extension = read_extension(message)
     parent, handoff = extension.get("parent_task_id", extension.get("parentTaskId")), extension.get("handoff")
     if parent is not None and not (isinstance(parent, str) and is_printable(parent, MAX_PARENT)):
         raise InvalidParamsError("metadata: parent_task_id must be the id of a task.")
@@ -54,21 +54,21 @@ def delegation_in(message: Message) -> ClientOffer | None:
     if not handoff:
         return ClientOffer(parent_task_id=parent)
     incoming = IncomingHandoff(
-        source_agent_id=_text(handoff, MAX_NAME, "source_agent_id", "sourceAgentId"),
-        reason=_text(handoff, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
-        summary=_text(handoff, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
-        recent=_recent(handoff.get("recent_messages", handoff.get("recentMessages"))),
+        source_agent_id=_read_text(handoff, MAX_NAME, "source_agent_id", "sourceAgentId"),
+        reason=_read_text(handoff, MAX_REASON, "handoff_reason", "handoffReason", "reason"),
+        summary=_read_text(handoff, MAX_SUMMARY, "context_summary", "contextSummary", "summary"),
+        recent=_read_recent(handoff.get("recent_messages", handoff.get("recentMessages"))),
     )
     return ClientOffer(parent_task_id=parent, handoff=incoming)
 
 
-def time_zone_in(message: Message) -> str | None:
+def read_time_zone(message: Message) -> str | None:
     """Return the time zone of the user that the message names; None if it names none, or one that is unknown here.
 
     Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
     ``InvalidParamsError`` for a value that is not a name.
     """
-    extension = conversation_in(message)
+    extension = read_extension(message)
     zone = extension.get("time_zone", extension.get("timeZone"))
     if zone is not None and not (isinstance(zone, str) and is_printable(zone, MAX_TIME_ZONE)):
         raise InvalidParamsError("metadata: time_zone must be the name of a time zone, such as Europe/Vienna.")
@@ -76,7 +76,7 @@ def time_zone_in(message: Message) -> str | None:
 
 
 def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
-    """Return what a later message of a task brings: its own parent task, else the task's, and the task's handoff."""
+    """Return the offer of a later message of a task: its own parent task, else the task's, and the task's handoff."""
     if first is None or (first.parent_task_id is None and first.handoff is None):
         return offer
     parent = offer.parent_task_id if offer is not None else None
@@ -84,7 +84,7 @@ def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer
 
 
 def inherit_handoff(offer: ClientOffer | None, latest: ClientOffer | None) -> ClientOffer | None:
-    """Return what the first message of another task brings: the handoff of the session's latest message, if any."""
+    """Return the offer of another task's first message, with the handoff of the session's latest message, if any."""
     if latest is None or latest.handoff is None:
         return offer
     return replace(offer or ClientOffer(), handoff=latest.handoff)
@@ -98,8 +98,8 @@ def plain_json(value: Any) -> Any:
         raise InvalidParamsError("A number is too large.") from None
 
 
-def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
-    """Return the first of the fields that is there, cut to ``longest`` characters."""
+def _read_text(extension: dict[str, Any], max_length: int, *names: str) -> str:
+    """Return the first of the fields that has a value, cut to ``max_length`` characters; empty if none has."""
     for name in names:
         value = extension.get(name)
         if value is None:
@@ -107,11 +107,11 @@ def _text(extension: dict[str, Any], longest: int, *names: str) -> str:
         if not isinstance(value, str):
             raise InvalidParamsError(f"metadata: handoff.{name} must be a string.")
         text = value.strip()
-        return text if len(text) <= longest else text[: max(longest - len(CUT), 0)] + CUT
+        return text if len(text) <= max_length else text[: max(max_length - len(CUT_MARK), 0)] + CUT_MARK
     return ""
 
 
-def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
+def _read_recent(messages: Any) -> tuple[tuple[str, str], ...]:
     """Return the roles and texts of the newest messages, as many as fit into ``MAX_RECENT_CHARS``."""
     if messages is None:
         return ()
@@ -120,10 +120,10 @@ def _recent(messages: Any) -> tuple[tuple[str, str], ...]:
     recent: list[tuple[str, str]] = []
     room = MAX_RECENT_CHARS
     for message in reversed(messages[-MAX_RECENT:]):
-        role, text = _text(message, MAX_NAME, "role"), _text(message, room, "content")
+        role, text = _read_text(message, MAX_NAME, "role"), _read_text(message, room, "content")
         room -= len(text)
         if text:
             recent.append((role, text))
-        if room <= len(CUT):
+        if room <= len(CUT_MARK):
             break
     return tuple(reversed(recent))

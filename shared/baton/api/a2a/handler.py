@@ -1,4 +1,4 @@
-"""The operations of A2A, over Baton's use cases. They keep nothing: every answer is read from the thread."""
+"""The operations of A2A, over Baton's use cases. They have no state: every task is read from its thread."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
             if not has_begun:
                 has_begun = True
                 state = TaskState.SUBMITTED if event is None else TaskState.WORKING
-                yield await _to_begun(caller, sending, state, history)
+                yield await _make_started_task(caller, sending, state, history)
             if event is None:
                 continue
             run_id = event.run_id or run_id
@@ -93,9 +93,9 @@ async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Tas
 
 
 async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> types.Task:
-    """Mark the caller's task, stop its run and return what has become of it.
+    """Mark the caller's task as cancelled, stop its run and return the task afterwards.
 
-    Raises ``TaskNotFoundError`` for another user's, and ``TaskNotCancelableError`` for one that is final.
+    Raises ``TaskNotFoundError`` for another user's task, and ``TaskNotCancelableError`` for one in a final state.
     """
     app, scope, task = caller.app, caller.scope, await _find(caller, params.id)
     if task.user_id != scope.user_id:
@@ -108,11 +108,11 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
     # The mark first, so that a message of the task that is still in the queue starts no turn.
     await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
     await _notify_of_mark(caller, task)
-    stopped = await _stop_run(caller, task)
+    stopped_task = await _stop_run(caller, task)
     await app.ports.audit.record(
         scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
     )
-    return await to_task(stopped, caller.agents.describe)
+    return await to_task(stopped_task, caller.agents.describe)
 
 
 async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequest) -> AsyncGenerator[A2AEvent, None]:
@@ -157,8 +157,8 @@ async def _find(caller: A2ACaller, text: str) -> A2ATask:
     return await caller.app.privacy.readers.redact_for(caller.scope, task.user_id, task)
 
 
-async def _to_begun(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> types.Task:
-    """Return the task as it is when its message has been taken: what was said before, and the message."""
+async def _make_started_task(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> types.Task:
+    """Return the task at the start of its run: with its earlier messages and the new one."""
     before, now = sending.task, caller.app.ports.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
@@ -188,31 +188,31 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
 async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
     """Stop the task's run and wait until it has ended."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + CANCEL_SECONDS
-    stopping: str | None = None
+    deadline = loop.time() + CANCEL_SECONDS
+    stopped_run_id: str | None = None
     while True:
         current = await TaskReader(caller.app.ports).read(caller.scope, task.id)
         if current is None:
             raise errors.TaskNotFoundError
-        if current.run_id is None or loop.time() >= until:
+        if current.run_id is None or loop.time() >= deadline:
             return current
-        if current.run_id != stopping:
-            stopping = current.run_id
-            await caller.app.controls.cancel(caller.scope, task.id.thread_id, stopping)
+        if current.run_id != stopped_run_id:
+            stopped_run_id = current.run_id
+            await caller.app.controls.cancel(caller.scope, task.id.thread_id, stopped_run_id)
         # The conversation is read again only when something has changed.
-        while loop.time() < until:
+        while loop.time() < deadline:
             await asyncio.sleep(POLL_SECONDS)
             try:
                 thread = await caller.app.ports.store.get_thread(caller.scope, task.id.thread_id)
             except ThreadUnavailable:  # it was deleted meanwhile
                 break
-            if thread.run is None or thread.run.run_id != stopping:
+            if thread.run is None or thread.run.run_id != stopped_run_id:
                 break
 
 
 async def _notify_of_mark(caller: A2ACaller, task: A2ATask) -> None:
     """Let clients be notified that the task was cancelled, if any want to be."""
     if caller.access.pushes() and (task.thread is None or task.thread.notifies):
-        await caller.app.task_notifications.note_mark(
+        await caller.app.change_notifications.note_mark(
             caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value
         )

@@ -11,7 +11,7 @@ from typing import Any
 from a2a.types import Message, Part, Role
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
-from baton.api.a2a.delegation import conversation_in, plain_json
+from baton.api.a2a.delegation import plain_json, read_extension
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
 from baton.domain.threads.interrupt import APPROVED, DecisionStatus, PendingInterrupts
@@ -22,18 +22,18 @@ DATA = "a2aData"
 UNKNOWN_TYPE = "application/octet-stream"
 OFFICE = "application/vnd.openxmlformats-officedocument.*"
 FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)
-"""The media types of files that are taken; audio and video are refused with their own sentence."""
+"""The media types of files that are accepted. ``domain.threads.content`` refuses audio and video."""
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
 _INTERRUPT_IDS = ("interruptId", "interrupt_id")
-_MAX_WORDS = 40
+_MAX_DECISION_LENGTH = 40
 """Characters of a message that may say only yes or no."""
-_TRIMMED = re.compile(r"^\W+|\W+$")
+_EDGE_SIGNS = re.compile(r"^\W+|\W+$")
 
 
 def check_message(message: Message) -> None:
-    """Check what no schema checks. Raises ``InvalidParamsError``."""
+    """Check the id, the role and the parts of a message. Raises ``InvalidParamsError``."""
     if not is_printable(message.message_id, MAX_MESSAGE_ID):
         raise InvalidParamsError(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if message.role != Role.ROLE_USER:
@@ -42,20 +42,20 @@ def check_message(message: Message) -> None:
         raise InvalidParamsError("parts must have at least one part.")
 
 
-def content_of(message: Message) -> str | list[dict[str, Any]]:
+def to_content(message: Message) -> str | list[dict[str, Any]]:
     """Return the message's content as AG-UI's, before it is checked. Raises ``InvalidParamsError``."""
-    parts = [_content_part(part) for part in message.parts]
+    parts = [_to_content_part(part) for part in message.parts]
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         return str(parts[0]["text"])
     return parts
 
 
-def context_of(message: Message) -> str | None:
+def read_context_id(message: Message) -> str | None:
     """Return the thread that the message names; None for a new one. Raises ``InvalidParamsError``.
 
-    Tenant and user in the metadata count for nothing: the token decides.
+    A tenant and a user in the metadata are ignored, because the token names them.
     """
-    thread_id = conversation_in(message).get("thread_id")
+    thread_id = read_extension(message).get("thread_id")
     if thread_id is not None and not isinstance(thread_id, str):
         raise InvalidParamsError("metadata: thread_id must be a string.")
     if message.context_id and thread_id and message.context_id != thread_id:
@@ -65,40 +65,40 @@ def context_of(message: Message) -> str | None:
     return message.context_id or thread_id or None
 
 
-def decisions_in(message: Message, pending: PendingInterrupts) -> list[tuple[str, str, Any]]:
-    """Return the answers in a message to a task that waits for some: interrupt, status and payload.
+def read_decisions(message: Message, pending: PendingInterrupts) -> list[tuple[str, str, Any]]:
+    """Return the answers to interrupts in a message to a task that waits for some: their ids, statuses and payloads.
 
     An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
     that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
     ordinary message, for which the list is empty.
 
-    Raises ``InvalidParamsError`` for data that is meant as an answer and decides nothing: an ordinary message would
-    give up what is asked. That is data beside no text, or with a member that is named like one of an answer.
+    Raises ``InvalidParamsError`` for data that is meant as an answer but decides nothing, because an ordinary message
+    would drop the questions. Meant as an answer is data without a text, or with a member named like one of an answer.
     """
-    everything = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
+    open_ids = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
     texts = [part.text for part in message.parts if part.HasField("text")]
     decisions: dict[str, tuple[str, str, Any]] = {}
     for part in message.parts:
         if not part.HasField("data"):
             continue
         payload = plain_json(part.data)
-        if everything and not _decides(payload) and (not texts or _is_like_answer(payload)):
+        if open_ids and not _decides(payload) and (not texts or _is_like_answer(payload)):
             raise InvalidParamsError('An answer is data {"approved": true or false, "comment"?: "..."}.')
         if not _decides(payload):
             continue
-        named = [name for key in _INTERRUPT_IDS if (name := payload.pop(key, None)) is not None]
-        if not all(isinstance(name, str) for name in named):
+        named_ids = [name for key in _INTERRUPT_IDS if (name := payload.pop(key, None)) is not None]
+        if not all(isinstance(name, str) for name in named_ids):
             raise InvalidParamsError("interruptId must be the id of an interrupt.")
-        for interrupt_id in named or everything:
+        for interrupt_id in named_ids or open_ids:
             decisions[interrupt_id] = (interrupt_id, DecisionStatus.RESOLVED.value, payload)
     if decisions:
         return list(decisions.values())
-    if len(texts) != len(message.parts) or len("".join(texts)) > _MAX_WORDS:
+    if len(texts) != len(message.parts) or len("".join(texts)) > _MAX_DECISION_LENGTH:
         return []
-    words = _TRIMMED.sub("", " ".join(texts).casefold())
+    words = _EDGE_SIGNS.sub("", " ".join(texts).casefold())
     if words not in YES | NO:
         return []
-    return [(interrupt_id, DecisionStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in everything]
+    return [(interrupt_id, DecisionStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in open_ids]
 
 
 def _decides(value: Any) -> bool:
@@ -106,12 +106,12 @@ def _decides(value: Any) -> bool:
 
 
 def _is_like_answer(value: Any) -> bool:
-    """Return whether a member is named like one of an answer, in any case."""
+    """Return whether a member has the name of one of an answer, in upper or lower case."""
     names = {APPROVED, *(interrupt_id.casefold() for interrupt_id in _INTERRUPT_IDS)}
     return isinstance(value, dict) and any(name.strip().casefold() in names for name in value)
 
 
-def _content_part(part: Part) -> dict[str, Any]:
+def _to_content_part(part: Part) -> dict[str, Any]:
     match part.WhichOneof("content"):
         case "text":
             return {"type": "text", "text": part.text}
@@ -122,28 +122,28 @@ def _content_part(part: Part) -> dict[str, Any]:
             _check_type(part)
             mime_type = part.media_type or UNKNOWN_TYPE
             source = {"type": "data", "value": base64.b64encode(part.raw).decode(), "mimeType": mime_type}
-            return {"type": _kind(mime_type), "source": source, **_name_metadata(part)}
+            return {"type": _choose_kind(mime_type), "source": source, **_make_metadata(part)}
         case "url":
             _check_type(part)
             address = {"type": "url", "value": part.url, "mimeType": part.media_type or None}
-            return {"type": _kind(part.media_type), "source": address, **_name_metadata(part)}
+            return {"type": _choose_kind(part.media_type), "source": address, **_make_metadata(part)}
     raise InvalidParamsError("Every part needs a text, data, or a file.")
 
 
 def _check_type(part: Part) -> None:
     """Raise ``ContentTypeNotSupportedError`` for a type that is not in ``FILE_TYPES`` and not another name of one."""
-    named = part.media_type.partition(";")[0].strip().lower()
-    is_recording = named.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
-    if not named or is_recording or any(fnmatchcase(standard(named), file_type) for file_type in FILE_TYPES):
+    essence = part.media_type.partition(";")[0].strip().lower()
+    is_recording = essence.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
+    if not essence or is_recording or any(fnmatchcase(standard(essence), file_type) for file_type in FILE_TYPES):
         return
     media_type = type_of(MediaType.parse(part.media_type), part.filename)
     if media_type is None or media_type.essence == OCTETS:
         raise ContentTypeNotSupportedError(f"Files of the type {part.media_type[:100]!r} are not supported.")
 
 
-def _kind(media_type: str) -> str:
+def _choose_kind(media_type: str) -> str:
     return "image" if MediaType.parse(media_type).kind == "image" else "document"
 
 
-def _name_metadata(part: Part) -> dict[str, Any]:
+def _make_metadata(part: Part) -> dict[str, Any]:
     return {"metadata": {"name": part.filename}} if part.filename else {}

@@ -30,7 +30,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def to_reason(error: Exception) -> str:
-    """Return why a body cannot be converted, in words for its sender."""
+    """Return why a body cannot be converted, for its sender."""
     if isinstance(error, UnicodeEncodeError):
         return "A text holds half of a surrogate pair, which is not text."
     return str(error)[:300]
@@ -62,8 +62,8 @@ def _refuse_constant(name: str) -> NoReturn:
 PART_KINDS = ("text", "file", "data")
 MAX_DATA_VALUES = 20_000
 """Values in the data parts of a message. Converting so many takes some tens of milliseconds."""
-EXACT = 2**53
-"""Whole numbers beyond are rounded: protobuf has only floating-point numbers in free-form data."""
+MAX_EXACT = 2**53
+"""The largest exact whole number: protobuf has only floating-point numbers in free-form data."""
 _STANDARD = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _URL_SAFE = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 _SPACE = re.compile(r"\s+")
@@ -112,21 +112,21 @@ def _check_base64(value: Any, where: str, *, is_older: bool) -> None:
         raise InvalidParamsError(f"{where} is not base64: it is cut off, or its padding is wrong.")
 
 
-def _check_values(data: Any, where: str, most: int) -> int:
+def _check_values(data: Any, where: str, limit: int) -> int:
     """Return the number of values in ``data``. Raises ``InvalidParamsError`` for too many and for inexact ones."""
-    waiting, number = [data], 0
-    while waiting:
-        value = waiting.pop()
+    remaining, number = [data], 0
+    while remaining:
+        value = remaining.pop()
         number += 1
-        if number > most:
+        if number > limit:
             raise InvalidParamsError(
                 f"{where}: the data parts of a message may have {MAX_DATA_VALUES} values. Send a file."
             )
         if isinstance(value, dict):
-            waiting.extend(value.values())
+            remaining.extend(value.values())
         elif isinstance(value, list):
-            waiting.extend(value)
-        elif isinstance(value, int) and abs(value) > EXACT:
+            remaining.extend(value)
+        elif isinstance(value, int) and abs(value) > MAX_EXACT:
             text = str(value)[:40] if abs(value) < 10**40 else "a number"
             raise InvalidParamsError(f"{where}: {text} would be rounded. Send whole numbers beyond 2**53 as texts.")
     return number

@@ -23,12 +23,12 @@ from baton.threads.requests.parsing import parse_thread_id
 DEFAULT_SIZE = 50
 MAX_SIZE = 100
 THREADS_A_PAGE = 50
-MAX_LISTED = 500
-"""Conversations that one call looks at."""
-MAX_READ = 30
-"""The largest number of them with tasks whose messages are read."""
+MAX_SEARCHED = 500
+"""Conversations after which a call ends, whether they have tasks or not."""
+MAX_THREADS_READ = 30
+"""The largest number of conversations whose messages one call reads."""
 MAX_BYTES = 2 * 1024 * 1024
-"""Bytes of the tasks of a page: one of long tasks has fewer."""
+"""Bytes of the tasks of a page. A page with long tasks has fewer of them."""
 
 
 def check_status(params: Any) -> None:
@@ -39,22 +39,22 @@ def check_status(params: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The beginning of a page: after a task of a conversation on a page of the list of conversations."""
+class _Position:
+    """The position at which a page begins: after a task of a conversation in the list of conversations."""
 
     cursor: str | None = None
-    """The cursor of that page."""
+    """The cursor of the page of the list of conversations."""
     thread_id: str | None = None
     root: str | None = None
-    """The last task of the conversation that was shown; None if it is done."""
+    """The conversation's last task that was listed; None if all were."""
     earlier: int = 0
-    """Tasks on all pages before."""
+    """The number of tasks on all earlier pages."""
 
     def token(self) -> str:
         return encode({"c": self.cursor, "t": self.thread_id, "r": self.root, "n": self.earlier})
 
     @classmethod
-    def of(cls, token: str) -> _Place:
+    def of(cls, token: str) -> _Position:
         """Read a token. Raises ``InvalidParamsError``."""
         try:
             fields = decode(token)
@@ -76,43 +76,43 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
     size = params.page_size if params.HasField("page_size") else DEFAULT_SIZE
     if not 1 <= size <= MAX_SIZE:
         raise InvalidParamsError(f"pageSize must be 1 to {MAX_SIZE}.")
-    begin = _Place.of(params.page_token) if params.page_token else _Place()
+    begin = _Position.of(params.page_token) if params.page_token else _Position()
     tasks: list[Task] = []
-    next_place: _Place | None = None
+    next_position: _Position | None = None
     room = MAX_BYTES
-    async for task, before in _tasks(caller, params, begin):
+    async for task, before in _list_tasks_from(caller, params, begin):
         if task is None:
-            next_place = before
+            next_position = before
             break
-        if not _is_wanted(task, params):
+        if not _matches(task, params):
             continue
         served = await to_task(task, caller.agents.describe, history=history)
         if not params.include_artifacts:
             del served.artifacts[:]
         room -= served.ByteSize()
         if tasks and (len(tasks) == size or room < 0):
-            next_place = before
+            next_position = before
             break
         tasks.append(served)
-    # How many follow is not known without reading them: at least one.
-    total = begin.earlier + len(tasks) + (1 if next_place is not None else 0)
-    token = replace(next_place, earlier=begin.earlier + len(tasks)).token() if next_place is not None else ""
+    # The number of following tasks is not known without reading them: it is at least one.
+    total = begin.earlier + len(tasks) + (1 if next_position is not None else 0)
+    token = replace(next_position, earlier=begin.earlier + len(tasks)).token() if next_position is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
 
 
-async def _tasks(
-    caller: A2ACaller, params: ListTasksRequest, begin: _Place
-) -> AsyncIterator[tuple[A2ATask | None, _Place]]:
-    """Yield each task with the place after the task before it; no task where this call has looked at enough."""
+async def _list_tasks_from(
+    caller: A2ACaller, params: ListTasksRequest, begin: _Position
+) -> AsyncIterator[tuple[A2ATask | None, _Position]]:
+    """Yield tasks with their positions; at last None with the position to continue at, if the call has read enough."""
     reader, last = TaskReader(caller.app.ports), begin
     read = 0
-    async for thread, cursor in _threads(caller, params, begin):
+    async for thread, cursor in _list_threads_from(caller, params, begin):
         if thread is None:
-            yield None, _Place(cursor)
+            yield None, _Position(cursor)
             return
         if not thread.has_tasks:
             continue
-        if read == MAX_READ:
+        if read == MAX_THREADS_READ:
             yield None, last
             return
         read += 1
@@ -122,16 +122,19 @@ async def _tasks(
             tasks = tasks[roots.index(begin.root) + 1 :] if begin.root in roots else tasks
         for task in tasks:
             yield task, last
-            last = _Place(cursor, thread.id, task.id.root)
-        last = _Place(cursor, thread.id)
+            last = _Position(cursor, thread.id, task.id.root)
+        last = _Position(cursor, thread.id)
 
 
-async def _threads(
-    caller: A2ACaller, params: ListTasksRequest, begin: _Place
+async def _list_threads_from(
+    caller: A2ACaller, params: ListTasksRequest, begin: _Position
 ) -> AsyncIterator[tuple[Thread | None, str | None]]:
-    """Yield the caller's conversations from a place on, each with the cursor of its page; None after ``MAX_LISTED``."""
+    """Yield the caller's conversations from a position on, with the cursors of their pages.
+
+    After ``MAX_SEARCHED`` conversations, yield None with the cursor of the next page.
+    """
     if params.context_id:
-        thread = await _find_named(caller, params.context_id)
+        thread = await _find_thread(caller, params.context_id)
         if thread is not None and not (thread.id == begin.thread_id and begin.root is None):
             yield thread, None
         return
@@ -153,12 +156,12 @@ async def _threads(
         if following is None:
             return
         cursor = following
-        if listed >= MAX_LISTED:
+        if listed >= MAX_SEARCHED:
             yield None, cursor
             return
 
 
-async def _find_named(caller: A2ACaller, context: str) -> Thread | None:
+async def _find_thread(caller: A2ACaller, context: str) -> Thread | None:
     """Return the caller's own conversation by its id or by that of a conversation elsewhere; None if there is none."""
     try:
         ids = dict.fromkeys((parse_thread_id(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
@@ -174,7 +177,7 @@ async def _find_named(caller: A2ACaller, context: str) -> Thread | None:
     return None
 
 
-def _is_wanted(task: A2ATask, params: ListTasksRequest) -> bool:
+def _matches(task: A2ATask, params: ListTasksRequest) -> bool:
     if params.status != WireState.TASK_STATE_UNSPECIFIED and STATES[task.state] != params.status:
         return False
     if not params.HasField("status_timestamp_after"):

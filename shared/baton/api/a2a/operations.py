@@ -27,7 +27,7 @@ from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
 
 WEIGHT = 2
-"""A byte of a body counts as so many of other input: other streams of the process must not wait for its conversion."""
+"""Bytes that ``off_loop`` counts for a byte of a body, because its conversion takes longer than that of other input."""
 
 OPERATIONS: Mapping[str, tuple[type[Any], Callable[[A2ACaller, Any], Any]]] = {
     "SendMessage": (types.SendMessageRequest, handler.send_message),
@@ -97,20 +97,20 @@ async def to_frames(
     events: AsyncGenerator[Any, None],
     to_data: Callable[[Any], dict[str, Any]],
     to_failure: Callable[[Exception], dict[str, Any]],
-    **of_failure: str,
+    **error_fields: str,
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield each event, and the error that ends the stream, if any; ``of_failure`` are more fields of its frame."""
+    """Yield the frames of the events, and of the error that ends the stream, which also has ``error_fields``."""
     try:
         async for event in events:
             yield {"data": to_line(to_data(event))}
     except Exception as error:  # noqa: BLE001 - it ends the stream, and is logged
-        yield {**of_failure, "data": to_line(to_failure(error))}
+        yield {**error_fields, "data": to_line(to_failure(error))}
     finally:
         await events.aclose()
 
 
 def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
-    """Return the error for the client. One of Baton's has its stable code in ``data``; faults are logged."""
+    """Return the error for the client. An error of Baton has its stable code in ``data``; faults are logged."""
     if isinstance(error, A2AError):
         return error
     if not isinstance(error, BatonError):

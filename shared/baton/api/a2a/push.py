@@ -17,15 +17,15 @@ from baton.domain.threads.a2a_task import TaskId
 from baton.domain.threads.push_config import DEFAULT_ID, PushConfig
 from baton.domain.threads.turn_requests import MessageRequest
 
-BEGUN_SECONDS = 3.0
+START_SECONDS = 3.0
 """Seconds for which setting a configuration waits for the turn that begins the task's conversation."""
 POLL_SECONDS = 0.1
 
 
 async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -> types.TaskPushNotificationConfig:
-    """Keep a configuration. Raises ``A2AError`` and ``BatonError``."""
+    """Store a configuration. Raises ``A2AError`` and ``BatonError``."""
     _check_enabled(caller)
-    task = await _own_task(caller, request.task_id)
+    task = await _find_own_task(caller, request.task_id)
     config = parse(caller, request, task.id)
     app, thread_id = caller.app, task.id.thread_id
     await app.ports.push_configs.put(caller.scope, thread_id, config)
@@ -38,9 +38,9 @@ async def get(
 ) -> types.TaskPushNotificationConfig:
     """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
     _check_enabled(caller)
-    task = await _own_task(caller, params.task_id)
+    task = await _find_own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
-    config_id = _config_id(params.id, task.id)
+    config_id = _choose_config_id(params.id, task.id)
     config = next(
         (config for config in configs if config.id == config_id), configs[0] if configs and not params.id else None
     )
@@ -56,24 +56,24 @@ async def list_all(
     _check_enabled(caller)
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
-    task = await _own_task(caller, params.task_id)
+    task = await _find_own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
     return types.ListTaskPushNotificationConfigsResponse(configs=[to_wire(config, task.id) for config in configs])
 
 
 async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConfigRequest) -> None:
-    """Remove a configuration. One that is not there is no error."""
+    """Remove a configuration, if there is one."""
     _check_enabled(caller)
-    task = await _own_task(caller, params.task_id)
-    config_id = _config_id(params.id, task.id)
+    task = await _find_own_task(caller, params.task_id)
+    config_id = _choose_config_id(params.id, task.id)
     await caller.app.ports.push_configs.delete(caller.scope, task.id.thread_id, task.id.root, config_id)
 
 
 async def prepare(sender: Sender, params: types.SendMessageRequest) -> Sending:
-    """Check a message, and keep the configuration that came with it, before its turn begins.
+    """Check a message, and store the configuration that came with it, before its turn begins.
 
-    Raises what ``Sender.prepare`` raises, ``InvalidParamsError`` for the configuration, and
-    ``PushNotificationNotSupportedError`` for one where there are none.
+    Raises what ``Sender.prepare`` raises, ``InvalidParamsError`` for an invalid configuration, and
+    ``PushNotificationNotSupportedError`` for any if notifications are switched off.
     """
     caller, has_config = sender.caller, params.configuration.HasField("task_push_notification_config")
     if has_config:
@@ -99,7 +99,7 @@ def parse(caller: A2ACaller, request: types.TaskPushNotificationConfig, task_id:
     authentication = request.authentication if request.HasField("authentication") else types.AuthenticationInfo()
     config = PushConfig(
         root=task_id.root,
-        id=_config_id(request.id, task_id),
+        id=_choose_config_id(request.id, task_id),
         user_id=caller.scope.user_id,
         url=request.url,
         line=caller.line,
@@ -115,7 +115,7 @@ def parse(caller: A2ACaller, request: types.TaskPushNotificationConfig, task_id:
 
 
 def to_wire(config: PushConfig, task_id: TaskId) -> types.TaskPushNotificationConfig:
-    """Return a configuration as its client sees it: with secrets only if ``config``, as just given, has them."""
+    """Return a configuration for its client. It has secrets only if ``config`` has them, as right after it was set."""
     served = types.TaskPushNotificationConfig(
         task_id=str(task_id), id=config.id, url=config.url, token=config.token or ""
     )
@@ -125,7 +125,7 @@ def to_wire(config: PushConfig, task_id: TaskId) -> types.TaskPushNotificationCo
     return served
 
 
-def _config_id(config_id: str, task_id: TaskId) -> str:
+def _choose_config_id(config_id: str, task_id: TaskId) -> str:
     """Return the id of a configuration. The id of the task stands for the default: some clients use it so."""
     return DEFAULT_ID if config_id in ("", str(task_id)) else config_id
 
@@ -135,8 +135,8 @@ def _check_enabled(caller: A2ACaller) -> None:
         raise PushNotificationNotSupportedError
 
 
-async def _own_task(caller: A2ACaller, text: str) -> A2ATask:
-    """Return a task of the caller's own: who may read all conversations may not send them elsewhere."""
+async def _find_own_task(caller: A2ACaller, text: str) -> A2ATask:
+    """Return a task of the caller's own: the permission to read all conversations does not allow to send them away."""
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None or task.user_id != caller.scope.user_id:
         raise TaskNotFoundError
@@ -150,16 +150,16 @@ async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
     """
     app, thread_id = caller.app, task.id.thread_id
     loop = asyncio.get_running_loop()
-    until = loop.time() + BEGUN_SECONDS
+    deadline = loop.time() + START_SECONDS
     while True:
         try:
             thread = await app.ports.store.want_notifications(caller.scope, thread_id)
             break
         except ThreadUnavailable as refusal:
-            if not refusal.is_unused or loop.time() >= until:
+            if not refusal.is_unused or loop.time() >= deadline:
                 raise StoreUnavailable("The task has not begun yet. Please try again in a moment.") from None
             await asyncio.sleep(POLL_SECONDS)
     if task.thread is None or thread.next_ordinal != task.thread.next_ordinal or thread.episode != task.thread.episode:
-        await app.task_notifications.note_mark(
+        await app.change_notifications.note_mark(
             caller.scope, thread_id, task.id.root, f"configured.{thread.next_ordinal}"
         )

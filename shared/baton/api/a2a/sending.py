@@ -12,8 +12,8 @@ from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.delegation import delegation_in, inherit, inherit_handoff, time_zone_in
-from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
+from baton.api.a2a.delegation import inherit, inherit_handoff, read_delegation, read_time_zone
+from baton.api.a2a.incoming import check_message, read_context_id, read_decisions, to_content
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.runs.background_turn import BackgroundTurn
@@ -27,10 +27,10 @@ from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
 from baton.threads.requests.parsing import decision_request, interrupt_decision, message_request, parse_thread_id
 from baton.threads.requests.queue_mapping import queued_decision, queued_message
 
-OPENED_SECONDS = 3.0
+START_SECONDS = 3.0
 """Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
 POLL_SECONDS = 0.05
-"""Seconds between its first two looks at the store; then ever more, up to ``MAX_POLL_SECONDS``."""
+"""Seconds between its first two reads of the store. They double every time, up to ``MAX_POLL_SECONDS``."""
 MAX_POLL_SECONDS = 0.4
 
 
@@ -47,11 +47,11 @@ class Sending:
     message_id: str
     """The message's own id. The turn of an answer has another."""
     is_repeat: bool = False
-    """Whether it is an answer that the interrupts have got already."""
+    """Whether it is an answer to interrupts that was sent before."""
 
 
 class Sender:
-    """A sender of one caller's messages, which it checks first."""
+    """A sender of one caller's messages: it checks them, and starts or queues their turns."""
 
     def __init__(self, caller: A2ACaller) -> None:
         self.caller = caller
@@ -62,10 +62,10 @@ class Sender:
     async def prepare(self, message: Message) -> Sending:
         """Check a message. Raises ``A2AError`` and ``BatonError``; nothing is stored."""
         check_message(message)
-        context = context_of(message)
+        context = read_context_id(message)
         if message.task_id:
             return await self._prepare_for_task(message, context)
-        request = self._request(message, context)
+        request = self._make_request(message, context)
         thread: Thread | None = None
         root = message.message_id
         if context is not None:
@@ -96,7 +96,7 @@ class Sender:
             ids = (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
             if task.id.thread_id not in ids:
                 raise InvalidParamsError("contextId and taskId do not belong together.")
-        request = replace(self._request(message, task.id.thread_id), a2a_task=task.id.root)
+        request = replace(self._make_request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
             # A handoff counts in the whole task: only the first message has it.
             request = replace(request, client=inherit(request.client, task.first_offer))
@@ -115,31 +115,31 @@ class Sender:
             )
         self._check_agent(task.thread)
         if task.awaits_answers:
-            return await self._as_answer(message, task, sending)
+            return await self._to_answer(message, task, sending)
         return sending
 
-    async def _as_answer(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
+    async def _to_answer(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
         """Return the sending as an answer to the task's interrupts if the message is one; otherwise unchanged."""
         assert task.thread is not None  # noqa: S101 - a task that awaits answers has a thread
         assert task.thread.pending is not None  # noqa: S101 - see awaits_answers
-        decisions = decisions_in(message, task.thread.pending)
+        decisions = read_decisions(message, task.thread.pending)
         if not decisions:
             return sending
         answers = [interrupt_decision(*decision, self._scope.user_id) for decision in decisions]
-        owner = await self._app.approvals.owner(self._scope, task.id.thread_id, answers)
+        owner = await self._app.approvals.find_owner(self._scope, task.id.thread_id, answers)
         return replace(sending, request=decision_request(task.id.thread_id, answers), owner=owner)
 
-    def _request(self, message: Message, context: str | None) -> MessageRequest:
+    def _make_request(self, message: Message, context: str | None) -> MessageRequest:
         agent = self.caller.agent
         return message_request(
             self._scope,
             thread_id=context,
             message_id=message.message_id,
-            content=content_of(message),
+            content=to_content(message),
             agent_id=agent.id if agent is not None and agent.main else None,
             content_field="parts",
-            client=delegation_in(message),
-            time_zone=time_zone_in(message),
+            client=read_delegation(message),
+            time_zone=read_time_zone(message),
         )
 
     async def _find_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
@@ -149,16 +149,16 @@ class Sender:
         is mapped like an id of a host, because those ids are reserved.
         """
         try:
-            return request, await self._thread(request)
+            return request, await self._read_thread(request)
         except errors.ThreadUnavailable as refusal:
             if not refusal.is_unused:
                 raise
         mapped = imported_thread_ref(self._scope, context)
         run_id = derive_run_id(mapped.id, request.message_id)
         request = replace(request, thread=mapped, run_id=run_id)
-        return request, await self._thread(request)
+        return request, await self._read_thread(request)
 
-    async def _thread(self, request: MessageRequest) -> Thread | None:
+    async def _read_thread(self, request: MessageRequest) -> Thread | None:
         """Return the caller's own thread; None if it does not exist. Raises ``ThreadUnavailable``."""
         try:
             await self._app.ports.store.check_writable(self._scope, request.thread.id)
@@ -228,7 +228,11 @@ class Sender:
             # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
             message = queued_message(sending.owner, request, request_id=caller.request_id)
-            await self._app.ports.queue.send(sending.owner, message)
+            try:
+                await self._app.waiting.send(self._app.ports.queue, sending.owner, message)
+            except (errors.QueueFull, errors.MessageIdConflict):
+                await self._mark(sending, MarkStatus.REFUSED)
+                raise
         await self._wait_until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
@@ -245,7 +249,7 @@ class Sender:
     async def _wait_until_begun(self, sending: Sending) -> None:
         """Wait until the turn is in the store, for a few seconds at most: the thread may be busy."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + OPENED_SECONDS
+        until = loop.time() + START_SECONDS
         pause = POLL_SECONDS
         while loop.time() < until and not await self._has_begun(sending):
             await asyncio.sleep(pause)

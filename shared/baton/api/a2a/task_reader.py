@@ -21,9 +21,9 @@ MAX_HISTORY = 200
 MAX_TASKS = 100
 """The newest tasks of a thread that are listed."""
 AT_ONCE = 10
-"""The number of them that are read at the same time."""
+"""Tasks that are read at the same time."""
 MAX_PAGES = 3
-"""Pages in which they are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
+"""Pages of messages that are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
 
 
 class TaskReader:
@@ -33,12 +33,12 @@ class TaskReader:
         self._ports = ports
 
     async def find(self, scope: Scope, text: str) -> A2ATask | None:
-        """Return the task with the id ``text``; None if the caller knows no such task. Refusals are audited."""
+        """Return the task with the id ``text``; None if the caller may read no such task. Refusals are audited."""
         task_id = TaskId.parse(text)
         return await self.read(scope, task_id, audited=True) if task_id is not None else None
 
     async def read(self, scope: Scope, task_id: TaskId, *, audited: bool = False) -> A2ATask | None:
-        """Return the task; None if there is none in the scope. ``audited``: the id is a client's."""
+        """Return the task; None if there is none in the scope. ``audited``: audit reads and refusals."""
         ports, thread_id = self._ports, task_id.thread_id
         try:
             thread = await ports.store.get_thread(scope, thread_id)
@@ -64,8 +64,8 @@ class TaskReader:
             return None
         if audited:
             await audit_read(ports.audit, scope, thread_id, thread.user_id, "task.read")
-        messages = await self._messages(scope, thread, turn.first_ordinal) if turn is not None else []
-        question = await self._question(scope, thread)
+        messages = await self._read_messages(scope, thread, turn.first_ordinal) if turn is not None else []
+        question = await self._read_question(scope, thread)
         task = assemble(task_id, thread, mark, messages, question)
         if turn is not None and mark is None and not task.messages and task.run_id is None:
             return None  # a message of the conversation that began no task
@@ -75,11 +75,13 @@ class TaskReader:
 
     async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
         """Return the tasks that the newest messages of the thread belong to, the latest state first."""
-        messages = await self._messages(scope, thread, 0)
-        question = await self._question(scope, thread)
-        seen = [*messages, *([question] if question is not None else [])]
-        roots = [root for root in dict.fromkeys(message.a2a_task for message in reversed(seen)) if root is not None]
-        complete_roots = {message.id for message in seen if message.id == message.a2a_task}
+        messages = await self._read_messages(scope, thread, 0)
+        question = await self._read_question(scope, thread)
+        known_messages = [*messages, *([question] if question is not None else [])]
+        roots = [
+            root for root in dict.fromkeys(message.a2a_task for message in reversed(known_messages)) if root is not None
+        ]
+        complete_roots = {message.id for message in known_messages if message.id == message.a2a_task}
         tasks: list[A2ATask | None] = []
         for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
             tasks += await gather_all(
@@ -125,7 +127,7 @@ class TaskReader:
             )
         except ThreadUnavailable:  # it was deleted meanwhile
             return True
-        return _progress_of(thread) != _progress_of(task.thread) or mark != task.mark
+        return _make_progress_mark(thread) != _make_progress_mark(task.thread) or mark != task.mark
 
     async def is_queued(self, scope: Scope, task_id: TaskId, message_id: str) -> bool:
         """Return whether a message to a task of an existing thread is the newest that waits in the queue."""
@@ -150,12 +152,12 @@ class TaskReader:
 
     async def latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
         """Return the offer of the newest message to a task in the thread's current session; None if there is none."""
-        messages = await self._messages(scope, thread, thread.episode_first_ordinal)
+        messages = await self._read_messages(scope, thread, thread.episode_first_ordinal)
         latest = next((message for message in reversed(messages) if message.a2a_task is not None), None)
         turn = await self._ports.store.get_turn(scope, thread.id, latest.id) if latest is not None else None
         return turn.client if turn is not None else None
 
-    async def _messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
+    async def _read_messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
         """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""
         store = self._ports.store
         messages: list[StoredMessage] = []
@@ -174,7 +176,7 @@ class TaskReader:
             messages = [*first, *messages]
         return messages
 
-    async def _question(self, scope: Scope, thread: Thread) -> StoredMessage | None:
+    async def _read_question(self, scope: Scope, thread: Thread) -> StoredMessage | None:
         """Return the question of the run in progress, if it is stored."""
         if thread.run is None:
             return None
@@ -193,6 +195,6 @@ class TaskReader:
         return await self._ports.store.get_turn(scope, task.id.thread_id, mark.message_id) is None
 
 
-def _progress_of(thread: Thread) -> tuple[object, ...]:
-    """Return a value that changes after each turn, when a run begins, and when the session ends."""
+def _make_progress_mark(thread: Thread) -> tuple[object, ...]:
+    """Return a value that changes after every turn, when a run begins, and when the session ends."""
     return thread.run, thread.next_ordinal, thread.episode_first_ordinal, thread.episode

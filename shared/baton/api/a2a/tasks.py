@@ -8,8 +8,9 @@ from datetime import datetime
 
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
 from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.threads.push_config import ChangeKind, PushNotice, TaskChange
+from baton.domain.threads.push_config import PushNotice
 from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_change import ChangeKind, ThreadChange
 from baton.domain.threads.turn_requests import ClientOffer
 
 
@@ -33,6 +34,8 @@ class A2ATask:
     """Its runs that have ended."""
     first_offer: ClientOffer | None = None
     """The offer of its first message, where that was read."""
+    is_at_desk: bool = False
+    """Whether people of a desk answer it now."""
 
     @property
     def last_end(self) -> RunEnd | None:
@@ -49,7 +52,7 @@ class A2ATask:
 
     def has_message(self, message_id: str) -> bool:
         """Return whether a message with this id was sent to the task."""
-        return any(message.id == message_id and message.role is Role.USER for message in self.messages)
+        return any(message.id == message_id and message.is_own for message in self.messages)
 
 
 def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
@@ -65,18 +68,24 @@ def assemble(
     messages: Sequence[StoredMessage],
     question: StoredMessage | None,
 ) -> A2ATask:
-    """Return the task with its runs: those of its messages, and those that continue them after answers.
+    """Return the task with its runs: those of its messages, those that continue them after answers, and those at desks.
 
-    Its state is not computed yet: see ``with_state``.
+    Messages of people at a desk, and the return from it, belong to the task whose message last came to the desk. The
+    task's state is not computed yet: see ``with_state``.
     """
-    chosen: list[StoredMessage] = []
+    task_messages: list[StoredMessage] = []
     runs: set[str] = set()
+    is_at_desk = is_last_speaker = False
     for run in _split_runs(messages):
         end = run[-1].end
         is_answer = end is not None and end.parent_run_id in runs
-        if run[0].a2a_task == task_id.root or is_answer:
-            chosen += run
+        is_own = run[0].a2a_task == task_id.root or is_answer
+        is_last_speaker = is_own or (is_last_speaker and run[0].role is not Role.USER)
+        if is_own or (is_at_desk and is_last_speaker):
+            task_messages += run
             runs.add(run[0].run_id)
+        if end is not None and end.leaves_at_desk is not None and (is_own or is_at_desk):
+            is_at_desk = end.leaves_at_desk
     run_id = None
     if thread.run is not None:
         is_asked = question is not None and question.a2a_task == task_id.root
@@ -85,9 +94,21 @@ def assemble(
         if is_asked or is_answer or thread.run.message_id == task_id.root:
             run_id = thread.run.run_id
         if is_asked and question is not None:
-            chosen.append(question)
+            task_messages.append(question)
     state, at = TaskState.SUBMITTED, thread.created_at  # until ``with_state``
-    return A2ATask(task_id, thread.user_id, thread, mark, tuple(chosen), state, at, run_id, frozenset(runs))
+    is_at_desk = is_at_desk and thread.conversation.desk is not None
+    return A2ATask(
+        task_id,
+        thread.user_id,
+        thread,
+        mark,
+        tuple(task_messages),
+        state,
+        at,
+        run_id,
+        frozenset(runs),
+        is_at_desk=is_at_desk,
+    )
 
 
 def _split_runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
@@ -114,6 +135,7 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
         is_waiting=is_waiting,
         is_superseded=thread is not None and below is not None and below < thread.next_ordinal,
         session_ended=thread is not None and first is not None and first < thread.episode_first_ordinal,
+        is_at_desk=task.is_at_desk,
     )
     times = [message.timestamp for message in task.messages[-1:]]
     if mark is not None and (not times or mark.status is MarkStatus.CANCELED or is_waiting):
@@ -127,8 +149,8 @@ def is_interrupted(task: A2ATask) -> bool:
     return end is not None and end.outcome is OutcomeType.INTERRUPT and task.awaits_answers
 
 
-def as_of(task: A2ATask, change: TaskChange | PushNotice) -> A2ATask | None:
-    """Return the task in the state that ``change`` has left it in; None if the change does not concern it."""
+def as_of(task: A2ATask, change: ThreadChange | PushNotice) -> A2ATask | None:
+    """Return the task in its state after ``change``; None if the change does not concern it."""
     match change.kind:
         case ChangeKind.BEGAN:
             return _as_begun(task, change.run_id)
@@ -145,7 +167,7 @@ def as_of(task: A2ATask, change: TaskChange | PushNotice) -> A2ATask | None:
 
 
 def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
-    """Return the task as its run began: what was said before, and the user's message."""
+    """Return the task at the beginning of a run: with the earlier messages and the user's."""
     first = next((index for index, message in enumerate(task.messages) if message.run_id == run_id), None)
     if first is None and task.run_id != run_id:
         return None
@@ -159,12 +181,12 @@ def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
 
 
 def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask | None:
-    """Return the task as its run left it."""
-    mine = [index for index, message in enumerate(task.messages) if message.run_id == run_id]
-    if not mine or task.messages[mine[-1]].end is None:
+    """Return the task at the end of a run; None if the run is not the task's, or if its state is not final any more."""
+    indexes = [index for index, message in enumerate(task.messages) if message.run_id == run_id]
+    if not indexes or task.messages[indexes[-1]].end is None:
         return None
-    messages = task.messages[: mine[-1] + 1]
-    ended_task = _up_to(task, messages, session_ended=ends_session)
+    messages = task.messages[: indexes[-1] + 1]
+    ended_task = _cut_to(task, messages, session_ended=ends_session)
     has_continued = len(messages) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
     # A message that came meanwhile continues the task: clients stop listening at a final state.
     return None if ended_task.state is TaskState.COMPLETED and has_continued and not ends_session else ended_task
@@ -178,18 +200,18 @@ def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
     if not first_ordinal <= first < below:
         return None
     messages = tuple(message for message in task.messages if message.ordinal < below and message.run_id != task.run_id)
-    if _up_to(task, messages, session_ended=False).state.is_terminal:
+    if _cut_to(task, messages, session_ended=False).state.is_terminal:
         return None  # it was final before
-    return _up_to(task, messages, session_ended=True)
+    return _cut_to(task, messages, session_ended=True)
 
 
-def _up_to(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
+def _cut_to(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
     """Return the task with ``messages`` only, without a run in progress, in the state that they have left it in."""
     is_canceled = task.mark is not None and task.mark.status is MarkStatus.CANCELED
+    ends = [message.end for message in messages if message.end is not None]
+    is_at_desk = next((end.leaves_at_desk for end in reversed(ends) if end.leaves_at_desk is not None), False)
     state = state_of(
-        [message.end for message in messages if message.end is not None],
-        mark=MarkStatus.CANCELED if is_canceled else None,
-        session_ended=session_ended,
+        ends, mark=MarkStatus.CANCELED if is_canceled else None, session_ended=session_ended, is_at_desk=is_at_desk
     )
     at = messages[-1].timestamp if messages else task.at
-    return replace(task, messages=messages, state=state, at=at, run_id=None)
+    return replace(task, messages=messages, state=state, at=at, run_id=None, is_at_desk=is_at_desk)

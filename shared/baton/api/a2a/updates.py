@@ -16,7 +16,16 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, about_answer, agent_message, artifact_of, data_part, status_of, struct, to_task
+from baton.api.a2a.wire import (
+    STATES,
+    agent_message,
+    artifact_of,
+    describe_answer,
+    make_data_part,
+    status_of,
+    struct,
+    to_task,
+)
 from baton.api.runs.runs import TURN_SECONDS
 from baton.api.threads.access import revive
 from baton.domain.errors import TokenExpired
@@ -44,6 +53,8 @@ class Updates:
         self._clock = clock
         self._agents: dict[str, tuple[str, str]] = {}
         """Name and id of the agent of each message."""
+        self._authors: dict[str, dict[str, Any]] = {}
+        """The people of desks who wrote messages, as metadata."""
         self._structured: dict[str, list[str]] = {}
         """The pieces of the JSON of structured answers that are not complete."""
         self._sent: set[str] = set()
@@ -55,84 +66,91 @@ class Updates:
         match event.type:
             case "RUN_STARTED":
                 # A dead worker's attempt may have sent something: the run begins again.
-                yield from self._empty(sorted(self._sent))
+                yield from self._empty_artifacts(sorted(self._sent))
                 self._structured.clear()
             case "TEXT_MESSAGE_START":
                 agent_id = body.get("metadata", {}).get("agentId") or ""
                 self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
+                if author := body.get("metadata", {}).get("author"):
+                    self._authors[body["messageId"]] = {"author": author}
                 if body.get("metadata", {}).get("isStructured"):
                     self._structured[body["messageId"]] = []
             case "TEXT_MESSAGE_END" if (body.get("metadata") or {}).get("takenBack"):
                 # A guardrail has refused the text, or it was the model's thinking.
-                yield from self._empty([body["messageId"]])
+                yield from self._empty_artifacts([body["messageId"]])
                 self._structured.pop(body["messageId"], None)
             case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
                 self._structured[body["messageId"]].append(body["delta"])
             case "TEXT_MESSAGE_END":
-                yield from self._end(body["messageId"], body.get("metadata") or {})
+                yield from self._end_answer(body["messageId"], body.get("metadata") or {})
             case "TEXT_MESSAGE_CONTENT":
                 append = body["messageId"] in self._sent
                 self._sent.add(body["messageId"])
-                yield self._artifact(self._piece(body["messageId"], Part(text=body["delta"])), append=append)
+                yield self._make_artifact_update(
+                    self._make_artifact(body["messageId"], Part(text=body["delta"])), append=append
+                )
             case "ACTIVITY_SNAPSHOT":
                 content = body.get("content") or {}
                 label = content.get("label")
                 if isinstance(label, str) and label:
-                    about = {"activity": body.get("activityType")}
-                    about |= {name: content[name] for name in HANDOFF_FIELDS if isinstance(content.get(name), str)}
-                    yield self._working(f"activity {body.get('messageId')}", label, about)
+                    metadata = {"activity": body.get("activityType")}
+                    metadata |= {name: content[name] for name in HANDOFF_FIELDS if isinstance(content.get(name), str)}
+                    yield self._make_status_update(f"activity {body.get('messageId')}", label, metadata)
             case "STATE_DELTA":
                 for change in body.get("delta") or ():
                     if change.get("path") in ("/workflow", "/activeAgent"):
                         name = "workflow" if change["path"] == "/workflow" else "active_agent"
-                        yield self._working(None, None, {name: change.get("value")})
+                        yield self._make_status_update(None, None, {name: change.get("value")})
 
     def rest(self, task: A2ATask, run_id: str | None) -> Iterator[Update]:
-        """Yield the messages of a finished run that were not sent as they came: a repeated message's, for example."""
+        """Yield the messages of a finished run that were not streamed, such as those of a repeated message."""
         for message in task.messages:
             is_due = message.run_id == run_id and message.role is Role.ASSISTANT and message.is_said
             if is_due and message.id not in self._sent:
                 self._sent.add(message.id)
-                yield self._artifact(artifact_of(message), append=False)
+                yield self._make_artifact_update(artifact_of(message), append=False)
 
     def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
         """Return the state of the task after the run."""
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
 
-    def _empty(self, message_ids: Sequence[str]) -> Iterator[Update]:
+    def _empty_artifacts(self, message_ids: Sequence[str]) -> Iterator[Update]:
         """Empty the artifacts of messages, as far as text of them has been sent."""
         for message_id in message_ids:
             if message_id in self._sent:
                 self._sent.remove(message_id)
-                yield self._artifact(self._piece(message_id, Part(text="")), append=False)
+                yield self._make_artifact_update(self._make_artifact(message_id, Part(text="")), append=False)
 
-    def _end(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
+    def _end_answer(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
         """Yield the end of an answer: its data, or the sources of its text if it has any."""
         is_structured = message_id in self._structured
         if is_structured:
             self._sent.add(message_id)
         if is_structured or (message_id in self._sent and (metadata.get("sources") or metadata.get("consulted"))):
-            part = self._data(message_id) if is_structured else Part(text="")
-            yield self._artifact(self._piece(message_id, part, metadata), append=not is_structured)
+            part = self._make_data_part(message_id) if is_structured else Part(text="")
+            yield self._make_artifact_update(self._make_artifact(message_id, part, metadata), append=not is_structured)
 
-    def _data(self, message_id: str) -> Part:
+    def _make_data_part(self, message_id: str) -> Part:
         text = "".join(self._structured.pop(message_id))
         try:
-            return data_part(json.loads(text))
+            return make_data_part(json.loads(text))
         except ValueError:  # a reader without pii:read may get text that is not JSON any more
             return Part(text=text)
 
-    def _piece(self, message_id: str, part: Part, metadata: Mapping[str, Any] = MappingProxyType({})) -> Artifact:
+    def _make_artifact(
+        self, message_id: str, part: Part, metadata: Mapping[str, Any] = MappingProxyType({})
+    ) -> Artifact:
         name, agent_id = self._agents.get(message_id, ("", ""))
-        about = about_answer(agent_id, metadata.get("sources") or (), metadata.get("consulted") or ())
-        return Artifact(artifact_id=message_id, name=name, parts=[part], metadata=about)
+        sources, consulted = metadata.get("sources") or (), metadata.get("consulted") or ()
+        answer_metadata = describe_answer(agent_id, sources, consulted, self._authors.get(message_id, {}))
+        return Artifact(artifact_id=message_id, name=name, parts=[part], metadata=answer_metadata)
 
-    def _artifact(self, artifact: Artifact, *, append: bool) -> Update:
+    def _make_artifact_update(self, artifact: Artifact, *, append: bool) -> Update:
         return TaskArtifactUpdateEvent(
             task_id=str(self._id), context_id=self._id.thread_id, artifact=artifact, append=append
         )
 
-    def _working(self, kind: str | None, text: str | None, about: dict[str, Any]) -> Update:
+    def _make_status_update(self, kind: str | None, text: str | None, metadata: dict[str, Any]) -> Update:
         """Return an update of the task at work, with ``text`` as a message of the given ``kind`` if there is one."""
         timestamp = Timestamp()
         timestamp.FromDatetime(self._clock.now())
@@ -141,13 +159,13 @@ class Updates:
             task_id=str(self._id),
             context_id=self._id.thread_id,
             status=TaskStatus(state=STATES[TaskState.WORKING], timestamp=timestamp, message=message),
-            metadata=struct({EXTENSION_URI: about}),
+            metadata=struct({EXTENSION_URI: metadata}),
         )
 
 
 POLL_SECONDS = 0.2
 MAX_POLL_SECONDS = 2.0
-"""Seconds after which a stream looks again, at the latest, for a change of its task."""
+"""The longest time between two checks of a stream whether its task has changed."""
 
 
 class TaskFollower:
@@ -162,19 +180,22 @@ class TaskFollower:
     async def follow(self, task: A2ATask, history: int | None = None) -> AsyncGenerator[A2AEvent, None]:
         """Yield the task, then its updates. Raises ``TokenExpired`` when the stream outlives its token.
 
-        Ends when the task is final, and unless it is followed across turns when it waits; in any case after
-        ``TURN_SECONDS``. Then the client has seen no final state, and knows by this that the task continues.
+        The stream ends when the task's state is final and, unless it is followed across turns, when the task waits for
+        answers or people answer it. In any case it ends after ``TURN_SECONDS``: without a final state, the client knows
+        that the task continues.
         """
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
+        deadline, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
         yield await to_task(task, self._caller.agents.describe, history=history)
         active = (TaskState.SUBMITTED, TaskState.WORKING)
-        while task.state in active or (self._across_turns and not task.state.is_terminal):
-            if loop.time() >= until:
+        while (task.state in active and (task.run_id is not None or not task.is_at_desk)) or (
+            self._across_turns and not task.state.is_terminal
+        ):
+            if loop.time() >= deadline:
                 return
             updates = Updates(task.id, self._caller.app.ports.clock)
             if task.run_id is not None and task.thread is not None:
-                async for update in self._run_updates(task.thread, task.run_id, updates, until - loop.time()):
+                async for update in self._run_updates(task.thread, task.run_id, updates, deadline - loop.time()):
                     yield update
                 pause = POLL_SECONDS
             else:
@@ -186,7 +207,7 @@ class TaskFollower:
             current = await self._reader.read(self._caller.scope, task.id)
             if current is None:
                 return
-            for update in _changes(task, current, updates):
+            for update in _list_changes(task, current, updates):
                 pause = POLL_SECONDS
                 yield update
             task = current
@@ -217,8 +238,8 @@ class TaskFollower:
             raise TokenExpired
 
 
-def _changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
-    """Yield the changes in between: the messages of runs that have ended meanwhile, and the state if it is new."""
+def _list_changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
+    """Yield the changes since ``before``: the messages of runs that have ended, and the state if it is new."""
     run_ids = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
     for run_id in run_ids:
         yield from updates.rest(now, run_id)

@@ -6,6 +6,7 @@ import base64
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from a2a.types import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
@@ -22,11 +23,13 @@ from baton.domain.errors import error_from_code
 from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import part_name
-from baton.domain.threads.interrupt import shown_interrupts
-from baton.domain.threads.message import OutcomeType, StoredMessage
+from baton.domain.threads.interrupt import to_client_interrupts
+from baton.domain.threads.message import MessageAuthor, OutcomeType, StoredMessage
 from baton.domain.threads.message import Role as StoredRole
 from baton.domain.threads.thread_state import Describe, thread_state
 
+DELIVERED = "The message was delivered. People answer here."
+"""The status of a task metadata message went to a desk."""
 STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 """Each state by its number in protobuf."""
 
@@ -62,10 +65,10 @@ def history_length(params: object) -> int | None:
 
 
 def status_of(task: A2ATask) -> TaskStatus:
-    """Return the state, since when, and what the agent says with it."""
+    """Return the task's state, its time, and the message that explains it."""
     timestamp = Timestamp()
     timestamp.FromDatetime(task.at)
-    return TaskStatus(state=STATES[task.state], timestamp=timestamp, message=_status_message(task))
+    return TaskStatus(state=STATES[task.state], timestamp=timestamp, message=_make_status_message(task))
 
 
 def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
@@ -82,50 +85,61 @@ def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
 
 def message_of(message: StoredMessage, task_id: TaskId) -> Message:
     """Return a stored message."""
-    is_user = message.role is StoredRole.USER
-    whose = {} if is_user else {EXTENSION_URI: {"agent_id": message.agent_id, "agent_name": message.agent_name}}
+    is_user = message.is_own
+    metadata: dict[str, Any] = {}
+    if not is_user:
+        agent = {"agent_id": message.agent_id, "agent_name": message.agent_name}
+        metadata = {EXTENSION_URI: agent | _describe_author(message)}
     return Message(
         message_id=message.id,
         context_id=task_id.thread_id,
         task_id=str(task_id),
         role=Role.ROLE_USER if is_user else Role.ROLE_AGENT,
         parts=parts_of(message),
-        metadata=struct(whose) if whose else None,
+        metadata=struct(metadata) if metadata else None,
     )
 
 
 def artifact_of(message: StoredMessage) -> Artifact:
-    """Return an agent's message as what the task has produced."""
+    """Return an agent's message as a result of the task."""
     return Artifact(
         artifact_id=message.id,
-        name=message.agent_name or "",
+        name=message.author.name if message.author is not None else message.agent_name or "",
         parts=parts_of(message),
-        metadata=about_answer(message.agent_id, message.sources, message.consulted),
+        metadata=describe_answer(message.agent_id, message.sources, message.consulted, _describe_author(message)),
     )
 
 
-def about_answer(
-    agent_id: str | None, sources: Sequence[Mapping[str, Any]], consulted: Sequence[Mapping[str, Any]]
+def describe_answer(
+    agent_id: str | None,
+    sources: Sequence[Mapping[str, Any]],
+    consulted: Sequence[Mapping[str, Any]],
+    author: Mapping[str, Any] = MappingProxyType({}),
 ) -> Struct:
-    """Return the metadata of an answer: its agent, and what it rests on."""
-    about: dict[str, Any] = {"agent_id": agent_id}
+    """Return the metadata of an answer: its agent, its sources, and the ``author`` of a person's message."""
+    metadata: dict[str, Any] = {"agent_id": agent_id, **author}
     if sources:
-        about["sources"] = [dict(source) for source in sources]
+        metadata["sources"] = [dict(source) for source in sources]
     if consulted:
-        about["consulted"] = [dict(source) for source in consulted]
-    return struct({EXTENSION_URI: about})
+        metadata["consulted"] = [dict(source) for source in consulted]
+    return struct({EXTENSION_URI: metadata})
+
+
+def _describe_author(message: StoredMessage) -> dict[str, Any]:
+    """Return the person of a desk who wrote the message, as metadata; nothing for others."""
+    return {"author": MessageAuthor.of(message.author).wire()} if message.author is not None else {}
 
 
 def parts_of(message: StoredMessage) -> list[Part]:
     """Return the parts of a message; a structured answer is one part with data."""
     if message.result is not None:
-        return [data_part(message.result)]
+        return [make_data_part(message.result)]
     if isinstance(message.content, str):
         return [Part(text=message.content)]
-    return [_part(part) for part in message.content]
+    return [_to_part(part) for part in message.content]
 
 
-def data_part(value: Any) -> Part:
+def make_data_part(value: Any) -> Part:
     """Return a part with ``value``, which is JSON."""
     return Part(data=ParseDict(value, Value()))
 
@@ -146,42 +160,58 @@ def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
     )
 
 
-def _status_message(task: A2ATask) -> Message | None:
-    """Return what is said with the state: why the task failed, what it asks, or its last answer; None for the rest."""
+def _make_status_message(task: A2ATask) -> Message | None:
+    """Return the message of the state: why the task failed, what it asks, or its last answer; None for other states."""
     end = task.last_end
     if task.state is State.REJECTED and task.mark is not None:
         return agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
     if task.state in (State.FAILED, State.AUTH_REQUIRED):
-        failed = next((m.end for m in task.messages if m.end is not None and m.end.outcome is OutcomeType.ERROR), None)
+        failed = next(
+            (
+                message.end
+                for message in task.messages
+                if message.end is not None and message.end.outcome is OutcomeType.ERROR
+            ),
+            None,
+        )
         if failed is not None:
             error = error_from_code(failed.error_code or "", failed.error_detail)
             data = {"code": error.code, "retryable": error.retryable}
-            return agent_message(task.id, "failed", [Part(text=error.detail), data_part(data)])
-    if task.state in (State.INPUT_REQUIRED, State.COMPLETED):
+            return agent_message(task.id, "failed", [Part(text=error.detail), make_data_part(data)])
+    if task.state is State.WORKING and task.is_at_desk and end is not None and end.outcome is OutcomeType.DELIVERED:
+        return agent_message(task.id, f"delivered {task.messages[-1].run_id}", [Part(text=DELIVERED)])
+    if task.state in (State.INPUT_REQUIRED, State.COMPLETED) or (task.state is State.WORKING and task.is_at_desk):
         if is_interrupted(task):
-            return _questions(task)
+            return _make_questions(task)
         if task.mark is not None and task.mark.status is MarkStatus.REFUSED and task.mark.reason:
-            about = f"refused {task.mark.message_id}"
-            return agent_message(task.id, about, [Part(text=task.mark.reason)])
-        last = next((m for m in reversed(task.messages) if m.is_said and m.role is StoredRole.ASSISTANT), None)
+            kind = f"refused {task.mark.message_id}"
+            return agent_message(task.id, kind, [Part(text=task.mark.reason)])
+        last = next(
+            (
+                message
+                for message in reversed(task.messages)
+                if message.is_said and message.role is StoredRole.ASSISTANT
+            ),
+            None,
+        )
         return message_of(last, task.id) if last is not None and end is not None else None
     return None
 
 
-def _questions(task: A2ATask) -> Message:
+def _make_questions(task: A2ATask) -> Message:
     """Return what is asked: the sentences, and the interrupts as data with the schema of an answer."""
     assert task.thread is not None  # noqa: S101 - an interrupted task has a thread
     assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
     pending = task.thread.pending
-    interrupts = shown_interrupts(pending.open)
+    interrupts = to_client_interrupts(pending.open)
     texts = [Part(text=interrupt.plain_text) for interrupt in pending.open]
-    return agent_message(task.id, f"questions {pending.run_id}", [*texts, data_part({"interrupts": interrupts})])
+    return agent_message(task.id, f"questions {pending.run_id}", [*texts, make_data_part({"interrupts": interrupts})])
 
 
-def _part(part: Any) -> Part:
+def _to_part(part: Any) -> Part:
     if isinstance(part, TextPart):
         metadata = part.metadata if isinstance(part.metadata, dict) else {}
-        return data_part(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
+        return make_data_part(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
     source, name = part.source, part_name(part) or ""
     media_type = source.mime_type or ""
     if source.type == "data":

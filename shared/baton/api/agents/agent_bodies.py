@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -15,14 +16,16 @@ from pydantic import Field
 
 from baton.api.http.schemas import Asked, ServedAgent, describe
 from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_version import MAX_COMMENT
+from baton.domain.desks.desk import DeskDefinition
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
-from baton.tenants.registry.agent_editing import Expected
+from baton.tenants.registry.agent_editing import ExpectedState
 
 MAX_BODY = 256 * 1024
-"""Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""
+"""Bytes of a request. A definition has at most a quarter of them as JSON; indentation and YAML may need more."""
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
 FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type application/yaml."
@@ -30,7 +33,7 @@ FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type 
 
 @dataclass(frozen=True, slots=True)
 class SentAgent:
-    """A definition that was sent."""
+    """A definition in a request."""
 
     values: Mapping[str, Any]
     as_served: bool
@@ -66,7 +69,7 @@ async def read_agent(request: Request) -> SentAgent:
     values = await off_loop(LARGE, _read_json, body)
     if not isinstance(values, dict):
         raise MalformedJson(FORMS)
-    return _without_derived(values)
+    return _remove_served_fields(values)
 
 
 def wants_yaml(request: Request) -> bool:
@@ -75,8 +78,8 @@ def wants_yaml(request: Request) -> bool:
     return any(media_type.partition(";")[0].strip().lower() in YAML_TYPES for media_type in accepted)
 
 
-def read_expected(request: Request, version: int | None) -> Expected:
-    """Return what the caller takes the agent to be: ``If-Match``, ``If-None-Match: *`` or the body's version.
+def read_expected(request: Request, version: int | None) -> ExpectedState:
+    """Return the state that the caller expects: by ``If-Match``, ``If-None-Match: *`` or the body's ``version``.
 
     Raises ``InvalidRequest``.
     """
@@ -84,18 +87,18 @@ def read_expected(request: Request, version: int | None) -> Expected:
     if none_match is not None:
         if none_match.strip() != "*" or match is not None:
             raise InvalidRequest("If-None-Match: only * is understood, without If-Match.")
-        return Expected(exists=False)
+        return ExpectedState(exists=False)
     if match is None:
-        return Expected(version=version)
+        return ExpectedState(version=version)
     if match.strip() == "*":
-        return Expected(exists=True)
+        return ExpectedState(exists=True)
     tag = TAG.fullmatch(match.strip())
     if tag is None:
         raise InvalidRequest('If-Match: send the ETag of the agent, such as "3", or *.')
-    return Expected(version=int(tag[1]))
+    return ExpectedState(version=int(tag[1]))
 
 
-def etag(version: int) -> str:
+def make_etag(version: int) -> str:
     """Return the ETag of a version."""
     return f'"{version}"'
 
@@ -120,8 +123,8 @@ def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _without_derived(values: dict[str, Any]) -> SentAgent:
-    """Return the fields without those that are served only."""
+def _remove_served_fields(values: dict[str, Any]) -> SentAgent:
+    """Return the fields without those that are served but never stored."""
     fields, version = dict(values), values.get("version")
     if "version" in fields and (version is None or (isinstance(version, int) and not isinstance(version, bool))):
         del fields["version"]
@@ -129,6 +132,34 @@ def _without_derived(values: dict[str, Any]) -> SentAgent:
     if isinstance(workflow, dict):
         fields["workflow"] = {name: value for name, value in workflow.items() if name != "version"}
     return SentAgent(fields, as_served=True, version=version if isinstance(version, int) else None)
+
+
+class OfferedDesk(WireModel):
+    """A desk of a main agent, for users who may ask for a person there."""
+
+    id: str = Field(examples=["support"])
+    name: str = Field(examples=["Support team"])
+    description: str = Field(examples=["People who decide about refunds."])
+    avatar_url: str | None = Field(examples=[None])
+    is_open: bool = describe("Whether its people answer now.", examples=[True])
+    opens_at: Timestamp | None = describe(
+        "When it opens next; null while it is open, and if it stays closed for more than a year.", None
+    )
+
+    @classmethod
+    def from_agent(cls, agent: AgentDefinition, desk: DeskDefinition, now: datetime) -> OfferedDesk:
+        """Return the served form of the agent of ``desk``."""
+        is_open = desk.is_open(now)
+        return cls.of(agent, is_open=is_open, opens_at=None if is_open else desk.next_opening(now))
+
+
+class ListedAgent(ServedAgent):
+    """An agent of the list."""
+
+    is_default: bool = describe("Whether conversations begin with it that name no agent.", examples=[True])
+    desks: list[OfferedDesk] = describe(
+        "The desks that it hands conversations over to, and that the caller may ask for.", examples=[[]]
+    )
 
 
 class ServedFieldChange(WireModel):

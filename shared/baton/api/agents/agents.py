@@ -9,11 +9,13 @@ from fastapi import APIRouter, Path, Request, Response
 
 from baton.api.agents.agent_bodies import (
     TAG,
+    ListedAgent,
+    OfferedDesk,
     RollbackRequest,
     ServedAgentChange,
     ServedAgentVersion,
     WholeAgentVersion,
-    etag,
+    make_etag,
     read_agent,
     read_expected,
     wants_yaml,
@@ -82,10 +84,25 @@ _SENT: dict[str, Any] = {
 
 
 @router.get("", summary="List agents")
-async def list_agents(scope: Caller, app: UseCases) -> Listing[ServedAgent]:
+async def list_agents(scope: Caller, app: UseCases) -> Listing[ListedAgent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
-    agents = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
-    return Listing[ServedAgent](items=agents, next_cursor=None)
+    agents = await app.agents.current(scope)
+    now = app.ports.clock.now()
+    items = [
+        ListedAgent.model_validate(
+            {
+                **_to_agent(scope, agent).model_dump(exclude_unset=True),
+                "is_default": agents.is_default(agent),
+                "desks": [
+                    OfferedDesk.from_agent(desk, desk.desk, now)
+                    for desk in agents.offered_desks(scope, agent)
+                    if desk.desk is not None
+                ],
+            }
+        )
+        for agent in agents.visible(scope)
+    ]
+    return Listing[ListedAgent](items=items, next_cursor=None)
 
 
 @router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses("forbidden"))
@@ -103,12 +120,12 @@ async def get_agent(
         agent = (await app.agents.current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
             stored = await app.agent_editing.version(scope, agent_id, agent.version)
-            return cast("ServedAgent", await _yaml(agent_id, stored.values or {}, agent.version))
+            return cast("ServedAgent", await _make_yaml_response(agent_id, stored.values or {}, agent.version))
     if as_yaml:
         values = agent.model_dump(mode="json", exclude_unset=True)
-        return cast("ServedAgent", await _yaml(agent_id, values, None, functions=agent.code.names))
+        return cast("ServedAgent", await _make_yaml_response(agent_id, values, None, functions=agent.code.names))
     if agent.version is not None:
-        response.headers["ETag"] = etag(agent.version)
+        response.headers["ETag"] = make_etag(agent.version)
     return _to_agent(scope, agent)
 
 
@@ -208,8 +225,8 @@ async def get_version(
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         version = await app.agent_editing.version(scope, agent_id, number)
     if wants_yaml(request) and version.values is not None:
-        return cast("WholeAgentVersion", await _yaml(agent_id, version.values, number))
-    return WholeAgentVersion.of(version, is_deletion=version.values is None, agent=_definition(version))
+        return cast("WholeAgentVersion", await _make_yaml_response(agent_id, version.values, number))
+    return WholeAgentVersion.of(version, is_deletion=version.values is None, agent=_read_definition(version))
 
 
 @router.post(
@@ -242,23 +259,23 @@ def _to_agent(scope: Scope, agent: AgentDefinition) -> ServedAgent:
 
 
 def _to_change(response: Response, change: AgentChange) -> ServedAgentChange:
-    response.headers["ETag"] = etag(change.version)
+    response.headers["ETag"] = make_etag(change.version)
     agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
     return ServedAgentChange.of(change, agent=agent)
 
 
-async def _yaml(
+async def _make_yaml_response(
     agent_id: str, values: Mapping[str, Any], version: int | None, *, functions: Sequence[str] = ()
 ) -> Response:
     """Return a definition as its file. Its ``functions`` in Python stand in a comment: a copy would lack them."""
     text = await off_loop(LARGE, agent_yaml, agent_id, values)
     if functions:
         text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
-    headers = {"ETag": etag(version)} if version is not None else {}
+    headers = {"ETag": make_etag(version)} if version is not None else {}
     return Response(text, media_type=YAML, headers=headers)
 
 
-def _definition(version: AgentVersion) -> dict[str, Any] | None:
+def _read_definition(version: AgentVersion) -> dict[str, Any] | None:
     if version.values is None:
         return None
     definition, _ = check_agent(version.values)

@@ -24,7 +24,7 @@ from baton.domain.tenants.evaluation import (
 from baton.domain.tenants.identity import Permission
 from baton.domain.text import utf8_size
 from baton.domain.times import from_millis
-from baton.domain.wire_model import TIMESTAMP, GivenTime, Timestamp, WireModel
+from baton.domain.wire_model import TIMESTAMP, RequestTime, Timestamp, WireModel
 
 MAX_COUNT = 10**9
 """The largest number of runs or tokens."""
@@ -80,7 +80,7 @@ class EvaluationRequest(Asked):
     label: Label = describe("The version that was evaluated.", "my-shop")
     model: Label = Field(examples=["gpt-6-luna"])
     judge: Label | None = Field(default=None, examples=["gpt-6-sol, prompt 1"])
-    began_at: GivenTime = Field(examples=[TIMESTAMP])
+    began_at: RequestTime = Field(examples=[TIMESTAMP])
     seconds: Annotated[float, Field(ge=0, le=10**7, allow_inf_nan=False)] = Field(examples=[41.5])
     tokens: Count = Field(default=0, examples=[120_400])
     usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = describe(

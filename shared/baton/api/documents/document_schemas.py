@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from baton.api.http.schemas import Asked, UploadTarget, describe
+from baton.api.http.schemas import Asked, Listing, UploadTarget, describe
 from baton.domain.documents.document import Document, IngestionStep, VersionStatus
 from baton.domain.documents.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceStatus
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
@@ -76,7 +76,21 @@ class ServedDocument(WireModel):
         )
 
 
-class ServedLibrary(WireModel):
+class IndexRoom(WireModel):
+    """The room that an agent's documents, or those of a library, have in the search index."""
+
+    index_fill_percent: int | None = describe(
+        "The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if"
+        " there is no bound, as in OpenSearch, without documents, and while the index does not answer.",
+        12,
+    )
+
+
+class DocumentListing(Listing[ServedDocument], IndexRoom):
+    """A page of documents."""
+
+
+class ServedLibrary(IndexRoom):
     """A library of the project, which agents of all tenants may search."""
 
     name: str = Field(examples=["manual"])

@@ -12,6 +12,7 @@ from baton.api.documents.document_schemas import (
     DeletedDocument,
     DeletedSource,
     DocumentAnswer,
+    DocumentListing,
     SentDocumentRequest,
     SentSourceRequest,
     ServedDocument,
@@ -22,9 +23,10 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import KnowledgeAgentId, check_managed_agent
+from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
-from baton.domain.errors import UnknownLibrary
-from baton.domain.tenants.identity import ProjectScope
+from baton.domain.errors import SearchUnavailable, UnknownLibrary
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import MAX_IN_LIBRARY, Details
 from baton.knowledge.sources import SourceRequest
@@ -66,11 +68,10 @@ async def add_document(
 @router.get("/documents", summary="List documents")
 async def list_documents(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
-) -> Listing[ServedDocument]:
+) -> DocumentListing:
     """Return the agent's documents, newest first. Needs `document:write`."""
     managed_id = await check_managed_agent(app, caller, agent_id, "document.list")
-    documents, next_cursor = await app.knowledge.documents.of_agent(caller, managed_id, limit=limit, cursor=cursor)
-    return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
+    return await _list_documents(app, caller, managed_id, limit, cursor)
 
 
 @router.get("/libraries", summary="List an agent's libraries")
@@ -81,10 +82,14 @@ async def list_libraries(agent_id: KnowledgeAgentId, caller: Caller, app: UseCas
     """
     await check_managed_agent(app, caller, agent_id, "library.list")
     names = (await app.agents.get(caller, agent_id)).libraries
-    counts = await gather_all(
-        *(app.ports.documents.count(ProjectScope(), name, up_to=MAX_IN_LIBRARY) for name in names)
+    counts, fills = await gather_all(
+        gather_all(*(app.ports.documents.count(ProjectScope(), name, up_to=MAX_IN_LIBRARY) for name in names)),
+        gather_all(*(_read_index_fill(app, ProjectScope(), name) for name in names)),
     )
-    libraries = [ServedLibrary(name=name, documents=count) for name, count in zip(names, counts, strict=True)]
+    libraries = [
+        ServedLibrary(name=name, documents=count, index_fill_percent=fill)
+        for name, count, fill in zip(names, counts, fills, strict=True)
+    ]
     return Listing[ServedLibrary](items=libraries, next_cursor=None)
 
 
@@ -96,13 +101,12 @@ async def list_library_documents(
     app: UseCases,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Listing[ServedDocument]:
+) -> DocumentListing:
     """Return the documents of one of the agent's libraries, newest first. Needs `document:write`."""
     await check_managed_agent(app, caller, agent_id, "library.list")
     if library not in (await app.agents.get(caller, agent_id)).libraries:
         raise UnknownLibrary
-    documents, next_cursor = await app.knowledge.documents.of_agent(ProjectScope(), library, limit=limit, cursor=cursor)
-    return Listing[ServedDocument](items=list(map(ServedDocument.from_record, documents)), next_cursor=next_cursor)
+    return await _list_documents(app, ProjectScope(), library, limit, cursor)
 
 
 @router.get("/documents/{document_id}", summary="Read a document's status")
@@ -192,3 +196,19 @@ async def delete_source(
     """Delete a source. Its documents are deleted within minutes. Needs `document:write`."""
     managed_id = await check_managed_agent(app, caller, agent_id, "source.delete")
     return DeletedSource.of(await app.knowledge.sources.delete(caller, managed_id, source_id))
+
+
+async def _list_documents(app: App, scope: Scope, owner: str, limit: int, cursor: str | None) -> DocumentListing:
+    """Return a page of the documents of an agent or a library."""
+    (documents, next_cursor), fill = await gather_all(
+        app.knowledge.documents.of_agent(scope, owner, limit=limit, cursor=cursor), _read_index_fill(app, scope, owner)
+    )
+    items = list(map(ServedDocument.from_record, documents))
+    return DocumentListing(items=items, next_cursor=next_cursor, index_fill_percent=fill)
+
+
+async def _read_index_fill(app: App, scope: Scope, owner: str) -> int | None:
+    try:
+        return await app.ports.search.fill_percent(scope, owner)
+    except SearchUnavailable:  # documents are listed without it
+        return None

@@ -14,7 +14,7 @@ VERSION = "/v1"
 NOUNS: Mapping[str, tuple[str, ...]] = {
     "runs.runs": ("/runs",),
     "threads.messages": ("/messages",),
-    "threads.threads": ("/threads", "/threads/{}", "/threads/{}/messages", "/threads/{}/events"),
+    "threads.threads": ("/threads", "/threads/{}", "/threads/{}/messages", "/threads/{}/read", "/threads/{}/events"),
     "threads.turns": (
         "/threads/{}/turns",
         "/threads/{}/turns/{}/context",
@@ -31,6 +31,14 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/threads/{}/continue",
         "/threads/{}/close",
     ),
+    "threads.incoming_events": ("/threads/{}/events",),
+    "threads.queue": ("/threads/{}/queue", "/threads/{}/queue/{}"),
+    "threads.background": (
+        "/threads/{}/background",
+        "/threads/{}/background/{}",
+        "/callbacks/{}",
+        "/callbacks/{}/notifications",
+    ),
     "threads.branches": (
         "/threads/{}/fork",
         "/threads/{}/sandbox",
@@ -38,6 +46,20 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/threads/{}/branches",
         "/threads/{}/branches/{}/select",
     ),
+    "desks.desks": (
+        "/desk",
+        "/desk/desks",
+        "/threads/{}/desk",
+        "/threads/{}/desk/take",
+        "/threads/{}/desk/messages",
+        "/threads/{}/desk/notes",
+        "/threads/{}/desk/typing",
+        "/threads/{}/desk/draft",
+        "/threads/{}/desk/return",
+        "/threads/{}/desk/transfer",
+    ),
+    "desks.desk_events": ("/desk/events",),
+    "schedules.schedules": ("/schedules", "/schedules/{}"),
     "threads.files": ("/threads/{}/files",),
     "threads.workflows": ("/workflows/completed",),
     "memory.episodes": ("/episodes", "/episodes/{}"),
@@ -79,6 +101,8 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
     "tenants.overview": ("/overview",),
     "agents.evaluations": ("/evaluations", "/evaluations/{}"),
     "tenants.limits": ("/tenant/limits",),
+    "tenants.hooks": ("/hooks/{}",),
+    "tenants.webhooks": ("/webhooks/deliveries", "/webhooks/deliveries/{}/redeliver"),
     "agents.models": ("/models", "/models/check"),
     "http.docs_page": ("/docs", "/docs/{}"),
 }

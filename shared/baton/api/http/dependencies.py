@@ -125,6 +125,21 @@ async def run_in_path(
     return unquote(run_id)
 
 
+async def message_in_path(
+    message_id: Annotated[
+        str,
+        Path(
+            description="The message's id, percent-encoded.",
+            max_length=768,
+            examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"],
+        ),
+    ],
+) -> str:
+    """Return the message id of a path."""
+    return unquote(message_id)
+
+
 ThreadId = Annotated[str, Depends(thread_in_path)]
+MessageId = Annotated[str, Depends(message_in_path)]
 RunId = Annotated[str, Depends(run_in_path)]
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]

@@ -37,6 +37,10 @@ COUNTED_AT_ONCE = 128 * 1024
 """Bytes whose values are counted at once, which takes 10 ms at most."""
 
 
+OTHER_CREDENTIALS = ("/v1/callbacks/", "/v1/hooks/")
+"""The paths whose callers have other credentials than a user's token. Their routes check them."""
+
+
 class HttpMiddleware:
     """Base of ASGI middleware for HTTP requests; what else a server sends, such as its start, goes to the app."""
 
@@ -79,7 +83,8 @@ class _Body:
         self._request = Request(scope)
         self._receive = receive
         # The routes of other protocols verify the token before they read the body.
-        self._needs_token = scope["path"].startswith("/v1/") and scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        is_of_users = scope["path"].startswith("/v1/") and not scope["path"].startswith(OTHER_CREDENTIALS)
+        self._needs_token = is_of_users and scope["method"] not in ("GET", "HEAD", "OPTIONS")
         self._size = 0
         self._values = MemberCount()
 

@@ -84,6 +84,11 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
         validation_alias="problems",
         exclude_if=lambda errors: not errors,
     )
+    person: dict[str, Any] | None = describe(
+        "The person who has taken a conversation, in `desk_taken`; left out of other problems.",
+        default=None,
+        exclude_if=lambda person: person is None,
+    )
 
 
 @cache
@@ -153,13 +158,13 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
     if isinstance(error, errors.MethodNotAllowed):
-        headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
+        headers["Allow"] = ", ".join(_list_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))
     return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
 
 
-def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods of the path. Each is a separate route."""
+def _list_allowed_methods(request: Request) -> list[str]:
+    """Return the methods of the request's path, which are separate routes."""
     return [
         method
         for method in METHODS
@@ -195,7 +200,7 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
     """Return the response for a failure, and report one that is not the caller's."""
     match failure:
         case RequestValidationError():
-            return response(request, _from_validation(failure))
+            return response(request, _to_error(failure))
         case RefusedBody():
             failure = error = failure.error
         case HTTPException():
@@ -224,7 +229,7 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     )
 
 
-def _from_validation(error: RequestValidationError) -> BatonError:
+def _to_error(error: RequestValidationError) -> BatonError:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return errors.MalformedJson()

@@ -37,6 +37,9 @@ def describe(description: str, /, *example: Any, absent: Any = ..., **rules: Any
     return Field(description=description, **rules)
 
 
+AUTHOR = describe("The person of a desk who wrote it; left out of what users and agents said.", absent=None)
+
+
 class Asked(BaseModel):
     """Base of what callers send: nothing is converted, so that ``true`` is not a number."""
 

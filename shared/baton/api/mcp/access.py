@@ -53,7 +53,7 @@ def _host(origin: str) -> str | None:
 
 
 SESSION_ID = re.compile(r"[!-~]{1,128}")
-"""The ids of sessions that the protocol permits. Others name none."""
+"""The form of a session's id. A request with another value is one without a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class McpCaller:
     """Event loop time at which the token expires."""
     session_id: str | None
     """The session that the client names; None if it names none."""
-    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+    has_hung_up: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the client has closed the connection before the response was complete."""
 
 
 def caller_of(request: Request | None) -> McpCaller:
-    """Return who makes the call that ``request`` carries."""
+    """Return the caller of ``request``."""
     assert request is not None  # noqa: S101 - streamable HTTP is the only transport
     caller = request.state.mcp_caller
     assert isinstance(caller, McpCaller)  # noqa: S101 - set by ``McpExchange``

@@ -27,7 +27,7 @@ MAX_KEY = 1_024
 INTERRUPT_ID = "interrupt_id"
 
 
-class _Arguments(BaseModel, extra="forbid", strict=True):
+class _CallArguments(BaseModel, extra="forbid", strict=True):
     """The arguments, as ``tools.INPUT_SCHEMA`` describes them."""
 
     message: str | None = None
@@ -36,22 +36,22 @@ class _Arguments(BaseModel, extra="forbid", strict=True):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTurn:
+class RequestedTurn:
     """A turn to run."""
 
     request: TurnRequest
     owner: Scope
     """The scope in which the turn runs: that of the caller, or of interrupted turns that an answer continues."""
     is_kept: bool
-    """Whether the client may call again for the result: it has given an idempotency key."""
+    """Whether the client has sent an idempotency key, so that it may call again for the result."""
 
 
-async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> AskedTurn:
+async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> RequestedTurn:
     """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
-    key = _idempotency_key(params.meta)
+    key = _read_idempotency_key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
         forms = _read_forms(params.input_responses)
-        return await _answer_turn(caller, agent, params.request_state, forms, is_kept=key is not None)
+        return await _make_answer_turn(caller, agent, params.request_state, forms, is_kept=key is not None)
     arguments = _parse_arguments(params.arguments)
     if arguments.answer is not None:
         if arguments.message is not None:
@@ -63,10 +63,10 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
         if named is not None and not isinstance(named, str):
             raise InvalidRequest("answer.interrupt_id must be the id of a question.")
         forms = {named: (DecisionStatus.RESOLVED, answers or None)}
-        return await _answer_turn(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
+        return await _make_answer_turn(caller, agent, arguments.thread_id, forms, is_kept=key is not None)
     named_zone = params.meta.get(TIME_ZONE_KEY) if params.meta is not None else None
     time_zone = parsing.parse_time_zone(named_zone, f"_meta: {TIME_ZONE_KEY}")
-    return _message_turn(caller, agent, arguments, key, time_zone)
+    return _make_message_turn(caller, agent, arguments, key, time_zone)
 
 
 async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
@@ -79,17 +79,17 @@ async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams)
     return await _find_own(caller, parsing.parse_thread_id(caller.scope, params.request_state).id)
 
 
-def _message_turn(
-    caller: McpCaller, agent: AgentDefinition, arguments: _Arguments, key: str | None, time_zone: str | None
-) -> AskedTurn:
+def _make_message_turn(
+    caller: McpCaller, agent: AgentDefinition, arguments: _CallArguments, key: str | None, time_zone: str | None
+) -> RequestedTurn:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
-    # A separate name, so that a key meets no message id that another transport was given.
-    keyed = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
+    # A prefix, so that a key never equals a message id of another transport.
+    derived_id = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
     request = parsing.message_request(
         caller.scope,
         thread_id=arguments.thread_id,
-        message_id=keyed or caller.app.ports.clock.new_id(),
+        message_id=derived_id or caller.app.ports.clock.new_id(),
         content=arguments.message,
         agent_id=agent.id,
         content_field="message",
@@ -97,18 +97,18 @@ def _message_turn(
     )
     if arguments.thread_id is not None:
         request = replace(request, thread=replace(request.thread, may_create=False))
-    return AskedTurn(request, caller.scope, key is not None)
+    return RequestedTurn(request, caller.scope, key is not None)
 
 
-async def _answer_turn(
+async def _make_answer_turn(
     caller: McpCaller,
     agent: AgentDefinition,
     thread_id: str,
     decisions: Mapping[str | None, tuple[DecisionStatus, Any]],
     *,
     is_kept: bool,
-) -> AskedTurn:
-    """Return the turn that continues an interrupted one. Without an interrupt's id, everything open is answered."""
+) -> RequestedTurn:
+    """Return the turn that continues an interrupted one. A decision without an interrupt's id answers all open ones."""
     thread = await _find_own(caller, parsing.parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
         raise AgentMismatch
@@ -122,8 +122,8 @@ async def _answer_turn(
         answers += [parsing.interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
-    owner = await caller.app.approvals.owner(caller.scope, thread.id, answers)
-    return AskedTurn(parsing.decision_request(thread.id, answers), owner, is_kept)
+    owner = await caller.app.approvals.find_owner(caller.scope, thread.id, answers)
+    return RequestedTurn(parsing.decision_request(thread.id, answers), owner, is_kept)
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
@@ -159,15 +159,15 @@ def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[Decis
     return decisions
 
 
-def _parse_arguments(values: dict[str, Any] | None) -> _Arguments:
+def _parse_arguments(values: dict[str, Any] | None) -> _CallArguments:
     try:
-        return _Arguments.model_validate(values or {})
+        return _CallArguments.model_validate(values or {})
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
 
 
-def _idempotency_key(meta: Mapping[str, Any] | None) -> str | None:
+def _read_idempotency_key(meta: Mapping[str, Any] | None) -> str | None:
     """Return the call's idempotency key. Raises ``InvalidRequest``."""
     key = meta.get(IDEMPOTENCY_KEY) if meta is not None else None
     if key is None or (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isprintable()):

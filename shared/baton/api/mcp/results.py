@@ -1,4 +1,4 @@
-"""The results of calls: what the agent said, what it asks, and why it failed."""
+"""The results of calls: the agent's messages, its questions, and errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import mcp_types as types
 
 from baton.domain.documents.numbered_passages import shift_places
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
-from baton.domain.threads.interrupt import Interrupt, shown_arguments
+from baton.domain.threads.interrupt import Interrupt, shorten_arguments
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton.domain.threads.message import result_of as result_of_run
 from baton.domain.threads.thread import Thread
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 
 FORM: dict[str, Any] = {
     "type": "object",
@@ -26,8 +26,13 @@ FORM: dict[str, Any] = {
     "required": ["approved"],
 }
 """The form of an approval."""
-_APART = "\n\n"
-STATES = {OutcomeType.SUCCESS: "completed", OutcomeType.CANCELLED: "cancelled", OutcomeType.INTERRUPT: "input_required"}
+_SEPARATOR = "\n\n"
+STATES = {
+    OutcomeType.SUCCESS: "completed",
+    OutcomeType.CANCELLED: "cancelled",
+    OutcomeType.INTERRUPT: "input_required",
+    OutcomeType.DELIVERED: "delivered",
+}
 
 
 def result_of(finished: FinishedRun) -> types.CallToolResult:
@@ -39,12 +44,12 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     messages = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
     content: dict[str, Any] = {
         "thread_id": finished.thread.id,
-        "message": _APART.join(message.text for message in messages),
+        "message": _SEPARATOR.join(message.text for message in messages),
         "state": STATES[outcome],
     }
     if outcome is OutcomeType.INTERRUPT:
-        content["questions"] = _questions(interrupts_of(finished), finished.messages)
-    begins = accumulate((len(message.text) + len(_APART) for message in messages), initial=0)
+        content["questions"] = _list_questions(interrupts_of(finished), finished.messages)
+    begins = accumulate((len(message.text) + len(_SEPARATOR) for message in messages), initial=0)
     # The last of ``begins`` is the end of the text.
     sources = [
         dict(shift_places(source, begin))
@@ -58,13 +63,13 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     result = result_of_run(finished.messages)
     if result is not None:
         content["result"] = result
-    return _complete(content)
+    return _make_result(content)
 
 
 def to_questions(thread: Thread) -> types.CallToolResult:
     """Return the result of an answer after which other questions are open."""
-    questions = _questions(thread.open_interrupts, ())
-    return _complete({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
+    questions = _list_questions(thread.open_interrupts, ())
+    return _make_result({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
 
 
 def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
@@ -79,7 +84,7 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
     if not interrupts or any(interrupt.is_client_call for interrupt in interrupts):
         return None
     requests: dict[str, Any] = {}
-    for question in _questions(interrupts, finished.messages):
+    for question in _list_questions(interrupts, finished.messages):
         form = types.ElicitRequestFormParams(message=question["message"], requested_schema=FORM)
         requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
     # The state is not a secret and proves nothing: a caller that sends it back is checked like any other.
@@ -101,13 +106,13 @@ def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToo
     )
 
 
-def _complete(content: dict[str, Any]) -> types.CallToolResult:
+def _make_result(content: dict[str, Any]) -> types.CallToolResult:
     # The protocol asks for the structured content as text too, for clients that know text only.
     text = json.dumps(content, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=content)
 
 
-def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage]) -> list[dict[str, Any]]:
+def _list_questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage]) -> list[dict[str, Any]]:
     calls = {call.id: call.arguments for message in messages for call in message.tool_calls}
     questions = []
     for interrupt in interrupts:
@@ -119,7 +124,7 @@ def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage
             "schema": as_shown.response_schema or {},
             "expires_at": as_shown.expires_at or "",
         }
-        if arguments := interrupt.arguments or shown_arguments(calls.get(interrupt.tool_call_id, "")):
+        if arguments := interrupt.arguments or shorten_arguments(calls.get(interrupt.tool_call_id, "")):
             question["arguments"] = arguments
         questions.append(question)
     return questions

@@ -68,14 +68,14 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
     from baton.api.mcp.server import McpExchange
 
     session = request.headers.get("mcp-session-id", "")
-    who = McpCaller(
+    requester = McpCaller(
         scope=scope,
         app=app,
         timing=await sse.timing(request),
         ends_at=token_ends_at(request, app),
         session_id=session if SESSION_ID.fullmatch(session) else None,
     )
-    return McpExchange(who, await request.body())
+    return McpExchange(requester, await request.body())
 
 
 MAX_AGE = 600

@@ -32,7 +32,7 @@ async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[A
 
 
 MAX_CHARS = 300
-"""Characters of such a sentence."""
+"""Characters of a sentence that reports progress."""
 
 
 def to_progress(event: Event) -> str | None:
@@ -59,8 +59,8 @@ MAX_REQUEST_ID = 256
 
 
 async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
-    """Remember which run the call has begun. Without a session its id says nothing."""
-    key = _key(request_id)
+    """Store which run the call has begun, so that it can be cancelled. Without a session, nothing is stored."""
+    key = _to_key(request_id)
     if caller.session_id is None or key is None:
         return
     try:
@@ -80,7 +80,7 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
     if message.get("method") != "notifications/cancelled" or "id" in message or caller.session_id is None:
         return
     params = message.get("params")
-    key = _key(params.get("requestId")) if isinstance(params, dict) else None
+    key = _to_key(params.get("requestId")) if isinstance(params, dict) else None
     if key is None:
         return
     try:
@@ -94,7 +94,7 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
         count(Metric.RUNS_NOT_STOPPED)
 
 
-def _key(request_id: Any) -> str | None:
+def _to_key(request_id: Any) -> str | None:
     """Return a request id as text; None for any other value."""
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None

@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from baton import __version__
 from baton.api.http.middleware import MAX_BODY_BYTES
 from baton.api.mcp.access import McpCaller, caller_of
-from baton.api.mcp.arguments import AskedTurn, find_dismissed, parse_call
+from baton.api.mcp.arguments import RequestedTurn, find_dismissed, parse_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
 from baton.api.mcp.running import cancel, cancel_named, note_call, to_progress
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, tool_of
@@ -57,7 +57,7 @@ Context = ServerRequestContext[Any, Request]
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
     with _guard():
-        return await _list(caller_of(context.request), params.cursor if params is not None else None)
+        return await _list_tools(caller_of(context.request), params.cursor if params is not None else None)
 
 
 async def call_tool(
@@ -80,7 +80,7 @@ def _guard() -> Iterator[None]:
         raise MCPError(types.INTERNAL_ERROR, errors.InternalError.detail) from error
 
 
-async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
+async def _list_tools(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
     try:
         after = decode_text(cursor) if cursor is not None else ""
     except errors.InvalidRequest as error:
@@ -100,7 +100,7 @@ async def _ask(
     context: Context, caller: McpCaller, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     try:
-        agent = await _agent(caller, params.name)
+        agent = await _find_agent(caller, params.name)
         thread = await find_dismissed(caller, params)
         if thread is not None:
             return to_questions(thread)
@@ -121,7 +121,7 @@ def _fail(error: errors.BatonError, thread_id: str | None = None) -> types.CallT
     return to_failure(error, thread_id)
 
 
-async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
+async def _find_agent(caller: McpCaller, name: str) -> AgentDefinition:
     """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not say why there is none."""
     try:
         agent = await caller.app.agents.get(caller.scope, name)
@@ -133,7 +133,7 @@ async def _agent(caller: McpCaller, name: str) -> AgentDefinition:
 
 
 async def _run(
-    context: Context, caller: McpCaller, turn: AskedTurn
+    context: Context, caller: McpCaller, turn: RequestedTurn
 ) -> types.CallToolResult | types.InputRequiredResult:
     app, seconds = caller.app, caller.timing.comment_seconds
     background_turn = BackgroundTurn(lambda emit: app.turns.run(turn.owner, turn.request, emit, seconds=TURN_SECONDS))
@@ -147,7 +147,7 @@ async def _run(
         finished = await background_turn.result()
     except asyncio.CancelledError:
         # Since 2026-07-28, closing the stream is how a client cancels. Before, it was no more than a lost connection.
-        if caller.hung_up.is_set() and _is_modern(context) and not turn.is_kept:
+        if caller.has_hung_up.is_set() and _is_modern(context) and not turn.is_kept:
             in_background(cancel(caller, turn.request, background_turn), "cancellation over MCP")
         raise
     if finished is None:
@@ -233,7 +233,7 @@ class McpExchange(Response):
                 return {"type": "http.request", "body": self._body, "more_body": False}
             received = await receive()
             if received["type"] == "http.disconnect" and not self._is_answered:
-                self._caller.hung_up.set()
+                self._caller.has_hung_up.set()
             return received
 
         async def send_event(event: Message) -> None:

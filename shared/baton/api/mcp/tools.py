@@ -49,8 +49,9 @@ OUTPUT_SCHEMA: dict[str, Any] = {
         "message": {"type": "string", "description": "What the agent said, or why the call failed."},
         "state": {
             "type": "string",
-            "enum": ["completed", "input_required", "cancelled", "failed"],
-            "description": "`input_required`: the agent waits for an `answer` to `questions`.",
+            "enum": ["completed", "input_required", "cancelled", "delivered", "failed"],
+            "description": "`input_required`: the agent waits for an `answer` to `questions`. `delivered`: people "
+            "answer later, in the conversation.",
         },
         "code": {"type": "string", "description": "The kind of the failure."},
         "retryable": {"type": "boolean", "description": "Whether the same call may succeed later."},
@@ -94,12 +95,12 @@ def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.
         title=agent.name,
         description=agent.description,
         input_schema=INPUT_SCHEMA,
-        output_schema=output_schema(agent),
-        annotations=annotations_of(agent, {definition.id: definition for definition in agents}),
+        output_schema=make_output_schema(agent),
+        annotations=make_annotations(agent, {definition.id: definition for definition in agents}),
     )
 
 
-def output_schema(agent: AgentDefinition) -> dict[str, Any]:
+def make_output_schema(agent: AgentDefinition) -> dict[str, Any]:
     """Return the schema of a result; ``result`` is described by the agent's own schema, if its answers have one."""
     if agent.answer_schema is None:
         return OUTPUT_SCHEMA
@@ -114,20 +115,20 @@ def output_schema(agent: AgentDefinition) -> dict[str, Any]:
     return described if definitions is None else {**described, "$defs": definitions}
 
 
-def annotations_of(agent: AgentDefinition, agents: dict[str, AgentDefinition]) -> types.ToolAnnotations:
+def make_annotations(agent: AgentDefinition, agents: dict[str, AgentDefinition]) -> types.ToolAnnotations:
     """Return the annotations that hold for every call.
 
-    A call always writes a conversation, and the same message again is another turn: it is neither read-only nor
-    idempotent. What its tools do is theirs to know, so that it may be destructive and reach the open world if it, or an
-    agent that it asks or hands over to, has any tool or is remote.
+    A call always writes to a conversation, and a repeated message is another turn: so it is neither read-only nor
+    idempotent. The effects of tools are not known. So a call may be destructive and reach the open world if the agent,
+    or one that it asks or hands over to, has a tool or is remote.
     """
-    reached, waiting = {agent.id: agent}, [agent]
-    while waiting:
-        definition = waiting.pop()
+    reached, remaining = {agent.id: agent}, [agent]
+    while remaining:
+        definition = remaining.pop()
         for other in (*definition.sub_agents, *(handoff.agent for handoff in definition.handoffs)):
             if other in agents and other not in reached:
                 reached[other] = agents[other]
-                waiting.append(agents[other])
+                remaining.append(agents[other])
     acts = any(definition.tools or definition.remote is not None for definition in reached.values())
     return types.ToolAnnotations(
         title=agent.name, read_only_hint=False, destructive_hint=acts, idempotent_hint=False, open_world_hint=acts

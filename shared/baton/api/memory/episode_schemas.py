@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked, describe
+from baton.api.http.schemas import AUTHOR, EXTERNAL_ID, NOT_BLANK, TIME, Asked, describe
 from baton.api.threads.record_schemas import ServedToolCallRecord
 from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, EpisodeStatus
-from baton.domain.tenants.identity import MAX_MESSAGE_ID
+from baton.domain.schedules.run_source import CauseKind
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, MAX_USER_ID, MAX_USER_NAME
+from baton.domain.threads.message import MessageAuthor
 from baton.domain.threads.thread import EndReason
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
@@ -82,10 +84,13 @@ class ServedEpisodeMessage(WireModel):
 
     id: str = Field(examples=["m-1"])
     ordinal: int = describe("Its position in the conversation, from 0.", 0)
-    role: Literal["user", "assistant", "tool"]
+    role: Literal["user", "assistant", "tool", "event"] = describe(
+        "`event`: what has begun a turn without a message of the user.", "user", validation_alias="shown_role"
+    )
     content: str = Field(examples=["Write to ada@example.com."])
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
     agent_id: str | None = Field(examples=[None])
+    author: MessageAuthor | None = AUTHOR
     contains_pii: bool = describe("Whether it contains personal data.")
     redacted_content: str | None = describe(
         "The text without personal data, which is summarised and indexed; null without any.", "Write to [email]."
@@ -131,6 +136,7 @@ class EpisodeMatch(WireModel):
     text: str = describe("Without personal data.", "I moved to Bern last week.")
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
     score: float = describe("From 0 to 1; comparable between episodes.", 0.83)
+    author: MessageAuthor | None = AUTHOR
 
 
 class ServedMatchedFact(WireModel):
@@ -170,6 +176,23 @@ class ImportedFeedback(Asked):
     )
 
 
+class SentAuthor(Asked):
+    """The person who wrote a message in an agent's place."""
+
+    kind: Literal["person"] = "person"
+    id: str = describe("Their id.", "anna", json_schema_extra={"minLength": 1, "maxLength": MAX_USER_ID})
+    name: str = describe("Their name.", "Anna", json_schema_extra={"minLength": 1, "maxLength": MAX_USER_NAME})
+
+
+class SentCause(Asked):
+    """The cause of a turn that no message of the user has begun."""
+
+    kind: str = describe("What began it.", "schedule", json_schema_extra={"enum": [kind.value for kind in CauseKind]})
+    id: str = describe("The id of the schedule, the event or the task.", "water-the-plants")
+    type: str | None = describe("The type of an event.", None, default=None)
+    late: int | None = describe("Seconds by which it was late.", None, default=None, ge=0)
+
+
 class SentImportedMessage(Asked):
     """A message from another system."""
 
@@ -180,7 +203,9 @@ class SentImportedMessage(Asked):
         json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
     role: str = describe(
-        "`user`, `assistant` or `tool`.", "user", json_schema_extra={"enum": ["user", "assistant", "tool"]}
+        "`event`: what has begun a turn without a message of the user; it needs a `source`.",
+        "user",
+        json_schema_extra={"enum": ["user", "assistant", "tool", "event"]},
     )
     content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = describe(
         "Text, or content parts, of which the text is kept. A message without any is left out.",
@@ -190,6 +215,10 @@ class SentImportedMessage(Asked):
     tool_name: str | None = describe("The name of the tool, for a tool's message.", None, default=None)
     feedback: ImportedFeedback | None = describe("The feedback on an answer.", None, default=None)
     time_zone: str | None = describe("The user's time zone then, if not that of the session.", None, default=None)
+    author: SentAuthor | None = describe("The person who wrote it, where no agent did.", None, default=None)
+    source: SentCause | None = describe(
+        "The cause of a turn that no message of the user has begun.", None, default=None
+    )
 
 
 SESSION = {

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from baton.api.http.schemas import NOT_BLANK, Asked, describe
+from baton.api.http.schemas import AUTHOR, NOT_BLANK, Asked, describe
 from baton.domain.handoffs.triggers import MAX_TRIGGER
 from baton.domain.memory.found_item import ContextItem
 from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.runs.tool_call import CallEnd
 from baton.domain.tenants.identity import MAX_USER_ID
-from baton.domain.threads.message import Role
+from baton.domain.threads.message import MessageAuthor
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 MAX_REASON = 500
@@ -110,9 +110,12 @@ class ProcedureSourceMessage(WireModel):
     """A message of the task that a version was made of."""
 
     id: str = Field(examples=["m-1"])
-    role: Role = describe("`tool`: the result of a call.", "user")
+    role: Literal["user", "assistant", "tool", "event"] = describe(
+        "`tool`: the result of a call; `event`: what has begun a turn without a message of the user.", "user"
+    )
     run_id: str = Field(examples=[RUN_ID])
     agent_id: str | None = describe("The agent that said it, or called.", None)
+    author: MessageAuthor | None = AUTHOR
     text: str = Field(examples=["Send a Slack alert to #ops"])
     tool_calls: list[ProcedureSourceCall]
     tool_call_id: str | None = describe("The call that it is the result of.", None)

@@ -37,7 +37,7 @@ async def list_skills(
     These are the approved procedures of all agents that the caller may talk to, by agent, then those of all agents, and
     last the caller's own private skills (`scope: "user"`).
     """
-    start = _position(cursor)
+    start = _read_position(cursor)
     agents = (await app.agents.of(scope)).visible(scope)
     procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
     if of in (None, ProcedureScope.USER):
@@ -87,7 +87,7 @@ async def decline_offer(named: Named, declination: Declination) -> ServedProcedu
     return named.serve(await named.app.procedures.skills.decline(named.scope, named.agent.id, named.id, **fields))
 
 
-def _position(cursor: str | None) -> int:
+def _read_position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     match decode(cursor):

@@ -24,13 +24,13 @@ from baton.failures.reports import in_background
 logger = Logger(child=True)
 
 Key = tuple[str, str, str]
-"""Tenant, user and thread: nobody else calls a stop off, or hastens it."""
+"""Tenant, user and thread, so that no other user can prevent or hasten a stop."""
 T = TypeVar("T")
 Stop = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _AbandonedRun:
     """A run whose client has left."""
 
     message_id: str
@@ -43,50 +43,50 @@ class AbandonedRuns:
     """The streams of one process, by thread, and the runs that are about to be stopped."""
 
     def __init__(self) -> None:
-        self._open: Counter[Key] = Counter()
-        self._left: dict[Key, _Left] = {}
+        self._open_streams: Counter[Key] = Counter()
+        self._abandoned: dict[Key, _AbandonedRun] = {}
 
     async def count(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """Yield the frames of a stream of the thread's events, which counts until it is closed."""
         key = _key(scope, thread_id)
-        self._open[key] += 1
+        self._open_streams[key] += 1
         try:
             async with contextlib.aclosing(frames):
                 async for frame in frames:
                     yield frame
         finally:
-            self._open[key] -= 1
-            if not self._open[key]:
-                del self._open[key]
+            self._open_streams[key] -= 1
+            if not self._open_streams[key]:
+                del self._open_streams[key]
 
     def note_return(self, scope: Scope, thread_id: str) -> None:
         """Let the thread's run continue: somebody follows it."""
-        abandoned = self._left.pop(_key(scope, thread_id), None)
+        abandoned = self._abandoned.pop(_key(scope, thread_id), None)
         if abandoned is not None:
             abandoned.timer.cancel()
 
     def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
         """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
-        abandoned = self._left.get(_key(scope, thread_id))
+        abandoned = self._abandoned.get(_key(scope, thread_id))
         if abandoned is not None and abandoned.message_id != message_id:
             self._stop(_key(scope, thread_id))
         else:
             self.note_return(scope, thread_id)
 
     def stop_later(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
-        """Stop the run of a message in this many seconds, unless somebody is there or comes back.
+        """Stop the run of a message in ``seconds``, unless another stream of the thread is open or begins by then.
 
-        Call it while the stream that was left still counts as open.
+        Call it while the abandoned stream still counts as open.
         """
         key = _key(scope, thread_id)
-        if self._open[key] > 1:
+        if self._open_streams[key] > 1:
             return
         self.note_return(scope, thread_id)
         timer = asyncio.get_running_loop().call_later(seconds, self._stop, key)
-        self._left[key] = _Left(message_id, stop, timer)
+        self._abandoned[key] = _AbandonedRun(message_id, stop, timer)
 
     def _stop(self, key: Key) -> None:
-        abandoned = self._left.pop(key, None)
+        abandoned = self._abandoned.pop(key, None)
         if abandoned is None:
             return
         abandoned.timer.cancel()

@@ -26,7 +26,12 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
         body = event.body
         match body:
             case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
-                return convert(replace(event, body=_finished(body, interrupts)))
+                return convert(replace(event, body=_split_interrupts(body, interrupts)))
+            case {"type": "RUN_FINISHED", "outcome": {"type": "delivered" as outcome}}:
+                # AG-UI has no such outcome: clients of 1.0 remove it, and those of 0.0.5x end the run with an error.
+                return convert(
+                    replace(event, body=body | {"metadata": {**body.get("metadata", {}), "outcome": outcome}})
+                )
             case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in answered:
                 value = {"toolCallId": call_id, "messageId": body["messageId"]}
                 metadata = body.get("metadata", {})
@@ -37,10 +42,11 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
     return to_client
 
 
-def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the end of a run with the interrupts for people only; the others are in its metadata.
+def _split_interrupts(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the end of a run with only the interrupts for people; the others are in its metadata.
 
-    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls as done and does not continue.
+    Without interrupts for people there is no ``outcome``: after ``success``, assistant-ui would not send the results of
+    the calls.
     """
     waiting = [interrupt for interrupt in interrupts if interrupt["reason"] == CLIENT_TOOL]
     if not waiting:
@@ -82,7 +88,7 @@ KNOWN_EVENTS = frozenset(
         "REASONING_END",
     }
 )
-"""Event types of both lines. Clients of 0.0.58 abort a run at any other type."""
+"""Event types of both lines. Clients of 0.0.58 abort a run if they get any other type."""
 
 TOOL_CALL = "tool_call"
 """The reason of an approval by which clients of that line find the call."""
@@ -112,30 +118,35 @@ def downgrade(event: Event) -> Event:
     """Return the event for the 0.0.5x line. Unknown types become CUSTOM with their name in lower case."""
     body = event.body
     if event.type not in KNOWN_EVENTS:
-        return replace(event, body=_custom(body))
-    change = _CHANGES.get(event.type)
+        return replace(event, body=_to_custom(body))
+    change = _CONVERSIONS.get(event.type)
     return event if change is None else replace(event, body=change(body))
 
 
-def _custom(body: Json) -> Json:
+def _to_custom(body: Json) -> Json:
     value = {name: value for name, value in body.items() if name not in ("type", "metadata")}
     metadata = {"metadata": body["metadata"]} if "metadata" in body else {}
     return {"type": "CUSTOM", "name": str(body["type"]).lower(), "value": value, **metadata}
 
 
-def _run_started(body: Json) -> Json:
+def _convert_run_started(body: Json) -> Json:
     if "input" not in body:
         return body
     # That line requires all of these fields, even if they are empty.
     whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
-    return {**body, "input": {**whole, "messages": [_message(message, _part) for message in whole["messages"]]}}
+    return {
+        **body,
+        "input": {**whole, "messages": [_convert_message(message, _convert_part) for message in whole["messages"]]},
+    }
 
 
-def _run_finished(body: Json) -> Json:
+def _convert_run_finished(body: Json) -> Json:
     outcome = body.get("outcome")
     match outcome:
         case None | {"type": "success"}:
             return body
+        case {"type": "delivered"}:
+            return {**body, "outcome": {"type": "success"}}
         case {"type": "interrupt", "interrupts": interrupts}:
             changed = [item | {"reason": TOOL_CALL} if item["reason"] == APPROVAL else item for item in interrupts]
             return {**body, "outcome": {"type": "interrupt", "interrupts": changed}}
@@ -144,12 +155,12 @@ def _run_finished(body: Json) -> Json:
     return {**finished, "result": {"outcome": outcome["type"]}}
 
 
-def _message(message: Json, convert_part: Callable[[Any], Any]) -> Json:
+def _convert_message(message: Json, convert_part: Callable[[Any], Any]) -> Json:
     content = message.get("content")
     return {**message, "content": [convert_part(part) for part in content]} if isinstance(content, list) else message
 
 
-def _part(part: Json) -> Json:
+def _convert_part(part: Json) -> Json:
     match part:
         case {"source": {"type": "file", "value": value, **rest}}:
             # That line has data and addresses only. ``upgrade`` reads this address back.
@@ -158,22 +169,25 @@ def _part(part: Json) -> Json:
     return part
 
 
-_CHANGES: Mapping[str, Callable[[Json], Json]] = {
-    "RUN_STARTED": _run_started,
-    "RUN_FINISHED": _run_finished,
-    "MESSAGES_SNAPSHOT": lambda body: {**body, "messages": [_message(message, _part) for message in body["messages"]]},
+_CONVERSIONS: Mapping[str, Callable[[Json], Json]] = {
+    "RUN_STARTED": _convert_run_started,
+    "RUN_FINISHED": _convert_run_finished,
+    "MESSAGES_SNAPSHOT": lambda body: {
+        **body,
+        "messages": [_convert_message(message, _convert_part) for message in body["messages"]],
+    },
 }
 
 
 def upgrade(message: Json) -> Json:
     """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
-    return _message(message, _upgrade_part)
+    return _convert_message(message, _upgrade_part)
 
 
 def _upgrade_part(part: Any) -> Any:
     match part:
         case {"type": "binary", "mimeType": str(mime_type)}:
-            return _media_part(part, mime_type)
+            return _to_media_part(part, mime_type)
         case {"source": {"type": "url", "value": str(value), **rest}} if file := _FILE_URL.fullmatch(value):
             return {**part, "source": {"type": "file", "value": file[1], "provider": FILE_PROVIDER, **rest}}
     return part
@@ -183,7 +197,7 @@ _PROVIDER = {"id": {"provider": FILE_PROVIDER}}
 """The provider of every part with an id: uploads."""
 
 
-def _media_part(part: Json, mime_type: str) -> Json:
+def _to_media_part(part: Json, mime_type: str) -> Json:
     """Return the part for 0.0.5x's ``binary``: an image, document, audio or video."""
     kind = MediaType.parse(mime_type).kind
     named = {"filename": part["filename"]} if part.get("filename") else None

@@ -23,7 +23,7 @@ from baton.threads.requests.parsing import decision_request, interrupt_decision,
 MAX_ENTRIES = 1_000
 """Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
 MAX_RESULTS = 64
-"""Results of the client's tools that are read: more than wait at once."""
+"""Results of the client's tools that are read: more than can be awaited at once."""
 
 
 def newest_only(body: Any) -> Any:
@@ -39,19 +39,21 @@ def newest_only(body: Any) -> Any:
     messages = body.get("messages")
     if not isinstance(messages, list):
         return body
-    places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
-    last = places[-1] if places else -1
+    user_indexes = [
+        index for index, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"
+    ]
+    last = user_indexes[-1] if user_indexes else -1
     since = last
     while since > 0 and isinstance(messages[since - 1], dict) and messages[since - 1].get("role") == "tool":
         since -= 1
-    before = [n for n in range(since, last) if _is_client_result(messages[n])]
-    results = [n for n in range(last + 1, len(messages)) if _is_client_result(messages[n])]
-    read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
-    for index in read:
+    before = [index for index in range(since, last) if _is_client_result(messages[index])]
+    results = [index for index in range(last + 1, len(messages)) if _is_client_result(messages[index])]
+    indexes = sorted({*before[-MAX_RESULTS:], *user_indexes[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
+    for index in indexes:
         for name, value in messages[index].items() if isinstance(messages[index], dict) else ():
             if isinstance(value, list) and len(value) > MAX_ENTRIES:
                 raise ValueError(f"{str(name)[:80]} of a message must have at most {MAX_ENTRIES} entries")
-    return {**body, "messages": [messages[index] for index in read]}
+    return {**body, "messages": [messages[index] for index in indexes]}
 
 
 def _is_client_result(message: object) -> bool:
@@ -64,26 +66,26 @@ def _is_client_result(message: object) -> bool:
 def read_results(messages: Sequence[Any]) -> list[Any]:
     """Return the tool messages at the end that bring results of the client's tools, all of one run.
 
-    ``messages`` is what ``newest_only`` has left. Results of Baton's own tools stand there too, as the client has got
-    them, and bring nothing. A last message with the result of any other call is one that nothing waits for.
+    ``messages`` are those that ``newest_only`` returns. They include results of Baton's own tools, which the client has
+    from Baton and which are skipped. A last message with the result of an unknown call is returned, to be refused.
     """
-    _, results = _client_results(messages)
+    _, results = _split_client_results(messages)
     last = messages[-1] if messages else None
     if not results and last is not None and last.role == "tool" and not last.tool_call_id.startswith("call_"):
         return [last]  # of a call that Baton has not carried out itself
-    return _of_one_run(results)
+    return _select_last_run(results)
 
 
 def results_before(messages: Sequence[Any]) -> list[Any]:
     """Return the tool messages right before the last user message that bring results of the client's tools.
 
-    The user has written on while the client had them, and nobody has sent them yet.
+    The client had these results, but had not sent them, when the user wrote another message.
     """
-    results, _ = _client_results(messages)
-    return _of_one_run(results)
+    results, _ = _split_client_results(messages)
+    return _select_last_run(results)
 
 
-def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _split_client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return the tool messages with results of the client's tools before, and after, the last user message."""
     before: list[Any] = []
     after: list[Any] = []
@@ -95,7 +97,7 @@ def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     return before, after
 
 
-def _of_one_run(results: list[Any]) -> list[Any]:
+def _select_last_run(results: list[Any]) -> list[Any]:
     """Return the last result of each call of the run that the last one belongs to."""
     runs = [decision_message_id(result.tool_call_id) for result in results]
     return list(
@@ -104,9 +106,9 @@ def _of_one_run(results: list[Any]) -> list[Any]:
 
 
 MAX_RESULTS_BESIDE = 8
-"""The largest number of results that come with a message: so many calls of the client's tools may wait at once."""
+"""The largest number of results with a message, which is that of calls of the client's tools that wait at once."""
 MAX_BYTES_BESIDE = 128 * 1024
-"""Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
+"""Bytes of these results together. The turn's record, which also has the client's tools, must fit into an item."""
 
 MakeMessage = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
@@ -121,7 +123,8 @@ async def to_request(
 ) -> tuple[MessageRequest | DecisionRequest, Scope]:
     """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
 
-    ``results`` are the tool messages that bring something; ``make_message`` makes the request of the last user message.
+    ``results`` are the tool messages with results of the client's tools; ``make_message`` makes the request of the last
+    user message.
     """
     thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
@@ -129,15 +132,16 @@ async def to_request(
         for entry in run_input.resume or ()
     ]
     if answers:  # earlier runs of the exchange may have called the client's tools too
-        named, of_run = {answer.interrupt_id for answer in answers}, decision_message_id(answers[0].interrupt_id)
-        results = [message for message in results if decision_message_id(message.tool_call_id) == of_run]
-        results = [message for message in results if message.tool_call_id not in named]
+        resumed_ids = {answer.interrupt_id for answer in answers}
+        run_message_id = decision_message_id(answers[0].interrupt_id)
+        results = [message for message in results if decision_message_id(message.tool_call_id) == run_message_id]
+        results = [message for message in results if message.tool_call_id not in resumed_ids]
     answers += [_to_decision(scope, message) for message in results]
     request = decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
-    if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
+    if isinstance(last, UserMessage) and await app.approvals.are_superseded(scope, thread_id, answers, last.id):
         return make_message(scope, run_input, offer), scope
-    owner = await app.approvals.owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
+    owner = await app.approvals.find_owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
     if owner.user_id != scope.user_id:
         # The permission to approve does not include showing the agent something.
         request = replace(request, client=None)
@@ -147,7 +151,8 @@ async def to_request(
 def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
     """Return the offer with results that come beside a new message.
 
-    Those that cannot be read are left out, and older ones that are too many or too large to be kept with the turn.
+    Results that cannot be read are left out, and so are older ones if all are too many or too large for the turn's
+    record.
     """
     answers: deque[InterruptDecision] = deque()
     size = 0

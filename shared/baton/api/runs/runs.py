@@ -33,14 +33,14 @@ TURN_SECONDS = 840.0
 
 TURN_ERRORS = (
     "limit_reached thread_unavailable thread_led_by_parent unknown_agent agent_mismatch message_id_conflict"
-    " message_too_large unsupported_part"
+    " message_too_large unsupported_part nothing_running waits_for_approval queue_full message_withdrawn"
 )
 """The errors that refuse a message before its run begins."""
 
-BRANCH_ERRORS = "branch_unavailable branch_crosses_handoff too_many_branches"
+BRANCH_ERRORS = "branch_unavailable branch_crosses_handoff not_regenerable too_many_branches"
 """The errors that refuse to begin a branch."""
 
-FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
+RUN_BOUNDARIES = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 """The types of the events at the beginning and end of a run."""
 
 router = APIRouter(prefix="/v1", tags=["runs"])
@@ -99,21 +99,22 @@ async def run(
     tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
     ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
     so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
-    is IANA's name of the user's time zone. A client that ends its
+    is IANA's name of the user's time zone. `forwardedProps.whileBusy` says what becomes of a message while a run is in
+    progress: `queue`, `steer` or `interrupt`; the events are those of the run that it enters. A client that ends its
     request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
     with `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
     offer = client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
-    time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
-    begins_branch = _property(run_input.forwarded_props, "branch") is not None
+    time_zone = parse_time_zone(_read_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
+    begins_branch = _read_property(run_input.forwarded_props, "branch") is not None
     results = [] if begins_branch else read_results(run_input.messages)
     turn: MessageRequest | DecisionRequest
     if run_input.resume or results:
-        turn, owner = await to_request(app, scope, run_input, results, offer, _message)
+        turn, owner = await to_request(app, scope, run_input, results, offer, _make_message_request)
     else:
-        turn, owner = _message(scope, run_input, offer), scope
+        turn, owner = _make_message_request(scope, run_input, offer), scope
     if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
         turn = replace(turn, time_zone=time_zone)
 
@@ -130,7 +131,7 @@ async def run(
             if event.run_id is not None and not run_ids:
                 run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
             # A user who may approve the calls but not read the conversation gets the run's beginning and end only.
-            if may_read or event.type in FRAME_OF_A_RUN:
+            if may_read or event.type in RUN_BOUNDARIES:
                 emit(event)
 
         if await app.turns.run(owner, turn, note_and_emit, seconds=TURN_SECONDS) is None:
@@ -159,14 +160,14 @@ async def run(
 
 
 def _is_stopped_when_left(props: Any) -> bool:
-    choice: object = _property(props, "onDisconnect")
+    choice: object = _read_property(props, "onDisconnect")
     if choice not in (None, "stop", "continue"):
         raise errors.InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
     return choice != "continue"
 
 
-def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
-    branch = _property(run_input.forwarded_props, "branch")
+def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
+    branch = _read_property(run_input.forwarded_props, "branch")
     if isinstance(branch, dict) and branch.get("regenerate") is True:
         # Nothing new is said, so the last user message is an old one: its id would be a repeat.
         message_id = branch.get("messageId")
@@ -188,14 +189,15 @@ def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) 
         thread_id=run_input.thread_id,
         message_id=message.id,
         content=parts if isinstance(parts, str) else [part.model_dump(by_alias=True) for part in parts],
-        agent_id=_property(run_input.forwarded_props, "agentId"),
+        agent_id=_read_property(run_input.forwarded_props, "agentId"),
+        while_busy=_read_property(run_input.forwarded_props, "whileBusy"),
         run_id=run_input.run_id,
         branch=branch,
         client=with_results(offer, scope, results_before(run_input.messages)),
     )
 
 
-def _property(props: Any, name: str) -> Any:
+def _read_property(props: Any, name: str) -> Any:
     """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
     if not isinstance(props, dict):
         return None

@@ -92,7 +92,7 @@ class RunStream:
     timing: Timing
     convert: Convert
     reader: ReaderEvents | None
-    """Takes personal data out of the events, for a reader of another user's conversation."""
+    """Removes personal data from the events, for a reader of another user's conversation; None for other readers."""
 
     async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
@@ -116,7 +116,7 @@ class RunStream:
                 item = await self.turn.next(ends_at)
                 if item is None:
                     return
-                if loop.time() >= ends_at:  # an event that waits already is returned without a look at the time
+                if loop.time() >= ends_at:  # ``next`` returns an event that is ready also after the time
                     raise TimeoutError
             except TimeoutError:
                 yield token_expired(self.request_id)

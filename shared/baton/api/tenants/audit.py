@@ -20,7 +20,7 @@ from baton.api.threads.thread_filters import period
 from baton.composition.app import App
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import iso
-from baton.domain.wire_model import TIMESTAMP, GivenTime
+from baton.domain.wire_model import TIMESTAMP, RequestTime
 from baton.ports.tenants.audit import AuditRecord
 
 JSON_LINES = "application/jsonl"
@@ -55,14 +55,14 @@ class AuditFilters:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """The detail of the audit record of this reading."""
+        """The detail for the audit record of a read with these filters."""
         times = {"from": self.since, "to": self.until}
         return {**self.fields, **{name: iso(time) for name, time in times.items() if time is not None}}
 
 
 async def _filters(
-    since: Annotated[GivenTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
-    until: Annotated[GivenTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
+    since: Annotated[RequestTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
+    until: Annotated[RequestTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
     action: Annotated[str | None, query("Only this action.", "thread.close", max_length=64)] = None,
     outcome: Annotated[str | None, query("Only this outcome.", "denied", max_length=64)] = None,
     user_id: Annotated[str | None, query("Only of this user.", "alice", alias="userId", max_length=256)] = None,
@@ -71,7 +71,7 @@ async def _filters(
         str | None, query("Only about this agent.", "assistant", alias="agentId", max_length=64)
     ] = None,
 ) -> AuditFilters:
-    """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""
+    """Return the filters of a request. Raises ``InvalidRequest``."""
     fields = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id, "agent_id": agent_id}
     return AuditFilters({name: value for name, value in fields.items() if value is not None}, *period(since, until))
 
@@ -89,7 +89,7 @@ async def tenant_audit(
     are skipped. Reading is audited itself, what is read again within fifteen minutes only once.
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
-    records, next_cursor = await _page(app, caller, filters, limit, cursor)
+    records, next_cursor = await _read_page(app, caller, filters, limit, cursor)
     once = once_for_reads(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
     await app.ports.audit.record(
         caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
@@ -115,14 +115,14 @@ async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: 
     An export without its last line broke off. One with a `nextCursor` there is continued with it.
     """
     caller.require(Permission.AUDIT_READ, "audit.export")
-    first = await _page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
+    first = await _read_page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
     await app.ports.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
     headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
-    lines = _export(app, caller, filters, first)
+    lines = _write_lines(app, caller, filters, first)
     return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
 
 
-async def _export(
+async def _write_lines(
     app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[AuditRecord], str | None]
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of an export that begins with ``page``."""
@@ -135,11 +135,11 @@ async def _export(
         pages += 1
         if cursor is None or written >= MAX_EXPORTED or pages >= MAX_EXPORT_PAGES:
             break
-        page = await _page(app, caller, filters, EXPORT_PAGE, cursor)
+        page = await _read_page(app, caller, filters, EXPORT_PAGE, cursor)
     yield f"{json.dumps({'type': 'end', 'records': written, 'nextCursor': cursor})}\n"
 
 
-async def _page(
+async def _read_page(
     app: App, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
 ) -> tuple[Sequence[AuditRecord], str | None]:
     """Return a page of records as the caller may see them."""

@@ -66,14 +66,14 @@ async def put_limits(
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)
-    limits = stored.model_copy(update=body.model_dump())
-    stopped = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
-    if stopped is not None:
-        raise InvalidRequest(f"{to_camel(stopped)}: at least 1, because 0 would refuse everything to everybody.")
-    above = limits.excess(app.current_limits.deployment)
-    if above is not None:
-        most = getattr(app.current_limits.deployment, above)
-        raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
+    limits = stored.model_copy(update={**body.model_dump(), "self_started_runs": body.self_started_runs})
+    zero_limit = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
+    if zero_limit is not None:
+        raise InvalidRequest(f"{to_camel(zero_limit)}: at least 1, because 0 would refuse everything to everybody.")
+    exceeded = limits.excess(app.current_limits.deployment)
+    if exceeded is not None:
+        limit = getattr(app.current_limits.deployment, exceeded)
+        raise InvalidRequest(f"{to_camel(exceeded)}: this deployment allows at most {limit}.")
     if limits == stored and stored.changed_by == caller.user_id:
         return _to_response(app, stored, response)
     if not _matches(if_match, stored.revision):
@@ -84,6 +84,8 @@ async def put_limits(
         raise LimitsChanged
     app.current_limits.forget(caller)
     detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
+    if changed.self_started_runs is not None:
+        detail["selfStartedRuns"] = changed.self_started_runs.model_dump(by_alias=True)
     await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
     return _to_response(app, changed, response)
 

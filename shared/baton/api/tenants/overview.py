@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -15,12 +15,12 @@ from baton.api.threads.access import once_for_reads
 from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
-from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS, Overview
+from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS, DayCounts, Overview
 from baton.domain.times import from_millis
-from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, GivenTime, Timestamp, WireModel
-from baton.threads.sessions.overviews import OverviewPlace, Period
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, RequestTime, Timestamp, WireModel
+from baton.threads.sessions.overviews import OverviewPosition, Period
 
-USUAL_DAYS = 7
+DEFAULT_DAYS = 7
 """Days of an overview without ``from``."""
 MAX_CURSOR = 4096
 """Characters of a cursor."""
@@ -29,11 +29,9 @@ EPOCH = from_millis(0)
 router = APIRouter(prefix="/v1/overview", tags=["overview"])
 
 
-class AgentDay(WireModel):
-    """The turns of an agent on a day."""
+class TurnCounts(WireModel):
+    """Some turns, with what they used."""
 
-    day: str = describe("In UTC.", "2026-03-14")
-    agent_id: str | None = describe("The agent that spoke last; null for turns in which none did.", "assistant")
     turns: int = Field(examples=[42])
     failures: int = describe("Turns that ended with an error.", 1)
     input_tokens: int = Field(examples=[17_304])
@@ -41,6 +39,24 @@ class AgentDay(WireModel):
     cached_input_tokens: int = Field(examples=[9_216])
     cost: float | None = COST
     unpriced: int = describe("Turns whose cost is not known, and not in `cost`.", 0)
+
+    @classmethod
+    def from_record(cls, counts: DayCounts, **more: Any) -> Self:
+        """Return the served form of counts."""
+        return cls.of(
+            counts,
+            input_tokens=counts.usage.input_tokens,
+            output_tokens=counts.usage.output_tokens,
+            cached_input_tokens=counts.usage.cached_input_tokens,
+            **more,
+        )
+
+
+class AgentDay(TurnCounts):
+    """The turns of an agent on a day."""
+
+    day: str = describe("In UTC.", "2026-03-14")
+    agent_id: str | None = describe("The agent that spoke last; null for turns in which none did.", "assistant")
 
 
 class ErrorCount(WireModel):
@@ -90,6 +106,9 @@ class ServedOverview(WireModel):
     costliest: list[CostlyThread] = describe(
         "At most ten that had turns in the period; by tokens where the cost is not known."
     )
+    self_started: TurnCounts = describe(
+        "The turns of `days` that began by themselves: by schedules, events and results of tasks."
+    )
     next_cursor: str | None = describe(
         "Pass it as `cursor` to count more conversations; null when all are counted.", None
     )
@@ -102,18 +121,12 @@ class ServedOverview(WireModel):
             period_start=counted.start,
             period_end=counted.end,
             days=[
-                AgentDay.of(
-                    day_counts,
-                    day=day,
-                    agent_id=agent_id or None,
-                    input_tokens=day_counts.usage.input_tokens,
-                    output_tokens=day_counts.usage.output_tokens,
-                    cached_input_tokens=day_counts.usage.cached_input_tokens,
-                )
+                AgentDay.from_record(day_counts, day=day, agent_id=agent_id or None)
                 for (day, agent_id), day_counts in sorted(counts.days.items())
             ],
             errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
             first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
+            self_started=TurnCounts.from_record(counts.self_started),
             next_cursor=next_cursor,
         )
 
@@ -123,9 +136,9 @@ async def get_overview(
     caller: Caller,
     app: UseCases,
     start: Annotated[
-        GivenTime | None, query("Turns that began at or after; default: seven days before `to`.", alias="from")
+        RequestTime | None, query("Turns that began at or after; default: seven days before `to`.", alias="from")
     ] = None,
-    end: Annotated[GivenTime | None, query("Turns that began at or before; default: now.", alias="to")] = None,
+    end: Annotated[RequestTime | None, query("Turns that began at or before; default: now.", alias="to")] = None,
     cursor: Annotated[
         str | None, query("`nextCursor` of the previous page, whose period it keeps.", max_length=MAX_CURSOR)
     ] = None,
@@ -138,10 +151,10 @@ async def get_overview(
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)
     if cursor is not None:
-        position = OverviewPlace.decode(cursor)
+        position = OverviewPosition.decode(cursor)
     else:
         until = end or app.ports.clock.now()
-        position = OverviewPlace(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
+        position = OverviewPosition(Period(start or max(EPOCH, until - timedelta(days=DEFAULT_DAYS)), until))
         if position.period.start > position.period.end:
             raise InvalidRequest("from must not be after to, which is now without one.")
     detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}
@@ -152,5 +165,5 @@ async def get_overview(
     if caller.has(Permission.PII_READ):
         return served
     redact = app.privacy.readers.redact
-    titled = {"slowest": await redact(served.slowest), "costliest": await redact(served.costliest)}
-    return served.model_copy(update=titled)
+    redacted = {"slowest": await redact(served.slowest), "costliest": await redact(served.costliest)}
+    return served.model_copy(update=redacted)

@@ -1,4 +1,4 @@
-"""Personal data: forget it, see how far that has come, take it along, and say how long it is kept."""
+"""Personal data: forget it, read the progress of that, export it, and set how long it is kept."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ async def _user_in_path(
 
     Raises ``InvalidRequest`` for the encoded word.
     """
-    named = unquote(user_id)
-    if named == ME and user_id != ME:
+    decoded = unquote(user_id)
+    if decoded == ME and user_id != ME:
         raise InvalidRequest("No user has the id me. For the caller, write it without encoding.")
-    return named
+    return decoded
 
 
 UserId = Annotated[str, Depends(_user_in_path)]
@@ -102,7 +102,7 @@ class RetentionRequest(
     extra="forbid",
     json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
 ):
-    """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
+    """The days that the tenant keeps things; null or left out: for ever. At least one must be decoded."""
 
     threads: Days = None
     episodes: Days = None
@@ -180,8 +180,11 @@ async def export_user(
     subject = scope_of_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
     exports = app.privacy.exports
-    export = exports.everything if content == "everything" else exports.sessions
-    pieces = export(subject, cursor=cursor)
+    pieces = (
+        exports.everything(subject, cursor=cursor, with_notes=caller.user_id != subject.user_id)
+        if content == "everything"
+        else exports.sessions(subject, cursor=cursor)
+    )
     # The first piece is read here, where an invalid cursor can still become an HTTP status.
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}

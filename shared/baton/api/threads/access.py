@@ -31,8 +31,25 @@ async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: boo
     Raises ``ThreadUnavailable``.
     """
     thread_id = thread_ref(scope, name).id
-    once = once_for_reads(scope, thread_id, app.ports.clock.now()) if is_repeated else None
+    once = _once(app, scope, thread_id) if is_repeated else None
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
+
+
+async def thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
+    """Return the thread ``name`` as ``readable_thread`` does, also for people of the desk at which it is.
+
+    People of the desk see its session at the desk, and no earlier session.
+    """
+    thread_id = thread_ref(scope, name).id
+    if scope.has(Permission.DESK_ANSWER) and not scope.has(Permission.THREAD_READ_ALL):
+        thread = await app.desk_access.read(scope, thread_id, once=_once(app, scope, thread_id))
+        if thread is not None and thread.user_id != scope.user_id:
+            return thread
+    return await readable_thread(app, scope, name, is_repeated=is_repeated)
+
+
+def _once(app: App, scope: Scope, thread_id: str) -> Once:
+    return once_for_reads(scope, thread_id, app.ports.clock.now())
 
 
 async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
@@ -47,7 +64,10 @@ def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:
 
 
 async def revive(app: App, scope: Scope, thread: Thread, request_id: str) -> WhenDead:
-    """Have another worker take over the thread's run if its worker is dead. Return what does so when one dies later."""
+    """Have another worker take over the thread's run if its worker is dead.
+
+    Return a function that does the same when a worker dies later.
+    """
     await app.controls.revive(scope, thread, request_id=request_id)
 
     async def revive_again(dead: Thread, lease: LeaseMark) -> bool:

@@ -12,7 +12,7 @@ from baton.api.http.schemas import Listing
 from baton.api.runs.runs import TURN_SECONDS
 from baton.api.threads.access import readable_thread, serve_thread
 from baton.api.threads.message_schemas import MessageAnswer
-from baton.api.threads.messages import answer_of
+from baton.api.threads.messages import wait_for_answer
 from baton.api.threads.thread_schemas import (
     ForkRequest,
     MergeRequest,
@@ -64,7 +64,7 @@ async def list_branches(
     messages = await gather_all(*(read_message(alternative.ordinal) for alternative in page))
     ids = dict(zip(parents, await gather_all(*map(last_before, parents)), strict=True))
     items = [
-        _branch(thread, alternative, message, ids[alternative.parent])
+        _serve_branch(thread, alternative, message, ids[alternative.parent])
         for alternative, message in zip(page, messages, strict=True)
         if message is not None
     ]
@@ -72,7 +72,7 @@ async def list_branches(
     return Listing[ServedBranch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
 
 
-def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> ServedBranch:
+def _serve_branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> ServedBranch:
     return ServedBranch(
         branch_id=alternative.id,
         message_id=message.shown_id,
@@ -146,7 +146,8 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: 
     summary="Merge a fork's answer",
     response_model_exclude_unset=True,
     responses=responses(
-        "thread_led_by_parent not_a_fork nothing_to_merge message_too_large thread_busy store_unavailable"
+        "thread_led_by_parent not_a_fork nothing_to_merge handoff_in_progress message_too_large thread_busy "
+        "store_unavailable"
     ),
 )
 async def merge(
@@ -158,4 +159,4 @@ async def merge(
     Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
     """
     canonical = thread_ref(scope, thread_id).id
-    return await answer_of(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))
+    return await wait_for_answer(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import unquote
 
-from fastapi import APIRouter, Body, Depends, Path, Request
+from fastapi import APIRouter, Body, Request
 
-from baton.api.http.dependencies import Caller, ThreadId, UseCases
+from baton.api.http.dependencies import Caller, MessageId, ThreadId, UseCases
 from baton.api.http.problems import request_id, responses
 from baton.api.threads.message_schemas import FeedbackRequest, MessageAnswer, RatedMessage
-from baton.api.threads.messages import whole_answer
+from baton.api.threads.messages import run_and_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
 from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.feedback import Rating, parse_comment
+from baton.threads.desks.desk_access import person_of
 from baton.threads.requests.parsing import parse_run_id
+from baton.threads.sessions.sessions import Closed
 
 router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
@@ -28,8 +29,8 @@ async def cancel(
     If no run is in progress, nothing happens, and `runId` is null.
     """
     canonical = thread_ref(scope, thread_id).id
-    named = parse_run_id(body.run_id if body else None)
-    return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named))
+    named_run_id = parse_run_id(body.run_id if body else None)
+    return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named_run_id))
 
 
 @router.post(
@@ -45,7 +46,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     """
     canonical = thread_ref(scope, thread_id).id
     action_request = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
-    return await whole_answer(app, scope, action_request)
+    return await run_and_answer(app, scope, action_request)
 
 
 @router.post(
@@ -63,7 +64,7 @@ async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, b
     The workflow may come from any conversation. A new conversation begins with the default agent.
     """
     request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), body.workflow_id)
-    return await whole_answer(app, scope, request)
+    return await run_and_answer(app, scope, request)
 
 
 @router.post("/close", summary="End the session", status_code=202, responses=responses("store_unavailable"))
@@ -71,27 +72,18 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 
     A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
-    can be read; a message reopens it.
+    can be read; a message reopens it. The person of a desk who has taken it can close it too.
     """
     canonical = thread_ref(scope, thread_id).id
-    return CloseAnswer.of(await app.controls.close(scope, canonical, request_id=request_id(request)))
-
-
-async def _message_in_path(
-    message_id: Annotated[
-        str,
-        Path(
-            description="The answer's id, percent-encoded.",
-            max_length=768,
-            examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"],
-        ),
-    ],
-) -> str:
-    """Return the message id of a path."""
-    return unquote(message_id)
-
-
-MessageId = Annotated[str, Depends(_message_in_path)]
+    taken, closed_by = await app.desk_access.find_taken(scope, canonical), None
+    if taken is not None:
+        detail = {"deskId": taken.desk.id, "userId": taken.thread.user_id}
+        await app.ports.audit.record(scope, "thread.close", thread_id=canonical, outcome="requested", detail=detail)
+        scope, closed_by = taken.owner, person_of(scope)
+    elif (episode_id := await app.desk_access.find_closed(scope, canonical)) is not None:
+        return CloseAnswer.of(Closed(canonical, episode_id))
+    closing = app.controls.close(scope, canonical, request_id=request_id(request), closed_by=closed_by)
+    return CloseAnswer.of(await closing)
 
 
 @router.post(

@@ -10,8 +10,9 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, UploadTarget, describe
+from baton.composition.app import App
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
 from baton.domain.wire_model import WireModel
 from baton.threads.requests.thread_access import own_thread
@@ -50,18 +51,15 @@ class UploadAnswer(WireModel):
 async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file: UploadRequest) -> UploadAnswer:
     """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
 
-    The conversation need not exist yet.
+    The conversation need not exist yet. A person of a desk uploads into one that they have taken.
     """
     thread = thread_ref(scope, thread_id)
     canonical = thread.id
-    try:
-        if thread.may_create:
-            await app.ports.store.check_writable(scope, canonical)
-        else:  # otherwise the answer would show whether another user's mapped id is in use
-            await own_thread(app.ports.store, scope, canonical)
-    except ThreadUnavailable:
-        await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
-        raise
+    taken = await app.desk_access.find_taken(scope, canonical)
+    if taken is None:
+        await _check_own(app, scope, thread)
+    else:
+        scope = taken.owner  # the file is forgotten with the user
     upload = await app.ports.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
     media_type = MediaType.parse(file.content_type)
     # Before the client knows the address: an upload without a conversation is found by this note only.
@@ -75,3 +73,16 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
             "metadata": {"name": file.name, "size": file.size},
         },
     )
+
+
+async def _check_own(app: App, scope: Scope, thread: ThreadRef) -> None:
+    """Check that the conversation is the caller's, or may become it. Raises ``ThreadUnavailable`` (audited)."""
+    canonical = thread.id
+    try:
+        if thread.may_create:
+            await app.ports.store.check_writable(scope, canonical)
+        else:  # otherwise the answer would show whether another user's mapped id is in use
+            await own_thread(app.ports.store, scope, canonical)
+    except ThreadUnavailable:
+        await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
+        raise

@@ -9,7 +9,7 @@ from pydantic import Field
 from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, ServedUsage, describe
 from baton.domain.tenants.identity import MAX_MESSAGE_ID
 from baton.domain.threads.feedback import Feedback, Rating
-from baton.domain.threads.message import MessageMetadata, StoredMessage
+from baton.domain.threads.message import EVENT, MessageMetadata, StoredMessage
 from baton.domain.threads.thread_state import State
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
@@ -26,7 +26,9 @@ class Message(WireModel, extra="allow"):
     """An AG-UI message with Baton's metadata."""
 
     id: str = Field(examples=["m-1"])
-    role: Literal["user", "assistant", "tool"]
+    role: Literal["user", "assistant", "tool", "event"] = describe(
+        "`event`: what has begun a run without a message of the user, such as a reminder; `metadata.source` names it."
+    )
     content: str | list[dict[str, Any]] | None = describe(
         "Left out where an agent said nothing and only called tools.", "Hello!", default=None
     )
@@ -39,6 +41,8 @@ class Message(WireModel, extra="allow"):
     def from_record(cls, message: StoredMessage, feedback: Feedback | None = None) -> Message:
         """Return the served form of ``message`` with the ``feedback`` on it."""
         served = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
+        if message.begun_by is not None:
+            served = {"id": message.id, "role": EVENT, "content": message.text}
         if feedback is not None:
             served["feedback"] = ServedFeedback.of(feedback)
         return cls(**served, metadata=MessageMetadata.of(message))
@@ -57,8 +61,9 @@ class MessageListing(Listing[Message]):
 class Outcome(WireModel, extra="allow"):
     """The end of a run."""
 
-    type: Literal["success", "cancelled", "interrupt"] = describe(
-        "`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
+    type: Literal["success", "cancelled", "interrupt", "delivered"] = describe(
+        "`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it. `delivered`: people of a"
+        " desk will answer."
     )
 
 
@@ -107,6 +112,12 @@ class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
     time_zone: str | None = describe(
         "IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
         "Europe/Vienna",
+        default=None,
+    )
+    while_busy: str | None = describe(
+        "What becomes of the message while a run is in progress: `queue` (it waits), `steer` (it enters the run) or "
+        "`interrupt` (the run stops); without it, what the agent's definition says.",
+        "steer",
         default=None,
     )
 

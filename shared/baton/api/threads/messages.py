@@ -20,7 +20,7 @@ from baton.domain.threads.message import OutcomeType, RunEnd, result_of
 from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import message_request
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 
 router = APIRouter(prefix="/v1", tags=["messages"])
 
@@ -34,8 +34,9 @@ router = APIRouter(prefix="/v1", tags=["messages"])
 async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
-    `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,
-    without a second turn. A model failure is a 502 problem.
+    `branch` answers an earlier message again, or replaces it by this one. A message that enters the run in progress
+    (`whileBusy`) gets the messages of that run. A repeated `messageId` gets the same answer, without a second turn. A
+    model failure is a 502 problem.
     """
     request = message_request(
         scope,
@@ -46,16 +47,17 @@ async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest
         branch=message.branch,
         content_field="message",
         time_zone=message.time_zone,
+        while_busy=message.while_busy,
     )
-    return await whole_answer(app, scope, request)
+    return await run_and_answer(app, scope, request)
 
 
-async def whole_answer(app: App, scope: Scope, turn: TurnRequest) -> MessageAnswer:
-    """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
-    return await answer_of(app, scope, app.turns.run(scope, turn, lambda event: None, seconds=TURN_SECONDS))
+async def run_and_answer(app: App, scope: Scope, turn: TurnRequest) -> MessageAnswer:
+    """Run the turn and return its messages. Raises the error that refuses it or with which it ends."""
+    return await wait_for_answer(app, scope, app.turns.run(scope, turn, lambda event: None, seconds=TURN_SECONDS))
 
 
-async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
+async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
     """Wait for the turn and return its messages. The turn continues if the caller hangs up."""
     finished = await BackgroundTurn(lambda _: turn).result()
     assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
@@ -70,11 +72,11 @@ async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRu
         result=result_of(finished.messages),
         state=thread_state((await app.agents.of(scope)).describe, thread),
         usage=end.usage if end else Usage(),
-        outcome=_outcome(end),
+        outcome=_serve_outcome(end),
     )
 
 
-def _outcome(end: RunEnd | None) -> dict[str, Any]:
+def _serve_outcome(end: RunEnd | None) -> dict[str, Any]:
     """Return the run's outcome as in RUN_FINISHED."""
     if end is None or end.outcome is not OutcomeType.INTERRUPT:
         return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}

@@ -33,6 +33,9 @@ class ServedToolCallRecord(WireModel):
     output: str | None = describe("Whole, whatever the model was shown of it.", "Sunny, 21 °C")
     succeeded: bool
     error_message: str | None = Field(examples=[None])
+    refused_to: str | None = describe(
+        "The state of the workflow that the tool sends back instead of completing it; null: it names none.", None
+    )
     called_at: Timestamp = Field(examples=[TIMESTAMP])
     duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
 

@@ -13,15 +13,15 @@ from baton.domain.errors import InvalidRequest
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
 from baton.domain.times import from_millis
-from baton.domain.wire_model import TIMESTAMP, GivenTime
+from baton.domain.wire_model import TIMESTAMP, RequestTime
 
 MAX_TOKENS = 10**15
 """The largest number that ``minTokens`` may name."""
 MAX_COST = 10.0**12
 """The largest cost that ``minCost`` may name."""
 
-From = Annotated[GivenTime | None, query("Last activity at or after this time.", TIMESTAMP, alias="from")]
-To = Annotated[GivenTime | None, query("Last activity at or before this time.", TIMESTAMP, alias="to")]
+From = Annotated[RequestTime | None, query("Last activity at or after this time.", TIMESTAMP, alias="from")]
+To = Annotated[RequestTime | None, query("Last activity at or before this time.", TIMESTAMP, alias="to")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class ThreadFilters:
     """A selection of a list of conversations."""
 
     user_id: str | None
-    unworded: ThreadQuery
-    """The conditions but for the words."""
+    without_words: ThreadQuery
+    """The conditions except the words of a search."""
 
     def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
         """Return all conditions; None if there are none. Raises ``InvalidRequest``."""
-        if self.unworded.min_cost and not prices:
+        if self.without_words.min_cost and not prices:
             raise InvalidRequest(
                 "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
             )
         text_words = thread_query(words).words if words is not None else ()
-        query = replace(self.unworded, words=text_words)
+        query = replace(self.without_words, words=text_words)
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 
 
@@ -93,7 +93,7 @@ async def thread_filters(
 ) -> ThreadFilters:
     """Return the filters of a request. Raises ``InvalidRequest``."""
     start, end = period(active_from, active_to)
-    unworded = ThreadQuery(
+    without_words = ThreadQuery(
         agent_id=agent_id,
         state=state,
         has_error=has_error,
@@ -103,7 +103,7 @@ async def thread_filters(
         active_from=start,
         active_to=end,
     )
-    return ThreadFilters(user_id, unworded)
+    return ThreadFilters(user_id, without_words)
 
 
 def period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:

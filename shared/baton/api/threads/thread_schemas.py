@@ -8,7 +8,7 @@ from pydantic import Field
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.domain.runs.usage import Prices
-from baton.domain.threads.interrupt import shown_interrupts
+from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.thread import RunStatus, Thread, ThreadStatus
 from baton.domain.threads.thread_state import Describe, State, thread_state
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
@@ -44,6 +44,7 @@ class ServedThread(WireModel):
     )
     last_error: str | None = describe("The code of the last error that a turn has ended with; null if none has.", None)
     last_seq: int = describe("Sequence number of the thread's last event, those of a run in progress included.", 17)
+    unread: int = describe("Answers that the user has not read.", 0)
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
 
@@ -56,7 +57,7 @@ class ServedThread(WireModel):
             thread,
             state=thread_state(describe, thread),
             cost=prices.cost(thread.spent, thread.usage),
-            interrupts=shown_interrupts(thread.open_interrupts),
+            interrupts=to_client_interrupts(thread.open_interrupts),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )
 
@@ -65,6 +66,14 @@ class RenameRequest(Asked, extra="forbid"):
     """A thread's new title."""
 
     title: str = describe("One line of 1 to 120 characters.", "Weekend in Lisbon")
+
+
+class ReadRequest(Asked, extra="forbid"):
+    """The place up to which the user has read a conversation."""
+
+    ordinal: int = describe(
+        "The `metadata.ordinal` of the last message that the user has read; one beyond the end means all.", 3, ge=0
+    )
 
 
 class CancelRequest(Asked):

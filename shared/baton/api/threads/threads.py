@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Mapping
-from typing import Annotated, Literal
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
@@ -16,10 +16,10 @@ from baton.api.http.schemas import Listing
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.front_ends import Convert, conversion_for, for_front_ends
-from baton.api.threads.access import readable_thread, revive, serve_thread
+from baton.api.threads.access import readable_thread, revive, serve_thread, thread_for_people
 from baton.api.threads.message_schemas import Message, MessageListing
 from baton.api.threads.thread_filters import Filters
-from baton.api.threads.thread_schemas import RenameRequest, ServedThread
+from baton.api.threads.thread_schemas import ReadRequest, RenameRequest, ServedThread
 from baton.composition.app import App
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
@@ -34,7 +34,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_title import parse_title
 from baton.domain.wire_model import THREAD_ID
 from baton.tenants.privacy.readers import sees_all
-from baton.threads.outbox.reader_events import ReaderEvents, beginning
+from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
 from baton.threads.outbox.replay import Replay
 
 MAX_SEQ = 10**12
@@ -103,7 +103,7 @@ async def list_threads(
 @router.get("/{thread_id}", summary="Read a thread")
 async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ServedThread:
     """Return one conversation, without its messages."""
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await thread_for_people(app, caller, thread_id)
     last_seq = None
     if thread.run is not None:
         last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
@@ -117,6 +117,22 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body
     title = parse_title(body.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)
+
+
+@router.put(
+    "/{thread_id}/read",
+    summary="Mark answers as read",
+    status_code=204,
+    response_class=Response,
+    responses=responses("store_unavailable"),
+)
+async def mark_read(thread_id: ThreadId, caller: Caller, app: UseCases, body: ReadRequest) -> Response:
+    """Note how far the caller has read a conversation that belongs to them.
+
+    `unread` of the thread falls by it, and never rises. The caller's open connections are notified by `thread_updated`.
+    """
+    await app.sessions.unread_answers.mark_read(caller, thread_ref(caller, thread_id).id, body.ordinal)
+    return Response(status_code=204)
 
 
 @router.get(
@@ -140,16 +156,16 @@ async def list_messages(
     client that shows the first page and resumes after its `lastSeq` has the whole conversation, including the answer in
     progress.
     """
-    wanted_roles = _roles(roles)
+    wanted_roles = _parse_roles(roles)
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await thread_for_people(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
-        chosen = find_branch(thread.segments, thread.next_ordinal, branch)
-        thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
+        chosen_branch = find_branch(thread.segments, thread.next_ordinal, branch)
+        thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen_branch))
     messages: list[StoredMessage] = []
     for _ in range(MAX_READS):
         page = await app.ports.store.read_messages(caller, thread, limit=limit, before=before)
-        messages = [*(message for message in page.messages if _is_listed(message, wanted_roles)), *messages]
+        messages = [*(message for message in page.messages if _is_wanted(message, wanted_roles)), *messages]
         before = page.next_before
         if (
             before is None
@@ -161,8 +177,8 @@ async def list_messages(
     feedback: dict[str, Feedback] = {}
     if stored_messages:
         first, end = stored_messages[0].ordinal, stored_messages[-1].ordinal + 1
-        rated = await app.ports.feedback.between(caller, thread, first, end)
-        feedback = {rating.message_id: rating for rating in rated}
+        ratings = await app.ports.feedback.between(caller, thread, first, end)
+        feedback = {rating.message_id: rating for rating in ratings}
     if len(messages) > len(stored_messages):
         before = stored_messages[0].ordinal
     items = [await _with_downloads(app, caller, thread, message, feedback) for message in stored_messages]
@@ -174,7 +190,7 @@ async def list_messages(
     )
 
 
-def _is_listed(message: StoredMessage, roles: Collection[Role]) -> bool:
+def _is_wanted(message: StoredMessage, roles: Collection[Role]) -> bool:
     """Return whether the message has a wanted role. A message with calls only counts as a tool's."""
     if message.role is Role.ASSISTANT and not message.is_said:
         return Role.TOOL in roles and message.is_shown
@@ -209,32 +225,43 @@ async def follow_events(
     If the log no longer has the events after `after`, the newest messages come first, as a snapshot. Without
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
-    seen = after if after is not None else _sequence(last_event_id)
+    seen = after if after is not None else _read_sequence(last_event_id)
     name, seconds = request_id(request), timing.follow_seconds
     abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds))
-        thread = await readable_thread(app, caller, thread_id, is_repeated=True)
+        thread = await thread_for_people(app, caller, thread_id, is_repeated=True)
         when_dead = await revive(app, caller, thread, name)
+        seen = await app.desk_access.begin_events(caller, thread, seen)
         reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
-        begin = seen if reader is None else beginning(thread, seen)
-        following = app.follower.follow(caller, thread.id, after=begin, seconds=seconds, when_dead=when_dead)
+        begin = seen if reader is None else find_beginning(thread, seen)
+        if thread.first_readable is not None:  # nobody streams words at a desk: each message is one short run
+            following = _replay_once(app, caller, thread, begin)
+        else:
+            following = app.follower.follow(caller, thread.id, after=begin, seconds=seconds, when_dead=when_dead)
         # The first piece is read here, where an invalid sequence number can still become an HTTP status.
         first = await anext(following)
         abandoned_runs.note_return(caller, thread.id)
         convert = for_front_ends(conversion_for(protocol_version))
         frames = abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
-        held = stack.pop_all()
+        resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    return sse.respond(_until(ends_at, held, frames, name), timing)
+    return sse.respond(_until(ends_at, resources, frames, name), timing)
+
+
+async def _replay_once(app: App, caller: Scope, thread: Thread, after: int) -> AsyncGenerator[Replay, None]:
+    yield await app.replays.after(caller, thread, after)
 
 
 async def _until(
-    ends_at: float, held: contextlib.AsyncExitStack, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
+    ends_at: float,
+    resources: contextlib.AsyncExitStack,
+    frames: AsyncGenerator[sse.Frame | None, None],
+    request_id: str,
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield ``frames`` until the request's token expires, then give back what is held for them."""
+    """Yield ``frames`` until the request's token expires, then give back what is resources for them."""
     loop = asyncio.get_running_loop()
-    async with held, contextlib.aclosing(frames):
+    async with resources, contextlib.aclosing(frames):
         async for frame in frames:
             if loop.time() >= ends_at:
                 yield sse.token_expired(request_id)
@@ -261,7 +288,7 @@ async def _frames(
             replay = await anext(following, None)
 
 
-def _sequence(last_event_id: str | None) -> int:
+def _read_sequence(last_event_id: str | None) -> int:
     if last_event_id is None:
         return 0
     if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 12:
@@ -269,7 +296,7 @@ def _sequence(last_event_id: str | None) -> int:
     return int(last_event_id)
 
 
-def _roles(roles: str) -> set[Role]:
+def _parse_roles(roles: str) -> set[Role]:
     stored = {Role.USER, Role.ASSISTANT, Role.TOOL}
     try:
         wanted_roles = {Role(name.strip()) for name in roles.split(",")}
@@ -286,15 +313,24 @@ async def _with_downloads(
     """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
     served = Message.from_record(message, feedback.get(message.id))
     if isinstance(served.content, list):  # absent if there are only tool calls
-        served.content = [without_download_url(part) for part in served.content]
-        for part in served.content:
-            if part["type"] != "text" and part["source"]["type"] == "file":
-                url = await _download_url(app, scope, thread, part["source"]["value"])
-                part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
+        served.content = await _with_addresses(app, scope, thread, served.content)
+    if served.metadata.attachments:
+        served.metadata.attachments = await _with_addresses(app, scope, thread, served.metadata.attachments)
     for source in served.metadata.sources:
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
             source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
     return served
+
+
+async def _with_addresses(
+    app: App, scope: Scope, thread: Thread, parts: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    served_parts = [without_download_url(part) for part in parts]
+    for part in served_parts:
+        if part["type"] != "text" and part["source"]["type"] == "file":
+            url = await _download_url(app, scope, thread, part["source"]["value"])
+            part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
+    return served_parts
 
 
 async def _download_url(app: App, scope: Scope, thread: Thread, file_id: str) -> str | None:

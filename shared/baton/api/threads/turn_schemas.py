@@ -8,9 +8,11 @@ from pydantic import Field, StringConstraints
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.api.threads.message_schemas import ServedFeedback
-from baton.domain.memory.found_item import ContextItem, Recorded
+from baton.domain.memory.found_item import ContextItem, RecordedModel
 from baton.domain.runs.usage import Prices
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.threads.feedback import Rating
+from baton.domain.threads.message import MessageAuthor
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
 from baton.memory.recalled import BlockKind
 from baton.threads.sessions.turn_listing import TurnSummary
@@ -32,8 +34,10 @@ class Turn(WireModel):
     run_id: str = Field(examples=[RUN_ID])
     message_id: str = describe("The message that it answers.", "m-1")
     attempt: int = Field(examples=[1])
-    status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt"] = describe(
-        "`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.", "success"
+    status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt", "delivered"] = describe(
+        "`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome. "
+        "`delivered`: the message went to the people of a desk.",
+        "success",
     )
     agent_id: str | None = describe("The agent that spoke last.", "assistant")
     started_at: Timestamp | None = describe("null while it is in progress.", TIMESTAMP)
@@ -52,6 +56,14 @@ class Turn(WireModel):
         "4bf92f3577b34da6a3ce929d0e0e4736",
         absent=None,
     )
+    author: MessageAuthor | None = describe(
+        "The person of a desk whose message or note it is; left out of other turns.", absent=None
+    )
+    opened_by: CauseKind | None = describe(
+        "What has begun it, if it began by itself; left out of other turns, and while it is in progress.",
+        "schedule",
+        absent=None,
+    )
     feedback: list[TurnFeedback] = describe(
         "The user's feedback on its answers; left out where there is none.", absent=[]
     )
@@ -63,7 +75,7 @@ class Turn(WireModel):
         return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if is_over else None)
 
 
-class ContextBlock(Recorded):
+class ContextBlock(RecordedModel):
     """One block of a prompt, even if it is empty."""
 
     kind: BlockKind
@@ -81,7 +93,7 @@ class ContextBlock(Recorded):
     items: list[ContextItem]
 
 
-class ContextCall(Recorded):
+class ContextCall(RecordedModel):
     """One call of a model, in the order in which they began."""
 
     agent_id: str = Field(examples=["assistant"])
@@ -119,7 +131,7 @@ class ContextCall(Recorded):
     error: str | None = describe("The code of the failure that ended it.", None)
 
 
-class RecordedFeedback(Recorded):
+class RecordedFeedback(RecordedModel):
     """The user's feedback on an answer of the turn, as it is now."""
 
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
@@ -128,20 +140,20 @@ class RecordedFeedback(Recorded):
     updated_at: str = Field(examples=[TIMESTAMP])
 
 
-class StateText(Recorded):
+class StateText(RecordedModel):
     """The state at one moment."""
 
     text: str = describe("JSON.", '{"cart": ["A-7"]}')
 
 
-class ToolState(Recorded):
+class ToolState(RecordedModel):
     """The state that tools keep in the conversation."""
 
     before: StateText = describe("The state before the turn.")
     after: StateText = describe("The state after the turn.")
 
 
-class RecordedJudgement(Recorded):
+class RecordedJudgement(RecordedModel):
     """A verdict of a hook or guardrail that changed something, or its failure."""
 
     agent_id: str = Field(examples=["assistant"])
@@ -153,7 +165,7 @@ class RecordedJudgement(Recorded):
     failure: str | None = describe("The kind of its failure; null if it has judged.", None)
 
 
-class ServedContextRecord(Recorded):
+class ServedContextRecord(RecordedModel):
     """The prompts of a turn's models, and the reasons for their content."""
 
     run_id: str = Field(examples=[RUN_ID])

@@ -19,7 +19,7 @@ from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import NotFound
 from baton.domain.memory.found_item import InspectorMode
 from baton.domain.tenants.identity import Permission
-from baton.threads.sessions.turn_listing import turns_of
+from baton.threads.sessions.turn_listing import read_turns
 from baton.turns.reruns import RerunOptions
 
 ABSENT = {
@@ -47,7 +47,9 @@ async def list_turns(
     """
     before = decode_ordinal(cursor) if cursor else None
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
-    turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
+    turns, next_before = await read_turns(
+        app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before
+    )
     items = [Turn.from_record(app.ports.prices, turn) for turn in turns]
     items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
     return Listing[Turn](items=items, next_cursor=encode_ordinal(next_before) if next_before is not None else None)

@@ -14,7 +14,7 @@ from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.times import iso
-from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, GivenTime, Timestamp, WireModel
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, RequestTime, Timestamp, WireModel
 from baton.ports.threads.handoffs import CompletedQuery
 from baton.ports.threads.handoffs import CompletedWorkflow as Record
 
@@ -56,8 +56,8 @@ async def list_completed_workflows(
     ] = None,
     agent_id: Annotated[str | None, query("Only of this agent.", "returns", alias="agentId", max_length=64)] = None,
     state: Annotated[str | None, query("Only those that ended in this state.", "DONE", max_length=64)] = None,
-    since: Annotated[GivenTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
-    until: Annotated[GivenTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
+    since: Annotated[RequestTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
+    until: Annotated[RequestTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
 ) -> Listing[CompletedWorkflow]:
     """Return the caller's completed workflows, or the tenant's, with their data, the newest first.
 

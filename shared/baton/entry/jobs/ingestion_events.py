@@ -32,7 +32,7 @@ class IngestionEvents:
 
     async def start_stored(self, event: Event) -> dict[str, Any]:
         """Start the pipeline for the object of an "Object Created" event of S3."""
-        ref = await self.starts.uploaded(event["detail"]["object"]["key"])
+        ref = await self.starts.start_uploaded(event["detail"]["object"]["key"])
         return {"started": ref is not None}
 
     async def step(self, event: Event) -> dict[str, Any]:

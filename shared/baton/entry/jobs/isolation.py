@@ -17,7 +17,7 @@ class JobsFailed(ExceptionGroup[Exception], ExpectedFailure):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One of the jobs."""
+    """A job of an invocation."""
 
     name: str
     work: Callable[[], Awaitable[Any]]

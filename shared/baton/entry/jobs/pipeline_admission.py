@@ -18,7 +18,14 @@ from datetime import datetime, timedelta
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
-from baton.domain.documents.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns, WaitingRun
+from baton.domain.documents.pipelines import (
+    LONGEST_RUN,
+    Pipeline,
+    PipelineLimits,
+    PipelineRun,
+    RunsInProgress,
+    WaitingRun,
+)
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
@@ -59,16 +66,16 @@ class PipelineAdmission:
             await self.admit(run.pipeline)
 
     async def start_at_once(self, run: PipelineRun) -> None:
-        """Begin a run that computes nothing, regardless of other runs. Raises ``StoreUnavailable``."""
+        """Begin a run that only removes data, regardless of other runs. Raises ``StoreUnavailable``."""
         await self.executions.start(run)
 
     async def is_pending(self, pipeline: Pipeline, subject: str) -> bool:
         """Return whether a run waits or is in progress. Raises ``StoreUnavailable``."""
-        return subject in (await self._running(pipeline)).places or await self.queue.is_waiting(pipeline, subject)
+        return subject in (await self._running(pipeline)).slots or await self.queue.is_waiting(pipeline, subject)
 
     async def is_busy(self, pipeline: Pipeline) -> bool:
         """Return whether any run of the pipeline is in progress. Raises ``StoreUnavailable``."""
-        return bool((await self._running(pipeline)).places)
+        return bool((await self._running(pipeline)).slots)
 
     async def note_end(self, pipeline: Pipeline, subject: str) -> None:
         """Give the place of an ended run to the next one. Raises nothing: a sweep repeats it after a failure."""
@@ -103,12 +110,12 @@ class PipelineAdmission:
         """
         for attempt in range(MAX_TRIES):
             running = await self._running(pipeline)
-            if subject not in running.places:
+            if subject not in running.slots:
                 return False
             runs = running.without(subject)
-            # None waits while there is room, or another worker is just about to begin it.
+            # While there is room, no run waits, or another worker is about to begin it.
             waiting = await self._choose(pipeline, runs) if running.are_full(self.limits) else None
-            if waiting is not None and waiting.run.subject in runs.places:
+            if waiting is not None and waiting.run.subject in runs.slots:
                 waiting = None
             changed = running.end(subject)
             if waiting is not None:
@@ -122,31 +129,33 @@ class PipelineAdmission:
             await self._pause(attempt)
         raise StoreUnavailable
 
-    async def _choose(self, pipeline: Pipeline, running: RunningRuns) -> WaitingRun | None:
+    async def _choose(self, pipeline: Pipeline, running: RunsInProgress) -> WaitingRun | None:
         """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest.
 
         Return None if none waits or there is no room.
         """
-        if len(running.places) >= self.limits.at_once:
+        if len(running.slots) >= self.limits.at_once:
             return None
         runs = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
         able = [
             waiting
             for waiting in runs
-            if waiting.run.subject in running.places or running.have_room(waiting.run.tenant_id, self.limits)
+            if waiting.run.subject in running.slots or running.have_room(waiting.run.tenant_id, self.limits)
         ]
-        return min(able, key=lambda run: (running.of_tenant(run.run.tenant_id), run.since), default=None)
+        return min(
+            able, key=lambda waiting: (running.count_of_tenant(waiting.run.tenant_id), waiting.since), default=None
+        )
 
     async def _begin(self, run: PipelineRun) -> bool:
         """Begin a run if there is room; return False if there is none."""
 
-        def begin(running: RunningRuns) -> RunningRuns | None:
-            if run.subject in running.places or not running.have_room(run.tenant_id, self.limits):
+        def begin(running: RunsInProgress) -> RunsInProgress | None:
+            if run.subject in running.slots or not running.have_room(run.tenant_id, self.limits):
                 return None
             return running.begin(run, self.clock.now())
 
         before = await self._change(run.pipeline, begin)
-        slot = before.places.get(run.subject)
+        slot = before.slots.get(run.subject)
         if slot is not None:
             # Its worker may have ended before the execution began.
             await self.executions.start(replace(run, name=slot.name))
@@ -168,9 +177,11 @@ class PipelineAdmission:
         return is_new
 
     async def _leave(self, pipeline: Pipeline, subject: str) -> None:
-        await self._change(pipeline, lambda running: running.end(subject) if subject in running.places else None)
+        await self._change(pipeline, lambda running: running.end(subject) if subject in running.slots else None)
 
-    async def _change(self, pipeline: Pipeline, change: Callable[[RunningRuns], RunningRuns | None]) -> RunningRuns:
+    async def _change(
+        self, pipeline: Pipeline, change: Callable[[RunsInProgress], RunsInProgress | None]
+    ) -> RunsInProgress:
         """Store the result of ``change`` for the runs in progress, unless it is None; return the runs before it."""
         for attempt in range(MAX_TRIES):
             running = await self._running(pipeline)
@@ -183,6 +194,6 @@ class PipelineAdmission:
     async def _pause(self, attempt: int) -> None:
         await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
 
-    async def _running(self, pipeline: Pipeline) -> RunningRuns:
+    async def _running(self, pipeline: Pipeline) -> RunsInProgress:
         oldest = self.clock.now() - LONGEST_RUN
-        return (await self.queue.running(pipeline)).alive(max(oldest, self.since) if self.since else oldest)
+        return (await self.queue.running(pipeline)).begun_since(max(oldest, self.since) if self.since else oldest)

@@ -30,7 +30,7 @@ class AdmittedClosings:
         # may be used again within that time.
         began = f"-{to_millis(ref.thread_created_at)}" if ref.thread_created_at is not None else ""
         subject = f"{scope.tenant_id}/{ref.thread_id}/{ref.number}{began}"
-        described = {
+        execution_input = {
             "tenantId": scope.tenant_id,
             "userId": scope.user_id,
             "threadId": ref.thread_id,
@@ -43,7 +43,7 @@ class AdmittedClosings:
             "subject": subject,
         }
         name = f"{ref.thread_id}-{ref.number}-{attempt}{began}"
-        await self.admission.start(PipelineRun(Pipeline.CLOSING, scope.tenant_id, subject, name, described))
+        await self.admission.start(PipelineRun(Pipeline.CLOSING, scope.tenant_id, subject, name, execution_input))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class AdmittedCaptures:
         created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
         slot = _hash(scope.tenant_id, ref.thread_id, created_at)
         subject = f"{slot}-{ref.first_ordinal}-{ref.end_ordinal}"
-        described = {
+        execution_input = {
             "tenantId": scope.tenant_id,
             "userId": scope.user_id,
             "threadId": ref.thread_id,
@@ -69,7 +69,7 @@ class AdmittedCaptures:
             "subject": subject,
         }
         name = f"{subject}-{attempt}"
-        await self.admission.start(PipelineRun(Pipeline.CAPTURE, scope.tenant_id, subject, name, described))
+        await self.admission.start(PipelineRun(Pipeline.CAPTURE, scope.tenant_id, subject, name, execution_input))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class AdmittedIngestions:
 
 
 def _ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> PipelineRun:
-    described = {
+    execution_input = {
         "tenantId": ref.tenant_id,
         "agentId": ref.agent_id,
         "documentId": ref.document_id,
@@ -108,7 +108,7 @@ def _ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> Pi
         "subject": subject,
         **options,
     }
-    return PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, described)
+    return PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, execution_input)
 
 
 def _document_subject(ref: DocumentRef, created_at: datetime) -> str:
@@ -117,5 +117,5 @@ def _document_subject(ref: DocumentRef, created_at: datetime) -> str:
 
 
 def _hash(*parts: object) -> str:
-    """Return a part of a name for something that one tenant has. Ids have no slashes in front of the last one."""
+    """Return a digest of ids for a name. Only the last part may have a slash, so that different parts differ."""
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:32]

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from baton.domain.documents.search import IndexDocument
-from baton.domain.errors import SearchMoveClaimed, SearchUnavailable
+from baton.domain.errors import SearchIndexDamaged, SearchMoveClaimed, SearchUnavailable
+from baton.failures.reports import report_failure
 from baton.ports.clock import Clock
 from baton.ports.documents.index_files import IndexFile, IndexFiles, IndexOwner, MoveClaim, MoveClaims, OwnerState
 from baton.ports.documents.search import SearchIndex
@@ -41,7 +42,7 @@ class SearchMove:
 
     An owner's documents are copied from one state of its file; then the mark replaces this very state. If another write
     was faster, the difference is copied: what was deleted meanwhile is deleted from the copies, too. Copies count only
-    once the mark is there, so a killed move has changed nothing that anybody finds, and a repetition continues.
+    once the mark is there, so a killed move has changed no search, and a repetition continues.
     """
 
     files: IndexFiles
@@ -56,24 +57,32 @@ class SearchMove:
     ) -> MoveResult:
         """Move the named owners, or all of the named tenants, or all; after ``seconds``, begin no other one.
 
-        Each call moves one at least, so that repetitions end. Raises ``SearchUnavailable``, and ``SearchMoveClaimed``
-        if another command moves owners.
+        Each call moves one at least, so that repetitions end. Raises ``SearchUnavailable``, ``SearchMoveClaimed`` if
+        another command moves owners, and ``SearchIndexDamaged`` for a file that cannot be read, after the others.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + seconds
         claim = await _Claim.take(self.claims, self.clock, self.sleep)
         moved = copied = remaining = 0
+        failure: SearchIndexDamaged | None = None
         try:
             async for key in self._keys(owners, tenants):
                 if moved and loop.time() >= ends_at:
                     remaining += 1
                     continue
-                outcome = await self._move(key, claim)
+                try:
+                    outcome = await self._move(key, claim)
+                except SearchIndexDamaged as problem:
+                    report_failure(problem, "A search index was not moved", key=key)
+                    failure = problem
+                    continue
                 copied += outcome.copied
                 moved += outcome.is_moved
                 remaining += outcome.is_left
         finally:
             await claim.release()
+        if failure is not None and not remaining:
+            raise failure
         return MoveResult(moved, copied, remaining, is_complete=not remaining)
 
     async def _keys(self, owners: Sequence[IndexOwner], tenants: Sequence[str]) -> AsyncIterator[str]:
@@ -135,7 +144,7 @@ class SearchMove:
 
     async def _copies(self, owner: IndexOwner) -> AsyncIterator[IndexDocument]:
         async for document in self.engine.list(owner.scope, owner.index, owner.filter):
-            # No filter chooses what belongs to no agent.
+            # A filter cannot choose documents without an agent.
             if owner.name or document.agent_id is None:
                 yield document
 
@@ -179,7 +188,7 @@ class _Difference:
 
 
 class _Claim:
-    """The claim of this command: a move that was overtaken would write copies into what another one has finished."""
+    """The claim of this command. Without it, a slow move could write copies where another one has finished."""
 
     def __init__(self, claims: MoveClaims, clock: Clock, claim: MoveClaim, tag: str) -> None:
         self._claims = claims

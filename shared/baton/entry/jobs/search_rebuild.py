@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from baton.domain.documents.search import IndexName
 from baton.knowledge.index_check import KnowledgeIndexCheck, Position
 from baton.memory.episodes.index_check import IndexCheck
+from baton.ports.documents.search import Reindexing
 from baton.ports.tenants.tenants import SearchedTenants
 
 TENANTS_IN_TURN = 8
@@ -81,10 +82,12 @@ class _Call:
 class SearchRebuild:
     """The rebuild of the search indices from the stored episodes and documents.
 
-    Episodes are indexed here, one at a time. For documents the pipeline is started, which bounds their rate.
+    Files that cannot be read are discarded first. Episodes are indexed here, one at a time. For documents the pipeline
+    is started, which bounds their rate.
     """
 
     tenants: SearchedTenants
+    reindexing: Reindexing
     knowledge: KnowledgeIndexCheck
     episodes: IndexCheck
 
@@ -146,6 +149,9 @@ class SearchRebuild:
     async def _steps(
         self, tenant: str, agents: Sequence[str], indices: Collection[IndexName], start: Position | None
     ) -> AsyncGenerator[_Progress]:
+        if start is None:
+            for index in indices:
+                await self.reindexing.discard_damaged(tenant, index)
         if IndexName.KNOWLEDGE in indices:
             async for is_started, page in self.knowledge.rebuild(tenant, agents, start):
                 yield _Progress(tenant, IndexName.KNOWLEDGE, is_started, page)

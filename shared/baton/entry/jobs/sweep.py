@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import each_until
+from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
@@ -69,7 +70,7 @@ class Sweeper:
         report.looked_at += 1
         try:
             await self._decide(due, due.read(), report)
-        except Exception as failure:  # noqa: BLE001 - of one thread, which must not stop the sweep of the others
+        except Exception as failure:  # noqa: BLE001 - one thread must not stop the sweep of the others
             report_failure(failure, "sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
             count(Metric.SWEEP_FAILURES)
             report.failed += 1
@@ -100,6 +101,8 @@ class Sweeper:
             await self.store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
             await self.idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
+        elif thread.conversation.desk is not None:
+            await self._check_desk(due, idle, report)
         elif idle.closes_at > now:
             if await self.idle.postpone(due, idle.closes_at):
                 report.postponed += 1
@@ -108,6 +111,28 @@ class Sweeper:
         else:
             await self.idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
+
+    async def _check_desk(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
+        """Return the thread from its desk, or close its session, if it is time.
+
+        A session does not end while its user waits for people.
+        """
+        now, session = self.clock.now(), idle.thread.conversation.desk
+        check = await self.controls.expire_desk(idle.scope, idle.thread)
+        if check.reason is not None:
+            await self.idle.postpone(due, now + LOOK_AGAIN)
+            report.resumed += 1
+            return
+        is_waited_for = session is not None and (session.status is DeskStatus.WAITING or session.unread > 0)
+        if not is_waited_for and idle.closes_at <= now:
+            if await self.endings.end_idle(idle.scope, idle.thread) is not None:
+                report.closed += 1
+                return
+            check = replace(check, at=now + LOOK_AGAIN)
+        ends_at = None if is_waited_for else idle.closes_at
+        later = min((moment for moment in (check.at, ends_at) if moment is not None), default=now + MAX_PAUSE)
+        await self.idle.postpone(due, later)
+        report.postponed += 1
 
     async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
         """Start the pipeline again for the previous session if its episode is missing or incomplete.
@@ -128,7 +153,7 @@ class Sweeper:
         attempt = 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)
         await self.sessions.restart(idle.scope, ref, attempt=attempt)
         report.resumed += 1
-        # Without an episode the pipeline could not even store it, and left no count.
+        # Without an episode there is no count of attempts: the pipeline could not store it.
         attempts = episode.attempts if episode is not None else due.failures
         pause: timedelta = CLOSING_AGAIN * 2 ** min(attempts, 20)
         return min(pause, MAX_PAUSE)

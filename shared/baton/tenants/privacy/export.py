@@ -19,20 +19,23 @@ from baton.ports.clock import Clock, TimeZones
 from baton.ports.memory.episodes import Episodes
 from baton.ports.memory.procedures import PrivateSkills
 from baton.ports.tenants.audit import AuditTrail
+from baton.ports.threads.background import BackgroundTasks
 from baton.ports.threads.handoffs import CompletedQuery, HandoffStore, WorkflowStore
 from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.run_records import RunHistory
+from baton.ports.threads.schedules import Schedules
 from baton.ports.threads.threads import ThreadStore
 
 THREADS = 20
-"""Threads of a page. The export can be continued after each."""
+"""Threads of a page. The export can be continued after every page."""
 MESSAGES = 20
-"""Messages in memory at once: each may have 1 MiB."""
+"""Messages in memory at once: one may have 1 MiB."""
 RECORDS = 20
+"""Records of one kind in memory at once."""
 IMPORTED = 5_000
 """Messages of one session that the import of episodes takes. A longer one is exported in parts."""
 IMPORTED_BYTES = 4 * 1024 * 1024
-"""Bytes of the same. The import takes requests of 5 MiB."""
+"""Bytes of the messages of one exported session. The import takes requests of 5 MiB."""
 MESSAGE_BYTES = 400
 """Bytes of a message other than its text and the comment on it: its id, role, time and rating."""
 
@@ -48,6 +51,9 @@ class ExportKind(StrEnum):
     EPISODE = "episode"
     WORKFLOW = "workflow"
     COMPLETED_WORKFLOW = "completedWorkflow"
+    BACKGROUND = "background"
+    """A task in the background."""
+    SCHEDULE = "schedule"
     TIME_ZONE = "timeZone"
     SKILL = "skill"
     AUDIT = "audit"
@@ -56,7 +62,7 @@ class ExportKind(StrEnum):
     SESSION_MESSAGE = "sessionMessage"
     SESSION_END = "sessionEnd"
     CURSOR = "cursor"
-    """The place at which to continue the export."""
+    """The position at which to continue the export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportPiece:
     """One piece of an export."""
 
     kind: ExportKind
@@ -101,43 +107,50 @@ class Exports:
     feedback: FeedbackStore
     time_zones: TimeZones
     private_skills: PrivateSkills
+    schedules: Schedules
+    background_tasks: BackgroundTasks
     audit: AuditTrail
     clock: Clock
 
-    async def everything(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
-        """Yield everything of the user. ``cursor`` continues an export after a page of its threads.
+    async def everything(
+        self, scope: Scope, *, cursor: str | None = None, with_notes: bool = True
+    ) -> AsyncIterator[ExportPiece]:
+        """Yield everything that is stored about the user. ``cursor`` continues an export after a page of threads.
 
-        Raises ``InvalidRequest`` for a cursor that no export handed out.
+        ``with_notes``: also the notes by people at desks, which users do not see. Raises ``InvalidRequest`` for a
+        cursor that is from no export.
         """
-        async for thread in self._threads(scope, cursor):
-            if isinstance(thread, Exported):
+        async for thread in self._list_threads(scope, cursor):
+            if isinstance(thread, ExportPiece):
                 yield thread
                 continue
-            async for piece in self._of_thread(scope, thread):
+            async for piece in self._list_of_thread(scope, thread, with_notes=with_notes):
                 yield piece
-            async for piece in self._sessions_of(scope, thread):
+            async for piece in self._list_sessions(scope, thread):
                 yield piece
         for workflow, _ in await self.workflows.unfinished(scope):
-            yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+            yield ExportPiece(ExportKind.WORKFLOW, workflow.thread_id, workflow)
         own = CompletedQuery(scope.user_id)
-        async for completed in _all(partial(self.workflows.completed, scope, own, limit=RECORDS)):
-            yield Exported(ExportKind.COMPLETED_WORKFLOW, completed.workflow.thread_id, completed)
+        async for completed in _list_all(partial(self.workflows.completed, scope, own, limit=RECORDS)):
+            yield ExportPiece(ExportKind.COMPLETED_WORKFLOW, completed.workflow.thread_id, completed)
         for skill in await self.private_skills.of_user(scope):
-            yield Exported(ExportKind.SKILL, None, skill)
+            yield ExportPiece(ExportKind.SKILL, None, skill)
+        for schedule in await self.schedules.of_user(scope):
+            yield ExportPiece(ExportKind.SCHEDULE, schedule.thread_id, schedule)
         zone = await self.time_zones.last(scope)
         if zone is not None:
-            yield Exported(ExportKind.TIME_ZONE, None, zone)
-        async for record in _all(partial(self.audit.of_tenant, scope, {"user_id": scope.user_id}, limit=100)):
-            yield Exported(ExportKind.AUDIT, record.thread_id, record)
+            yield ExportPiece(ExportKind.TIME_ZONE, None, zone)
+        async for record in _list_all(partial(self.audit.of_tenant, scope, {"user_id": scope.user_id}, limit=100)):
+            yield ExportPiece(ExportKind.AUDIT, record.thread_id, record)
 
-    async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
+    async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[ExportPiece]:
         """Yield the user's sessions only, as they can be imported."""
-        async for thread in self._threads(scope, cursor):
-            if not isinstance(thread, Exported):
-                async for piece in self._sessions_of(scope, thread):
+        async for thread in self._list_threads(scope, cursor):
+            if not isinstance(thread, ExportPiece):
+                async for piece in self._list_sessions(scope, thread):
                     yield piece
 
-    async def _threads(self, scope: Scope, cursor: str | None) -> AsyncIterator[Thread | Exported]:
+    async def _list_threads(self, scope: Scope, cursor: str | None) -> AsyncIterator[Thread | ExportPiece]:
         """Yield the user's threads, each followed by its forks, and the cursor after each page."""
         own = Scope(scope.tenant_id, scope.user_id)  # without the permission to read other users' threads
         while True:
@@ -145,31 +158,34 @@ class Exports:
             for thread in threads:
                 yield thread
                 forks = partial(self.store.list_threads, own, limit=THREADS, parent_thread_id=thread.id)
-                async for fork in _all(forks):
+                async for fork in _list_all(forks):
                     yield fork
             if cursor is None:
                 return
-            yield Exported(ExportKind.CURSOR, None, cursor)
+            yield ExportPiece(ExportKind.CURSOR, None, cursor)
 
-    async def _of_thread(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
-        yield Exported(ExportKind.THREAD, thread.id, thread)
+    async def _list_of_thread(self, scope: Scope, thread: Thread, *, with_notes: bool) -> AsyncIterator[ExportPiece]:
+        yield ExportPiece(ExportKind.THREAD, thread.id, thread)
         path = thread.path
-        async for message, feedback in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
-            yield Exported(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
+        async for message, feedback in self._list_messages(scope, thread.unbranched, 0, thread.next_ordinal):
+            if with_notes or not message.is_note:
+                yield ExportPiece(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
         lists: dict[ExportKind, Callable[..., _Page]] = {
             ExportKind.TOOL_CALL: self.records.calls,
             ExportKind.TASK: self.records.tasks,
             ExportKind.HANDOFF: self.handoffs.of_thread,
         }
         for kind, read in lists.items():
-            async for record in _all(partial(read, scope, thread.id, limit=RECORDS)):
-                yield Exported(kind, thread.id, record)
+            async for record in _list_all(partial(read, scope, thread.id, limit=RECORDS)):
+                yield ExportPiece(kind, thread.id, record)
+        for task in await self.background_tasks.of_thread(scope, thread.id):
+            yield ExportPiece(ExportKind.BACKGROUND, thread.id, task)
         for number in range(1, thread.episode + 1):
             episode = await self.episodes.get(scope, thread.id, number)
             if episode is not None:
-                yield Exported(ExportKind.EPISODE, thread.id, episode)
+                yield ExportPiece(ExportKind.EPISODE, thread.id, episode)
 
-    async def _sessions_of(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
+    async def _list_sessions(self, scope: Scope, thread: Thread) -> AsyncIterator[ExportPiece]:
         if thread.parent_thread_id is not None:
             return  # a fork has no sessions; its parent has its results
         first = 0
@@ -177,17 +193,17 @@ class Exports:
             ref = await self.episodes.get_ref(scope, thread.id, number)
             if ref is None:
                 continue
-            session = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
-            async for piece in self._session(scope, session):
+            session = Session(ref.select_branch(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
+            async for piece in self._list_session(scope, session):
                 yield piece
             first = ref.end_ordinal
         rest = Session(thread, thread.episode, max(first, thread.episode_first_ordinal), thread.next_ordinal, None)
-        async for piece in self._session(scope, rest):
+        async for piece in self._list_session(scope, rest):
             yield piece
 
-    async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
+    async def _list_session(self, scope: Scope, session: Session) -> AsyncIterator[ExportPiece]:
         count = size = 0
-        async for message, feedback in self._messages(
+        async for message, feedback in self._list_messages(
             scope, session.thread, session.first_ordinal, session.end_ordinal
         ):
             if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
@@ -195,18 +211,18 @@ class Exports:
             length = MESSAGE_BYTES + utf8_size(json.dumps(message.text, ensure_ascii=False))
             length += utf8_size(json.dumps(feedback.comment, ensure_ascii=False)) if feedback is not None else 0
             if count and (count == IMPORTED or size + length > IMPORTED_BYTES):
-                yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+                yield ExportPiece(ExportKind.SESSION_END, session.thread.id, session)
                 session = replace(session, part=session.part + 1)
                 count = size = 0
             if not count:
-                yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
+                yield ExportPiece(ExportKind.SESSION_BEGIN, session.thread.id, session)
             count += 1
             size += length
-            yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message, feedback)
+            yield ExportPiece(ExportKind.SESSION_MESSAGE, session.thread.id, message, feedback)
         if count:
-            yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+            yield ExportPiece(ExportKind.SESSION_END, session.thread.id, session)
 
-    async def _messages(
+    async def _list_messages(
         self, scope: Scope, thread: Thread, first: int, end: int
     ) -> AsyncIterator[tuple[StoredMessage, Feedback | None]]:
         """Yield messages in order, with the feedback on them.
@@ -220,15 +236,15 @@ class Exports:
                 page = await self.store.read_messages(scope, thread, limit=before - start, before=before)
                 messages = [*(message for message in page.messages if message.ordinal >= start), *messages]
                 before = page.messages[0].ordinal if page.messages else None
-            rated = {
+            feedback_by_ordinal = {
                 feedback.ordinal: feedback
                 for feedback in await self.feedback.between(scope, thread, start, min(start + MESSAGES, end))
             }
             for message in messages:
-                yield message, rated.get(message.ordinal)
+                yield message, feedback_by_ordinal.get(message.ordinal)
 
 
-async def _all(read: Callable[..., _Page]) -> AsyncIterator[Any]:
+async def _list_all(read: Callable[..., _Page]) -> AsyncIterator[Any]:
     """Yield the items of every page that ``read`` returns for a ``cursor``."""
     cursor: str | None = None
     while True:

@@ -37,7 +37,7 @@ from baton.ports.threads.connections import LiveRegistry
 from baton.tenants.rates import ForgottenRuns
 
 PATIENCE_SECONDS = 10.0
-"""Seconds that a running turn has to notice its cancellation, before its lease is taken away."""
+"""Seconds in which a running turn can notice its cancellation, before its lease is taken away."""
 POLL_SECONDS = 0.5
 SUBJECT_ACTIONS = {
     ForgetSubject.USER: "user.forget",
@@ -67,7 +67,7 @@ class _Round:
     tally: Tally = field(default_factory=Tally)
     residue: Tally = field(default_factory=Tally)
     living: set[str] = field(default_factory=set)
-    """Threads that began after the cut-off. They stay."""
+    """Ids of threads that began after the cut-off. They stay."""
     threads_before: datetime | None = None
     """Threads whose last activity is before this time are too old by the tenant's retention."""
     is_complete: bool = True
@@ -99,6 +99,8 @@ class Forgetting:
     audit: AuditLog
     retentions: Retentions
     forgotten_runs: ForgottenRuns
+    drop_tasks: Callable[[Scope, str], Awaitable[None]]
+    """Audits and stops the work in the background of a thread."""
     clock: Clock
     waits: Waits
 
@@ -109,9 +111,9 @@ class Forgetting:
             return self._to_result(request)
         if request.round > 1 and request.cutoff_at is None:
             request = replace(request, cutoff_at=self.clock.now())
-            await self.requests.save(scope, request)  # before anything is judged by it
-        work = self._round(request, seconds)
-        await self._each(work, self._sweep_thread)
+            await self.requests.save(scope, request)  # before the cut-off decides which data stay
+        work = self._make_round(request, seconds)
+        await self._apply_to_threads(work, self._sweep_thread)
         if work.is_complete and request.subject is ForgetSubject.USER:
             await self._sweep_user(work)
         if work.is_complete and request.subject is ForgetSubject.THREAD and request.thread_id is not None:
@@ -131,8 +133,8 @@ class Forgetting:
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
             return self._to_result(request)
-        work = self._round(request, seconds)
-        await self._each(work, self._verify_thread)
+        work = self._make_round(request, seconds)
+        await self._apply_to_threads(work, self._verify_thread)
         if work.is_complete and request.subject is ForgetSubject.USER:
             await self._verify_user(work)
         residue = work.residue.merge({})
@@ -156,10 +158,10 @@ class Forgetting:
 
     # Threads
 
-    async def _each(self, work: _Round, step: _Step) -> None:
-        """Apply ``step`` to each thread of the request, its forks first."""
+    async def _apply_to_threads(self, work: _Round, step: _Step) -> None:
+        """Apply ``step`` to the threads of the request and their forks, until the time is over."""
         request = work.request
-        async for page in self._threads(work):
+        async for page in self._list_threads(work):
             for thread in page:
                 if work.is_over:
                     work.is_complete = False
@@ -172,7 +174,7 @@ class Forgetting:
                 elif request.round == 1 and step == self._sweep_thread and await self._retire(work, scope, thread):
                     await self._with_forks(work, scope, replace(thread, is_buried=True), step)
 
-    async def _threads(self, work: _Round) -> AsyncIterator[Sequence[ThreadTrace]]:
+    async def _list_threads(self, work: _Round) -> AsyncIterator[Sequence[ThreadTrace]]:
         request = work.request
         if request.subject is ForgetSubject.THREAD and request.thread_id is not None:
             yield [await self.erasure.trace(request.scope, request.thread_id) or ThreadTrace(request.thread_id)]
@@ -214,6 +216,7 @@ class Forgetting:
             if not await self.erasure.bury(scope, thread):
                 return
             work.tally.add("threads", 1)
+        await self.drop_tasks(scope, thread.id)
         counts, is_empty = await self.erasure.sweep(scope, thread.id, deadline=work.deadline)
         work.tally.add_all(counts)
         if is_empty:
@@ -232,8 +235,8 @@ class Forgetting:
             return
         await self.live.request_cancel(scope, thread.id, thread.run_id)
         loop = asyncio.get_running_loop()
-        until = loop.time() + self.waits.cancel
-        while loop.time() < until:
+        deadline = loop.time() + self.waits.cancel
+        while loop.time() < deadline:
             await asyncio.sleep(POLL_SECONDS)
             now = await self.erasure.trace(scope, thread.id)
             if now is None or now.run_id != thread.run_id:
@@ -266,8 +269,8 @@ class Forgetting:
         filters = [SearchFilter()]
         if work.living:
             filters = [SearchFilter(thread_id=thread_id) for thread_id in await self._list_indexed(work)]
-        for chosen in filters:
-            work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, chosen))
+        for search_filter in filters:
+            work.tally.add("searchDocuments", await self.search.delete(scope, IndexName.EPISODES, search_filter))
 
     async def _verify_user(self, work: _Round) -> None:
         scope = work.request.scope
@@ -325,7 +328,7 @@ class Forgetting:
             raise NotFound
         return request
 
-    def _round(self, request: ForgetRequest, seconds: float) -> _Round:
+    def _make_round(self, request: ForgetRequest, seconds: float) -> _Round:
         deadline = asyncio.get_running_loop().time() + seconds
         return _Round(request, deadline, request.cutoff_at or self.clock.now())
 
@@ -345,8 +348,10 @@ class Forgetting:
             detail["residue"] = dict(request.residue)
         action = SUBJECT_ACTIONS[request.subject]
         once = Once(derive_record_id(request.id, action, request.status.value), ended_at)
-        by = Scope(request.tenant_id, request.requested_by)
-        await self.audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
+        requester = Scope(request.tenant_id, request.requested_by)
+        await self.audit.record(
+            requester, action, thread_id=None, outcome=request.status.value, detail=detail, once=once
+        )
         await self.requests.save(scope, request)
 
     def _to_result(self, request: ForgetRequest) -> StepResult:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 SHORTEST = 6
 """Characters of the shortest text that is checked. No personal data that is detected is shorter."""
-AN_ID = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
+ID_FORM = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
 """The form of an id. In JSON of tools, a member with the name of an id may hold anything."""
 OWN_NAMES = frozenset({"userId", "user_id"})
 """Ids of users are shown as they are, also where they are addresses."""
@@ -28,7 +28,7 @@ NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind",
 SHORTEST_NUMBER = 7
 """Digits of the shortest number that is checked. No personal data that is detected is shorter."""
 MAX_DIGITS = 40
-"""Digits of the longest one."""
+"""Digits of the longest number that is checked."""
 OWN_NUMBERS = frozenset({"timestamp", "seq"})
 """Members of events that hold Baton's own numbers. A detector may be a service that costs money for each text."""
 
@@ -40,11 +40,11 @@ IsText = Callable[[str], bool]
 
 
 def sees_all(scope: Scope, owner_id: str) -> bool:
-    """Return whether the caller sees the personal data in texts of this user."""
+    """Return whether the caller may see the personal data in texts of this user."""
     return scope.user_id == owner_id or scope.has(Permission.PII_READ)
 
 
-def may_be_said(name: str) -> bool:
+def may_hold_text(name: str) -> bool:
     """Return whether a member of this name, in either spelling, may hold a text of a user or an agent."""
     return name not in NAMES_WITHOUT_TEXT and not name.endswith(("_id", "_ids", "Id", "Ids", "Cursor", "_cursor"))
 
@@ -70,32 +70,32 @@ class Readers:
 
         The content of files is left out, because personal data in pictures is not recognised.
         """
-        return await replace_texts(shape, Redactor(self.detector), may_be_said)
+        return await replace_texts(shape, Redactor(self.detector), may_hold_text)
 
 
 async def replace_texts(shape: T, redactor: Redactor, is_text: IsText) -> T:
-    """Return ``shape`` with every text redacted that is a member, or in a member, whose name ``is_text``."""
-    clean = await redactor.redact_each(text for text in _texts(shape, is_text) if len(text) >= SHORTEST)
+    """Return ``shape`` with its texts redacted: those in members for whose names ``is_text`` returns True."""
+    clean = await redactor.redact_each(text for text in _list_texts(shape, is_text) if len(text) >= SHORTEST)
     redacted: T = _replace_texts(shape, clean, is_text)
     return redacted
 
 
-def _texts(value: Any, is_text: IsText) -> Iterator[str]:
-    """Yield the texts in a value whose name ``is_text``."""
+def _list_texts(value: Any, is_text: IsText) -> Iterator[str]:
+    """Yield the texts in a value, in its members' names too, and texts of its numbers."""
     if isinstance(value, str):
         if not isinstance(value, Enum):
             yield value
     elif isinstance(value, (list, tuple)):
         for member in value:
-            yield from _texts(member, is_text)
+            yield from _list_texts(member, is_text)
     else:
-        for name, member in _members(value).items():
+        for name, member in _list_members(value).items():
             if is_text(name) or _is_foreign(value, name, member):
-                yield from _texts(member, is_text)
+                yield from _list_texts(member, is_text)
             if isinstance(value, dict):
                 for number in member if isinstance(member, (list, tuple)) else (member,):
-                    yield from _number_texts(name, number)
-                if not AN_ID.fullmatch(name):
+                    yield from _list_number_texts(name, number)
+                if not ID_FORM.fullmatch(name):
                     yield name
 
 
@@ -104,7 +104,7 @@ def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any
         return value if isinstance(value, Enum) else clean.get(value, value)
     if isinstance(value, (list, tuple)):
         return type(value)(_replace_texts(member, clean, is_text) for member in value)
-    members = _members(value)
+    members = _list_members(value)
     new = {
         name: _replace_texts(member, clean, is_text)
         for name, member in members.items()
@@ -134,11 +134,13 @@ def _redact_numbers(name: str, member: Any, clean: Mapping[str, str]) -> Any:
 def _is_foreign(value: Any, name: str, member: Any) -> bool:
     """Return whether a member with the name of one of Baton's ids holds something else, as JSON of tools may."""
     return (
-        isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(member, str) and AN_ID.fullmatch(member))
+        isinstance(value, dict)
+        and name not in OWN_NAMES
+        and not (isinstance(member, str) and ID_FORM.fullmatch(member))
     )
 
 
-def _members(value: Any) -> Mapping[str, Any]:
+def _list_members(value: Any) -> Mapping[str, Any]:
     """Return the members of an object by their names; nothing for numbers, times and the like."""
     if isinstance(value, dict):
         return value
@@ -149,7 +151,7 @@ def _members(value: Any) -> Mapping[str, Any]:
     return {}
 
 
-def _number_texts(name: str, value: Any) -> Sequence[str]:
+def _list_number_texts(name: str, value: Any) -> Sequence[str]:
     """Return texts in which a detector can recognise the number ``value`` of a member; none for a short number.
 
     The member's name comes first: a row of digits alone is seldom recognised. A number with the name of a telephone
@@ -169,10 +171,10 @@ def _number_texts(name: str, value: Any) -> Sequence[str]:
 
 
 def _redact_number(name: str, value: Any, clean: Mapping[str, str]) -> Any:
-    """Return the number, or the placeholder for it if one of its texts is in ``clean``, redacted."""
-    for text in _number_texts(name, value):
+    """Return the number, or its placeholder if one of its texts is in ``clean``, which has the redacted texts."""
+    for text in _list_number_texts(name, value):
         if text in clean:
             redacted = clean[text].rpartition(": ")[2]
-            # Otherwise the personal data is in the member's name.
+            # Without a placeholder in it, the personal data is in the member's name.
             return redacted if "[" in redacted else value
     return value

@@ -34,14 +34,14 @@ class Redactor:
     async def redact_each(self, texts: Iterable[str]) -> dict[str, str]:
         """Return the texts that contain personal data, each with its placeholders. Raises as the detector does.
 
-        Several are searched at once, but their placeholders are numbered in the order of the texts.
+        ``AT_ONCE`` texts are searched at the same time, but placeholders are numbered in the order of the texts.
         """
         distinct = [text for text in dict.fromkeys(texts) if text]
         clean: dict[str, str] = {}
         for start in range(0, len(distinct), AT_ONCE):
-            some = distinct[start : start + AT_ONCE]
-            detections = await gather_all(*(self._detector.detect(text) for text in some))
-            for text, spans in zip(some, detections, strict=True):
+            batch = distinct[start : start + AT_ONCE]
+            detections = await gather_all(*(self._detector.detect(text) for text in batch))
+            for text, spans in zip(batch, detections, strict=True):
                 if (new := self._replace_spans(text, spans)) is not None:
                     clean[text] = new
         return clean
@@ -53,13 +53,13 @@ class Redactor:
         pieces: list[str] = []
         end = 0
         for span in spans:
-            pieces += (text[end : span.start], self._placeholder(span.kind, text[span.start : span.end]))
+            pieces += (text[end : span.start], self._make_placeholder(span.kind, text[span.start : span.end]))
             end = span.end
         return "".join((*pieces, text[end:]))
 
-    def _placeholder(self, kind: PiiKind, value: str) -> str:
+    def _make_placeholder(self, kind: PiiKind, value: str) -> str:
         numbers = self._numbers.setdefault(kind, {})
-        number = numbers.setdefault(_normal(kind, value), len(numbers) + 1)
+        number = numbers.setdefault(_normalise(kind, value), len(numbers) + 1)
         return f"[{kind.value}]" if number == 1 else f"[{kind.value} {number}]"
 
 
@@ -82,7 +82,7 @@ def merge_spans(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
     return pii_spans
 
 
-def _normal(kind: PiiKind, value: str) -> str:
+def _normalise(kind: PiiKind, value: str) -> str:
     """Return the value without differences of spelling."""
     value = normal_form("NFKC", value).strip()
     if kind in _COMPACT:

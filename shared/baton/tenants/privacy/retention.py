@@ -14,7 +14,7 @@ from baton.ports.tenants.privacy import ForgetRequests, Forgettings
 from baton.ports.tenants.tenants import Retentions
 
 SYSTEM = "baton"
-"""The user in whose name an unnamed tenant setting is enforced."""
+"""The user in whose name a retention is enforced if it is not known who set it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,23 +34,22 @@ from baton.tenants.registry.tenant_agents import (
     AgentDraft,
     FieldChange,
     TenantAgents,
-    changes_between,
     check_permissions,
+    find_changes,
     make_draft,
 )
 from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
-"""Attempts at a change while others change the tenant's agents too: each time one of them succeeds."""
+"""Attempts at a change while others change the tenant's agents too. One of them succeeds at every attempt."""
 PAUSE_SECONDS = 0.03
 """The longest pause after the first attempt, and the time by which each further one is longer."""
 MAX_PAUSE_SECONDS = 0.3
-NOW = timedelta(0)
-_AUDITED = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
+_AUDIT_NAMESPACE = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedState:
     """The state of the agent that the caller expects. In another state the change is refused."""
 
     version: int | None = None
@@ -67,7 +66,7 @@ class Expected:
             raise AgentVersionMismatch(f"{now}, not version {self.version}: read it again and repeat your change.")
 
 
-ANYTHING = Expected()
+ANY_STATE = ExpectedState()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,8 @@ class AgentChange:
 class AgentEditing:
     """Changes of tenants' own agents, by callers with the permission ``agent:write``.
 
-    An agent whose permissions the caller lacks does not exist for the caller, who can neither change it nor refer
-    to. A repeated change makes no second version.
+    For a caller who lacks a permission of an agent, that agent does not exist: they can neither change it nor refer
+    to it. A repeated change makes no second version.
     """
 
     shipped: ShippedAgents
@@ -111,7 +110,7 @@ class AgentEditing:
         values: Mapping[str, Any],
         *,
         as_served: bool,
-        expected: Expected = ANYTHING,
+        expected: ExpectedState = ANY_STATE,
         comment: str | None = None,
         is_dry: bool = False,
     ) -> AgentChange:
@@ -125,7 +124,13 @@ class AgentEditing:
         return await self._store_version(scope, draft, expected, comment=comment, is_dry=is_dry)
 
     async def restore(
-        self, scope: Scope, agent_id: str, number: int, *, expected: Expected = ANYTHING, comment: str | None = None
+        self,
+        scope: Scope,
+        agent_id: str,
+        number: int,
+        *,
+        expected: ExpectedState = ANY_STATE,
+        comment: str | None = None,
     ) -> AgentChange:
         """Make an older version the newest again, of a deleted agent too.
 
@@ -138,7 +143,7 @@ class AgentEditing:
         draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
         return await self._store_version(scope, draft, expected, comment=comment, restores=number)
 
-    async def delete(self, scope: Scope, agent_id: str, *, expected: Expected = ANYTHING) -> None:
+    async def delete(self, scope: Scope, agent_id: str, *, expected: ExpectedState = ANY_STATE) -> None:
         """Delete an agent; its versions are kept. A repetition changes nothing.
 
         Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
@@ -148,16 +153,16 @@ class AgentEditing:
         self._check_not_shipped(agent_id)
         for attempt in range(MAX_TRIES):
             await self._pause(attempt)
-            state = await self._state(scope, agent_id)
+            state = await self._read_state(scope, agent_id)
             newest = state.newest
             if newest is None:
                 raise UnknownAgent
             if newest.values is None:
-                await self._note(scope, newest, "deleted")
+                await self._audit_change(scope, newest, "deleted")
                 return
             check_permissions(scope, newest)
             expected.check(newest)
-            referring = state.referring_to(scope, agent_id)
+            referring = state.list_referring(scope, agent_id)
             if referring:
                 raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(referring)}: change that first.")
             belongings = await self.belongings.of(scope, agent_id)
@@ -165,7 +170,7 @@ class AgentEditing:
                 raise AgentInUse(f"First {', '.join(belongings)}.")
             deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self.clock.now())
             if await self._append(scope, deletion, 0, state.listed):
-                await self._note(scope, deletion, "deleted")
+                await self._audit_change(scope, deletion, "deleted")
                 return
         raise StoreUnavailable
 
@@ -174,7 +179,7 @@ class AgentEditing:
 
         The caller needs the permissions of that version and of the newest one.
         """
-        state = await self._state(scope, agent_id)
+        state = await self._read_state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
@@ -187,8 +192,11 @@ class AgentEditing:
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None
     ) -> tuple[Sequence[AgentVersion], int | None]:
-        """Return an agent's versions, the newest first, and the number below which the next page begins."""
-        state = await self._state(scope, agent_id)
+        """Return an agent's versions, the newest first, and the ``before`` of the next page; None after the last one.
+
+        Raises ``UnknownAgent`` and ``StoreUnavailable``.
+        """
+        state = await self._read_state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
@@ -200,7 +208,7 @@ class AgentEditing:
         self,
         scope: Scope,
         draft: AgentDraft,
-        expected: Expected,
+        expected: ExpectedState,
         *,
         comment: str | None,
         restores: int | None = None,
@@ -211,16 +219,16 @@ class AgentEditing:
         outcome = "restored" if restores is not None else None
         for attempt in range(MAX_TRIES):
             await self._pause(attempt)
-            state = await self._state(scope, definition.id)
+            state = await self._read_state(scope, definition.id)
             present, before = state.present, state.own.get(definition.id)
             # Documents and other belongings of a deleted agent belong to its successor.
-            for former in filter(None, (state.newest, state.deleted)):
-                check_permissions(scope, former)
-            changes = changes_between(before, definition)
+            for predecessor in filter(None, (state.newest, state.deleted)):
+                check_permissions(scope, predecessor)
+            changes = find_changes(before, definition)
             number = state.newest.number if state.newest is not None else 0
             is_same = before is not None and present is not None and not changes
             if is_same and not is_dry and present is not None and present.created_by == scope.user_id:
-                await self._note(scope, present, outcome or ("created" if number == 1 else "changed"))
+                await self._audit_change(scope, present, outcome or ("created" if number == 1 else "changed"))
             if is_same:
                 return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
             expected.check(present)
@@ -236,7 +244,7 @@ class AgentEditing:
                 definition.id, number + 1, values, scope.user_id, self.clock.now(), comment=comment, restores=restores
             )
             if await self._append(scope, version, size, state.listed):
-                await self._note(scope, version, outcome or ("created" if change.is_new else "changed"))
+                await self._audit_change(scope, version, outcome or ("created" if change.is_new else "changed"))
                 return change
         raise StoreUnavailable
 
@@ -254,12 +262,12 @@ class AgentEditing:
             self.own.forget(scope)
         return True
 
-    async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
+    async def _read_state(self, scope: Scope, agent_id: str) -> TenantAgents:
         listed = await self.store.list(scope)
         entry = listed.entries.get(agent_id)
         # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
         versions = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
-        own = await self.own.of(scope, since=NOW, patience=None)
+        own = await self.own.of(scope, since=timedelta(0), patience=None)
         newest = versions[0] if versions else None
         deleted: Sequence[AgentVersion] = ()
         if newest is not None and newest.values is None:
@@ -271,12 +279,12 @@ class AgentEditing:
         if self.shipped.get(agent_id) is not None:
             raise AgentIdTaken
 
-    async def _note(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
+    async def _audit_change(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
         """Audit a change, once, without the text of the definition."""
-        key = uuid.uuid5(_AUDITED, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
+        key = uuid.uuid5(_AUDIT_NAMESPACE, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
         detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number}
         if version.restores is not None:
             detail["restores"] = version.restores
-        by = replace(scope, user_id=version.created_by)
+        author = replace(scope, user_id=version.created_by)
         once = Once(str(key), version.created_at)
-        await self.audit.record(by, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)
+        await self.audit.record(author, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)

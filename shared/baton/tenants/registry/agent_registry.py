@@ -8,13 +8,13 @@ from datetime import timedelta
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.agents import ShippedAgents
-from baton.tenants.registry.own_agents import AGAIN, OwnAgents
+from baton.tenants.registry.own_agents import RECHECK_AGE, OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRegistry:
-    """Every tenant's agents. A caller that looks up several takes one ``RegisteredAgents``, which never change.
+    """The agents of all tenants. A caller that looks up several uses one ``RegisteredAgents``, which never changes.
 
     Every method raises ``StoreUnavailable`` if the tenant's agents cannot be read and there is no copy of them.
     """
@@ -36,23 +36,24 @@ class AgentRegistry:
 
     async def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
-        return (await self._knowing(scope, agent_id)).get(scope, agent_id)
+        return (await self._read_agents_with(scope, agent_id)).get(scope, agent_id)
 
     async def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
         """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
-        return (await self._knowing(scope, agent_id)).for_new_thread(scope, agent_id)
+        return (await self._read_agents_with(scope, agent_id)).for_new_thread(scope, agent_id)
 
-    async def _knowing(self, scope: Scope, agent_id: str | None) -> RegisteredAgents:
-        """Return the agents; the tenant's own are read for an id that no other agent has, again if it is new.
+    async def _read_agents_with(self, scope: Scope, agent_id: str | None) -> RegisteredAgents:
+        """Return agents that include the one with this id, if it exists.
 
-        For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of the
-        answer reveals nothing.
+        The tenant's own are read if no shipped agent has the id, and read again if a copy lacks it, because it may be
+        new. For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of
+        the answer reveals nothing.
         """
         if agent_id is None or _is_visible(scope, self.shipped.get(agent_id)):
             return RegisteredAgents(self.shipped, {})
         agents = await self.own.of(scope)
         if not _is_visible(scope, agents.get(agent_id)):
-            agents = await self.own.of(scope, since=AGAIN)
+            agents = await self.own.of(scope, since=RECHECK_AGE)
         return RegisteredAgents(self.shipped, agents)
 
 

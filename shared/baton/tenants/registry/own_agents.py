@@ -22,8 +22,8 @@ from baton.tenants.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Cop
 
 logger = Logger(child=True)
 
-AGAIN = timedelta(seconds=1)
-"""The age from which a copy is read again for a caller that names an agent that it lacks."""
+RECHECK_AGE = timedelta(seconds=1)
+"""The age from which a copy is read again for a caller that names an agent that the copy lacks."""
 MAX_TENANTS = 500
 """Tenants whose agents a worker keeps."""
 MAX_CHARACTERS = 16 * 1024 * 1024
@@ -34,7 +34,7 @@ _Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _AgentsCopy:
     """A worker's copy of one tenant's agents."""
 
     agents: Agents = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Read:
     """Characters of the definitions."""
 
 
-def _size(copy: Copy[_Read]) -> int:
+def _size(copy: Copy[_AgentsCopy]) -> int:
     """Return the share of ``MAX_CHARACTERS`` that a copy takes. A small one counts as one of ``MAX_TENANTS``."""
     size = copy.value.size if copy.value is not None else 0
     return min(max(size, MAX_CHARACTERS // MAX_TENANTS), MAX_CHARACTERS)
@@ -66,16 +66,15 @@ class OwnAgents:
         )
 
     def begin(self, scope: Scope) -> None:
-        """Begin to read the tenant's agents if the copy is old, so that the read runs during others."""
+        """Begin to read the tenant's agents if the copy is old, so that the caller can read other things meanwhile."""
         self._copies.begin(scope)
 
     async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> Agents:
-        """Return the tenant's agents by id, at most a minute old (or ``since``), as far as the store can be read.
+        """Return the tenant's agents by id: a copy younger than ``since``, otherwise a new one.
 
-        ``patience`` is the number of seconds that a read may take before a copy of the last five minutes is used;
-        None: any number.
-
-        Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
+        If the read takes longer than ``patience`` (seconds; None: any time), a copy of the last five minutes is used;
+        if the read fails, a copy of the last hour. Raises ``StoreUnavailable`` if there is none, or if the read fails
+        without a limit of patience.
         """
         return (await self._copies.of(scope, since=since, patience=patience)).agents
 
@@ -83,8 +82,8 @@ class OwnAgents:
         """Read the tenant's agents again when they are next needed, because they have changed."""
         self._copies.forget(scope)
 
-    async def _read(self, scope: Scope, before: _Read | None) -> _Read:
-        parsed_before = before.parsed if before is not None else {}
+    async def _read(self, scope: Scope, last_copy: _AgentsCopy | None) -> _AgentsCopy:
+        parsed_before = last_copy.parsed if last_copy is not None else {}
         listed = (await self._store.list(scope)).present
         references = [(agent_id, entry.number) for agent_id, entry in listed.items()]
         missing = [key for key in references if key not in parsed_before]
@@ -95,7 +94,7 @@ class OwnAgents:
         definitions = {**parsed_before, **parsed}
         copies = {key: definitions[key] for key in references if key in definitions}
         agents = {key[0]: agent for key, agent in copies.items() if agent is not None}
-        return _Read(agents, copies, sum(entry.size for entry in listed.values()))
+        return _AgentsCopy(agents, copies, sum(entry.size for entry in listed.values()))
 
     def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}

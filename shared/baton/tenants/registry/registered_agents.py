@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 
-from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition, is_desk
 from baton.domain.errors import UnknownAgent
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
@@ -15,8 +15,8 @@ from baton.ports.agents.agents import ShippedAgents
 class RegisteredAgents:
     """The agents that ship with the deployment and a tenant's own. They never change, so a run sees one state of them.
 
-    For a caller who lacks a permission of an agent, that agent does not exist. If both have an id, the agent that
-    ships has it.
+    For a caller who lacks a permission of an agent, that agent does not exist. If a shipped agent and one of the
+    tenant have the same id, only the shipped one exists.
     """
 
     def __init__(self, shipped: ShippedAgents, own: Mapping[str, AgentDefinition]) -> None:
@@ -27,7 +27,7 @@ class RegisteredAgents:
         self.libraries = shipped.libraries
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
-        """Return the definition for display in a thread, whatever the caller's permissions."""
+        """Return the definition, whatever the caller's permissions, or None if there is none."""
         return self._shipped.get(agent_id) or self._own.get(agent_id)
 
     def with_change(self, change: Callable[[AgentDefinition], AgentDefinition]) -> RegisteredAgents:
@@ -62,6 +62,21 @@ class RegisteredAgents:
         if not agent.main:
             raise UnknownAgent("A conversation cannot begin with this agent.", is_visible=True)
         return agent
+
+    def is_default(self, agent: AgentDefinition) -> bool:
+        """Return whether conversations begin with the agent if they name none."""
+        return agent.id == self._default.id
+
+    def offered_desks(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
+        """Return the desks that ``agent`` hands over to and the caller may ask for, in the order of its handoffs."""
+        permitted = (
+            self.describe(handoff.agent)
+            for handoff in agent.handoffs
+            if all(map(scope.has, handoff.required_permissions))
+        )
+        return [
+            desk for desk in permitted if desk is not None and is_desk(desk) and not missing_permissions(scope, desk)
+        ]
 
     def check_main(self, scope: Scope, thread: Thread) -> None:
         """Raise ``UnknownAgent`` unless the caller may talk to the thread's main agent."""

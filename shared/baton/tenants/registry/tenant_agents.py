@@ -15,6 +15,7 @@ from baton.domain.agents.agent_checks import (
     library_problems,
     model_problems,
     reference_problems,
+    sentence_problems,
     tenant_problems,
 )
 from baton.domain.agents.agent_version import AgentList, AgentVersion
@@ -28,9 +29,9 @@ from baton.ports.memory.procedures import ProcedureStore
 from baton.tenants.registry.registered_agents import RegisteredAgents
 
 MAX_IDS = 1_000
-"""Ids that a tenant has ever used. If a deleted agent is made again, its version numbers continue."""
+"""The most ids that a tenant may ever use. If a deleted agent is made again, its version numbers continue."""
 MAX_DEFINITIONS = 512 * 1024
-"""Characters of all definitions of a tenant. Every worker that serves the tenant keeps them."""
+"""The most characters of all definitions of a tenant. Every worker that serves the tenant has them in memory."""
 
 PAGE = 100
 MAX_PAGES = 20
@@ -55,13 +56,16 @@ class TenantAgents:
         """The newest version, unless the agent is deleted."""
         return self.newest if self.newest is not None and self.newest.values is not None else None
 
-    def check_limits(self, agent_id: str, size: int, most: int) -> None:
-        """Raise ``AgentLimitReached`` if the agent would be one too many; an existing one may be changed."""
+    def check_limits(self, agent_id: str, size: int, max_agents: int) -> None:
+        """Raise ``AgentLimitReached`` if the tenant would have too many agents, ids or characters.
+
+        ``size``: characters of the definition. At the limit of agents, an existing one may still be changed.
+        """
         others = {other_id: entry for other_id, entry in self.listed.present.items() if other_id != agent_id}
-        if (agent_id not in self.listed.present and len(others) >= most) or (
+        if (agent_id not in self.listed.present and len(others) >= max_agents) or (
             agent_id not in self.listed.entries and len(self.listed.entries) >= MAX_IDS
         ):
-            raise AgentLimitReached(f"A tenant has at most {most} agents, and uses {MAX_IDS} ids over time.")
+            raise AgentLimitReached(f"A tenant has at most {max_agents} agents, and uses {MAX_IDS} ids over time.")
         if sum(entry.size for entry in others.values()) + size > MAX_DEFINITIONS:
             kilobytes = MAX_DEFINITIONS // 1024
             raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
@@ -70,9 +74,9 @@ class TenantAgents:
         """Raise ``InvalidAgent`` for libraries and agents that do not exist, or that the caller may not talk to."""
         agents = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
         libraries = library_problems(definition, self.registered.libraries)
-        problems = [*reference_problems(definition, agents), *libraries]
+        problems = [*reference_problems(definition, agents), *libraries, *sentence_problems(definition)]
         if problems:
-            raise invalid(problems)
+            raise make_invalid(problems)
 
     def warnings(self, scope: Scope, definition: AgentDefinition) -> Iterator[str]:
         """Yield warnings about allowed settings that may surprise the author."""
@@ -86,7 +90,7 @@ class TenantAgents:
             for problem in reference_problems(other, agents):
                 yield f"{other.id}: {field_name(problem.place)}: {problem.what}."
 
-    def referring_to(self, scope: Scope, agent_id: str) -> list[str]:
+    def list_referring(self, scope: Scope, agent_id: str) -> list[str]:
         """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them."""
         referring = [other for other in self.own.values() if other.id != agent_id and _refers(other, agent_id)]
         agent_ids = [definition.id for definition in referring if not _is_hidden(scope, definition)]
@@ -95,7 +99,7 @@ class TenantAgents:
 
 @dataclass(frozen=True, slots=True)
 class AgentBelongings:
-    """The documents, sources and procedures that must go before their agent can be deleted."""
+    """The documents, sources and procedures that must be removed before their agent can be deleted."""
 
     documents: DocumentStore
     sources: SourceStore
@@ -143,7 +147,7 @@ def _is_hidden(scope: Scope, agent: AgentDefinition) -> bool:
 
 
 MAX_DEFINITION = 64 * 1024
-"""Characters of one definition as JSON."""
+"""The most characters of one definition as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,25 +179,25 @@ def make_draft(
         text = json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
         text.encode()
         if len(text) > MAX_DEFINITION:
-            raise invalid([Problem((), f"it is longer than {MAX_DEFINITION // 1024} KB")])
+            raise make_invalid([Problem((), f"it is longer than {MAX_DEFINITION // 1024} KB")])
         definition, problems = check_agent({"id": agent_id, **values}, as_served=as_served)
         draft = AgentDraft.of(definition) if definition is not None else None
     except RecursionError:
-        raise invalid([Problem((), "it is nested too deeply")]) from None
+        raise make_invalid([Problem((), "it is nested too deeply")]) from None
     except ValueError:  # infinities, and halves of surrogate pairs
-        raise invalid([Problem((), "it holds a number or a text that JSON does not know")]) from None
+        raise make_invalid([Problem((), "it holds a number or a text that JSON does not know")]) from None
     if definition is not None:
         if definition.id != agent_id:
             problems.append(Problem(("id",), f"must be {agent_id!r}, as in the address"))
         problems += tenant_problems(definition)
         problems += model_problems(definition, models())
     if draft is None or problems:
-        raise invalid(problems)
+        raise make_invalid(problems)
     return draft
 
 
-def invalid(problems: Sequence[Problem]) -> InvalidAgent:
-    """Return the error with all problems, each with its field."""
+def make_invalid(problems: Sequence[Problem]) -> InvalidAgent:
+    """Return the error with all problems and the fields that have them."""
     return InvalidAgent(
         [FieldProblem(field_name(problem.place), problem.what, place=problem.place) for problem in problems]
     )
@@ -215,12 +219,12 @@ class FieldChange:
     after: Any
 
 
-def changes_between(before: AgentDefinition | None, after: AgentDefinition) -> tuple[FieldChange, ...]:
+def find_changes(before: AgentDefinition | None, after: AgentDefinition) -> tuple[FieldChange, ...]:
     """Return the fields that differ, by name. Of a new agent, those that are not at their defaults."""
     if before is None:
         served = wire(after, exclude_defaults=True)
         return tuple(FieldChange(field, None, value) for field, value in sorted(served.items()))
-    return tuple(_differences(wire(before), wire(after), ""))
+    return tuple(_list_differences(wire(before), wire(after), ""))
 
 
 def wire(agent: AgentDefinition, *, exclude_defaults: bool = False) -> dict[str, Any]:
@@ -228,9 +232,9 @@ def wire(agent: AgentDefinition, *, exclude_defaults: bool = False) -> dict[str,
     return agent.model_dump(by_alias=True, mode="json", exclude_defaults=exclude_defaults)
 
 
-def _differences(before: Any, after: Any, field: str) -> Iterator[FieldChange]:
+def _list_differences(before: Any, after: Any, field: str) -> Iterator[FieldChange]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in sorted({*before, *after}):
-            yield from _differences(before.get(name), after.get(name), f"{field}.{name}" if field else name)
+            yield from _list_differences(before.get(name), after.get(name), f"{field}.{name}" if field else name)
     elif before != after or type(before) is not type(after):
         yield FieldChange(field, before, after)

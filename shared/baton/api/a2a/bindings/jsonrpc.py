@@ -60,21 +60,21 @@ async def respond(body: bytes, version: str | None, caller: A2ACaller) -> dict[s
         caller = replace(caller, line=Line.OLDER if call.is_older else Line.CURRENT)
         if operation in STREAMS:
             events = carry_out(caller, params)
-            return _stream(call, events if call.is_older else await operations.begin(events), caller)
+            return _make_frames(call, events if call.is_older else await operations.begin(events), caller)
         value = await carry_out(caller, params)
         if call.is_older:
-            return _result(call.id, await asyncio.to_thread(protocol_0_3.to_result, operation, value))
-        return _result(call.id, await operations.to_json(operation, params, value))
-    except CallRefused as refused:
-        return _error(refused.id, refused.error, is_older=True)
+            return _make_result(call.id, await asyncio.to_thread(protocol_0_3.to_result, operation, value))
+        return _make_result(call.id, await operations.to_json(operation, params, value))
+    except CallRefused as refusal:
+        return _make_error(refusal.id, refusal.error, is_older=True)
     except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
         request_id = call.id if call is not None else None
-        return _error(request_id, operations.to_a2a_error(error, caller), is_older=call is None or call.is_older)
+        return _make_error(request_id, operations.to_a2a_error(error, caller), is_older=call is None or call.is_older)
 
 
 def refuse(error: BatonError) -> dict[str, Any]:
     """Return the response to a body that is larger than any message."""
-    return _error(None, InvalidRequestError(error.detail), is_older=True)
+    return _make_error(None, InvalidRequestError(error.detail), is_older=True)
 
 
 def parse_call(body: bytes) -> RpcCall:
@@ -117,23 +117,23 @@ def _parse_params(call: RpcCall) -> tuple[str, Any]:
     return call.method, operations.to_parameters(call.method, call.params, "params: ")
 
 
-def _stream(call: RpcCall, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
+def _make_frames(call: RpcCall, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
     def to_response(event: Any) -> dict[str, Any]:
         response = to_stream_response(event)
         shaped = protocol_0_3.to_event(response, call.id) if call.is_older else MessageToDict(response)
-        return _result(call.id, shaped)
+        return _make_result(call.id, shaped)
 
     def to_failure(error: Exception) -> dict[str, Any]:
-        return _error(call.id, operations.to_a2a_error(error, caller), is_older=call.is_older)
+        return _make_error(call.id, operations.to_a2a_error(error, caller), is_older=call.is_older)
 
     return operations.to_frames(events, to_response, to_failure)
 
 
-def _result(request_id: RequestId, value: Any) -> dict[str, Any]:
+def _make_result(request_id: RequestId, value: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "result": with_whole_numbers(value)}
 
 
-def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[str, Any]:
+def _make_error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[str, Any]:
     if not is_older:
         return build_error_response(request_id, error)
     return {"jsonrpc": "2.0", "id": request_id, "error": protocol_0_3.to_error(error)}

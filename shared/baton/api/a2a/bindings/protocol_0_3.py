@@ -1,4 +1,4 @@
-"""Calls of A2A 0.3: their methods and types, which become those of 1.0, and the other way."""
+"""Calls of A2A 0.3: their conversion to operations of 1.0, and of results back to 0.3."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from baton.api.a2a.json_text import to_reason
 from baton.domain.threads.content import field_path
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
-"""The codes of A2A 0.3. Later ones are internal errors to its clients."""
-OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
+"""The error codes of A2A 0.3. Its clients get the code of an internal error for all others."""
+METHODS: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
     "message/send": ("SendMessage", v03.SendMessageRequest, conversions.to_core_send_message_request),
     "message/stream": (
         "SendStreamingMessage",
@@ -56,7 +56,7 @@ OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
         conversions.to_core_get_extended_agent_card_request,
     ),
 }
-"""The methods of A2A 0.3: the method of 1.0 that each is, and how its request becomes that one's."""
+"""The methods of A2A 0.3 with their operations of 1.0, the types of their requests, and their conversions."""
 INTERRUPTED = (v03.TaskState.input_required, v03.TaskState.auth_required)
 
 
@@ -65,9 +65,9 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
 
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
-    if method not in OLDER:
+    if method not in METHODS:
         raise errors.MethodNotFoundError(f"There is no method {method[:60]!r}.")
-    operation, model, convert = OLDER[method]
+    operation, model, convert = METHODS[method]
     if method != "agent/getAuthenticatedExtendedCard" and not isinstance(params, dict):
         raise errors.InvalidParamsError("params must be an object.")
     try:
@@ -81,10 +81,11 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
         converted = convert(request)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
         raise errors.InvalidParamsError(f"params: {to_reason(error)}") from None
-    if operation == "GetTask" and request.params.history_length is not None:
+    if operation == "GetTask" and request.params.history_length is not None:  # the conversion drops 0
         converted.history_length = request.params.history_length
     if isinstance(converted, SendMessageRequest):
-        # The conversion loses that without ``blocking`` the caller does not wait, and that a length of 0 is a length.
+        # Without ``blocking``, callers of 0.3 do not wait, but the conversion makes them wait. It also drops a history
+        # length of 0, which asks for no messages.
         configuration = request.params.configuration
         if configuration is None or configuration.blocking is None:
             converted.configuration.return_immediately = True
@@ -107,9 +108,9 @@ def to_event(response: StreamResponse, request_id: Any) -> Any:
 
 
 def to_error(error: errors.A2AError) -> dict[str, Any]:
-    """Return an error as JSON-RPC has it."""
+    """Return an error as an error object of JSON-RPC."""
     code = errors.JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
-    # A client that sends the header with a version knows the code of its refusal.
+    # Only clients that send the header A2A-Version get this error, and they know its code although 0.3 has none.
     is_known = code in KNOWN_CODES or isinstance(error, errors.VersionNotSupportedError)
     data = {"data": error.data} if error.data is not None else {}
     return {"code": code if is_known else -32603, "message": error.message, **data}
@@ -123,8 +124,10 @@ _RESULTS: Mapping[str, Callable[[Any], Any]] = {
     "SendMessage": lambda task: _dump(conversions.to_compat_task(task)),
     "GetTask": lambda task: _dump(conversions.to_compat_task(task)),
     "CancelTask": lambda task: _dump(conversions.to_compat_task(task)),
-    "CreateTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
-    "GetTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
+    "CreateTaskPushNotificationConfig": lambda config: _dump(
+        conversions.to_compat_task_push_notification_config(config)
+    ),
+    "GetTaskPushNotificationConfig": lambda config: _dump(conversions.to_compat_task_push_notification_config(config)),
     "ListTaskPushNotificationConfigs": lambda listed: [
         _dump(conversions.to_compat_task_push_notification_config(config)) for config in listed.configs
     ],

@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 
 from baton.api.a2a import operations
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.bindings.rest_errors import Status, baton_status, status, to_response
+from baton.api.a2a.bindings.rest_errors import Status, make_status, to_response, to_status
 from baton.api.a2a.bindings.router import VERSION_HEADER
 from baton.api.a2a.json_text import check_parts, parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
@@ -50,11 +50,11 @@ async def respond(operation: str, request: Request, body: bytes, caller: A2ACall
         return to_response(_to_status(error, caller))
 
 
-def _task_id(segment: str) -> str:
+def _decode_task_id(segment: str) -> str:
     """Return the task's id from a decoded path segment.
 
-    Ids contain percent-encoded characters. Clients that put an id into a path without encoding it once more, as the
-    reference SDK does, mean the id of which the server has decoded them.
+    An id contains percent-encoded characters, so a client must encode it once more for a path. Some clients, such as
+    the reference SDK, do not. Their segment contains the decoded characters, which are encoded again here.
     """
     if TaskId.parse(segment) is None and segment[THREAD_ID_LENGTH : THREAD_ID_LENGTH + 1] == ".":
         return str(TaskId(segment[:THREAD_ID_LENGTH], segment[THREAD_ID_LENGTH + 1 :]))
@@ -81,10 +81,10 @@ def _parse_params(operation: str, request: Request, body: bytes) -> Any:
     # The middleware has left "%" and "/" escaped in segments, for routing.
     path = {name: unquote(value) for name, value in request.path_params.items()}
     if "push_id" in path:
-        params.task_id, params.id = _task_id(path["id"]), path["push_id"]
+        params.task_id, params.id = _decode_task_id(path["id"]), path["push_id"]
     elif "id" in path:
         task_field = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
-        setattr(params, task_field, _task_id(path["id"]))
+        setattr(params, task_field, _decode_task_id(path["id"]))
     return params
 
 
@@ -96,16 +96,16 @@ def _to_event(event: Any) -> dict[str, Any]:
 def _to_status(error: Exception, caller: A2ACaller) -> Status:
     """Return the error for the client. A refusal of Baton's own keeps its HTTP status."""
     if isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status:
-        return baton_status(error)
+        return to_status(error)
     shaped = operations.to_a2a_error(error, caller)
     if isinstance(shaped, errors.JSONParseError):
         return _a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
     if isinstance(error, BatonError) and isinstance(shaped, errors.InternalError):
-        return baton_status(error)
+        return to_status(error)
     mapping = errors.A2A_ERROR_MAPPING.get(type(shaped), errors.A2A_ERROR_MAPPING[errors.InternalError])
     return _a2a_status(shaped, mapping.http_code, mapping.grpc_status, mapping.reason)
 
 
 def _a2a_status(error: errors.A2AError, code: int, name: str, reason: str) -> Status:
     metadata = error.data if isinstance(error.data, dict) else {}
-    return status(code, name, error.message, reason=reason, domain=A2A_DOMAIN, metadata=metadata)
+    return make_status(code, name, error.message, reason=reason, domain=A2A_DOMAIN, metadata=metadata)

@@ -23,6 +23,7 @@ STATUSES = {
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
     409: "ABORTED",
+    410: "FAILED_PRECONDITION",
     412: "FAILED_PRECONDITION",
     413: "INVALID_ARGUMENT",
     422: "INVALID_ARGUMENT",
@@ -37,7 +38,7 @@ Status = dict[str, Any]
 
 
 class RestRoute(APIRoute):
-    """A route of the binding: what is refused before the call is carried out has the binding's form too."""
+    """A route of the binding, on which requests refused before the call also get errors in the binding's form."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, whose errors are responses."""
@@ -47,14 +48,14 @@ class RestRoute(APIRoute):
             try:
                 return await handle(request)
             except BatonError as error:
-                return to_response(baton_status(error))
+                return to_response(to_status(error))
             except HTTPException as error:
-                return to_response(baton_status(of_http(error)))
+                return to_response(to_status(of_http(error)))
 
         return respond
 
 
-def status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:
+def make_status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:
     """Return the error. ``ErrorInfo.metadata`` is a map of strings."""
     texts = {
         key: value if isinstance(value, str) else str(value).lower()
@@ -65,14 +66,14 @@ def status(code: int, name: str, message: str, *, reason: str, domain: str, meta
     return {"error": {"code": code, "status": name, "message": message, "details": details}}
 
 
-def baton_status(error: BatonError) -> Status:
-    """Return the error for one of Baton's that no error of A2A stands for, with its own HTTP status."""
+def to_status(error: BatonError) -> Status:
+    """Return an error of Baton for which A2A has none, with its own HTTP status."""
     code = error.status
-    about: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
+    metadata: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
     if error.retry_after is not None:
-        about["retryAfter"] = error.retry_after
+        metadata["retryAfter"] = error.retry_after
     name = STATUSES.get(code, "INTERNAL")
-    return status(code, name, error.detail, reason=error.code.upper(), domain=DOMAIN, metadata=about)
+    return make_status(code, name, error.detail, reason=error.code.upper(), domain=DOMAIN, metadata=metadata)
 
 
 def to_response(error: Status) -> JSONResponse:
@@ -83,10 +84,10 @@ def to_response(error: Status) -> JSONResponse:
     return JSONResponse(error, code, headers=headers if wait is None else headers | {"Retry-After": wait})
 
 
-def document(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
+def document_errors(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of the errors that a route may answer with."""
     return {
-        cls.status: {"description": cls.title, **json_content(baton_status(cls()))}
+        cls.status: {"description": cls.title, **json_content(to_status(cls()))}
         for cls in classes
         if cls is not MethodNotAllowed
     }

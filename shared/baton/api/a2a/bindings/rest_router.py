@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from baton.api.a2a.bindings.rest_errors import RestRoute, document
+from baton.api.a2a.bindings.rest_errors import RestRoute, document_errors
 from baton.api.a2a.bindings.router import VERSION_HEADER, A2AScope, make_caller
 from baton.api.http.dependencies import AgentId, UseCases
 from baton.api.http.problems import json_content
@@ -58,14 +58,14 @@ async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None
     return await respond(operation, request, await request.body(), a2a_caller)
 
 
-def _of_default(operation: str) -> Callable[..., Awaitable[Response]]:
+def _make_default_route(operation: str) -> Callable[..., Awaitable[Response]]:
     async def call(request: Request, scope: A2AScope, app: UseCases) -> Response:
         return await _answer(request, scope, app, None, operation)
 
     return call
 
 
-def _of_agent(operation: str) -> Callable[..., Awaitable[Response]]:
+def _make_agent_route(operation: str) -> Callable[..., Awaitable[Response]]:
     async def call(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
         return await _answer(request, scope, app, agent_id, operation)
 
@@ -83,11 +83,11 @@ def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
     ]
     version = {"type": "string", "examples": ["1.0"]}
     parameters.append({"name": VERSION_HEADER, "in": "header", "required": True, "schema": version})
-    described: dict[str, Any] = {"parameters": parameters}
+    description: dict[str, Any] = {"parameters": parameters}
     if method == "POST" and ":cancel" not in path and ":subscribe" not in path:
         example = MESSAGE if operation.startswith("Send") else {"url": "https://example.com/updates"}
-        described["requestBody"] = {"required": True, **json_content(example)}
-    return described
+        description["requestBody"] = {"required": True, **json_content(example)}
+    return description
 
 
 def _add_routes(base: str, make: Callable[[str], Callable[..., Awaitable[Response]]], whose: str) -> None:
@@ -106,11 +106,11 @@ def _add_routes(base: str, make: Callable[[str], Callable[..., Awaitable[Respons
             description=f"The operation `{operation}` of A2A's HTTP+JSON binding.",
             responses={
                 200: {"description": "The answer.", "content": {media_type: {"schema": schema}}},
-                **document(MalformedJson, Unauthorized, NotFound, MessageTooLarge, InvalidRequest),
+                **document_errors(MalformedJson, Unauthorized, NotFound, MessageTooLarge, InvalidRequest),
             },
             openapi_extra=_describe(method, path, operation),
         )
 
 
-_add_routes("/a2a", _of_default, "default agent")
-_add_routes("/a2a/{agent_id}", _of_agent, "one agent")
+_add_routes("/a2a", _make_default_route, "default agent")
+_add_routes("/a2a/{agent_id}", _make_agent_route, "one agent")

@@ -53,7 +53,7 @@ def token_or_open_scope(
 
 
 async def a2a_scope(scope: Annotated[Scope, Depends(token_or_open_scope)]) -> Scope:
-    """Return the caller's scope, for which the request works from here on."""
+    """Return the caller's scope. From here on, the request works for its tenant."""
     work_for(scope.tenant_id)
     return scope
 
@@ -99,7 +99,7 @@ async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None
 
 
 async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
-    """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
+    """Return the caller of the request. Raises ``NotFound`` for an agent that the caller may not use."""
     try:
         agents = await app.agents.of(scope)
         agent = await app.agents.get(scope, agent_id) if agent_id is not None else None

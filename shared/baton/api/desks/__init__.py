@@ -1,0 +1,1 @@
+"""The API of desks, for the people who answer there."""

@@ -1,0 +1,178 @@
+"""The live list of conversations at desks, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import zlib
+from collections import Counter
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import Response, StreamingResponse
+
+from baton.api.desks.desk_schemas import DeskItem
+from baton.api.http.dependencies import Caller, TokenSeconds, UseCases
+from baton.api.http.problems import request_id, responses
+from baton.api.runs import sse
+from baton.composition.app import App
+from baton.domain.tenants.activity import CounterKind
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.events import Event, custom, unsequenced
+from baton.domain.threads.thread import Thread
+
+Marks = dict[str, int]
+"""The states of conversations, by their ids."""
+
+router = APIRouter(prefix="/v1/desk", tags=["desks"])
+
+MAX_CONVERSATIONS = 2_000
+"""Conversations that one stream follows."""
+MAX_OF_USER = 100
+"""Conversations of one user that a stream follows, so that no user's displace those of others."""
+PAGE = 200
+"""Conversations that are read at once."""
+MAX_PAGES = 50
+"""Pages of conversations that one read of the desks takes."""
+MAX_MARKS = 200
+"""Conversations whose states the id of an event holds. With more, a client that resumes gets everything again."""
+UNMARKED = "*"
+"""The id of events if there are too many conversations for ids with their states."""
+MAX_TYPING = 20
+"""Conversations of one person whose users are checked for typing."""
+MARK_BYTES = 20
+"""Bytes of one conversation in the id of an event."""
+MAX_EVENT_ID = MAX_MARKS * MARK_BYTES * 2
+POLL_SECONDS = 0.7
+"""The shortest time between two reads of the desks, in seconds. People see a change within a second."""
+SECONDS_PER_CONVERSATION = 0.015
+"""Seconds between two reads of the desks for every conversation there: with 200, they are read every three seconds."""
+
+
+@router.get(
+    "/events",
+    summary="Follow the conversations at desks",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "`desk_changed` events.", "content": {sse.MEDIA_TYPE: {}}},
+        **responses("forbidden"),
+    },
+)
+async def follow_desks(
+    request: Request,
+    caller: Caller,
+    app: UseCases,
+    timing: sse.Timings,
+    token_seconds: TokenSeconds,
+    last_event_id: Annotated[str | None, Header(description="Of the last event seen, as browsers send it.")] = None,
+) -> Response:
+    """Return a CUSTOM `desk_changed` for each conversation at the caller's desks, and again when one has changed.
+
+    Its value has the item; of a conversation that has left, `item` is null and `threadId` names it. After
+    `Last-Event-ID` only what has changed since comes. With more than 200 conversations everything comes again, after a
+    CUSTOM `desk_listed` whose value has `threadIds`: all others have left.
+    """
+    caller.require(Permission.DESK_ANSWER, "desk.list")
+    name, seconds = request_id(request), timing.follow_seconds
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds))
+        resources = stack.pop_all()
+    ends_at = asyncio.get_running_loop().time() + min(seconds, token_seconds)
+    return sse.respond(_frames(app, caller, resources, ends_at, last_event_id), timing)
+
+
+async def _frames(
+    app: App, caller: Scope, resources: contextlib.AsyncExitStack, ends_at: float, last_event_id: str | None
+) -> AsyncGenerator[sse.Frame, None]:
+    """Yield what has changed since the event of an id."""
+    loop, seen, is_unmarked = asyncio.get_running_loop(), _decode(last_event_id), last_event_id == UNMARKED
+    async with resources:
+        while True:
+            threads, read_count = await _find_followed(app, caller)
+            taken = [thread for thread in threads if _is_taken_by(thread, caller.user_id)][:MAX_TYPING]
+            # Typing before the last message does not count: that text was sent.
+            since = {thread.id: thread.last_activity_at for thread in taken}
+            typing = await app.ports.live.typing(caller, since) if since else frozenset()
+            items = {
+                thread.id: DeskItem.from_record(thread).model_copy(update={"typing": thread.id in typing})
+                for thread in threads
+            }
+            marks = {thread_id: _make_mark(item) for thread_id, item in items.items()}
+            changed = [item for thread_id, item in items.items() if seen.get(thread_id) != marks[thread_id]]
+            visible_items = await app.privacy.readers.redact_each_for(caller, changed, lambda item: item.user_id)
+            departed = sorted(seen.keys() - items.keys())
+            values: list[dict[str, Any]] = [
+                *({"threadId": item.thread_id, "item": item.wire()} for item in visible_items),
+                *({"threadId": thread_id, "item": None} for thread_id in departed),
+            ]
+            if is_unmarked:
+                yield {"id": UNMARKED, "data": _make_event("desk_listed", {"threadIds": list(items)})}
+                is_unmarked = False
+            client_marks = dict(seen)
+            is_marked = max(len(marks), len(seen)) <= MAX_MARKS
+            for value in values:
+                thread_id = value["threadId"]
+                client_marks.pop(thread_id, None)
+                if thread_id in marks:
+                    client_marks[thread_id] = marks[thread_id]
+                event_id = _encode(client_marks) if is_marked else UNMARKED
+                yield {"id": event_id, "data": _make_event("desk_changed", value)}
+            seen = marks
+            if loop.time() >= ends_at:
+                return
+            await asyncio.sleep(max(POLL_SECONDS, read_count * SECONDS_PER_CONVERSATION))
+
+
+async def _find_followed(app: App, caller: Scope) -> tuple[list[Thread], int]:
+    """Return the conversations to follow, in the order in which they came, and the number of those that were read."""
+    threads: list[Thread] = []
+    of_users = Counter[str]()
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page, cursor = await app.desk_access.list_threads(
+            caller, status=None, is_mine=False, desk_id=None, limit=PAGE, cursor=cursor
+        )
+        for thread in page:
+            of_users[thread.user_id] += 1
+            if of_users[thread.user_id] <= MAX_OF_USER or _is_taken_by(thread, caller.user_id):
+                threads.append(thread)
+        if cursor is None or len(threads) >= MAX_CONVERSATIONS:
+            break
+    return threads, of_users.total()
+
+
+def _make_event(name: str, value: dict[str, Any]) -> str:
+    event: Event = unsequenced(custom(name, value))
+    return event.json()
+
+
+def _is_taken_by(thread: Thread, person_id: str) -> bool:
+    session = thread.conversation.desk
+    return session is not None and session.is_taken_by(person_id)
+
+
+def _make_mark(item: DeskItem) -> int:
+    """Return a number that changes with the item."""
+    person = item.person.id if item.person is not None else ""
+    return zlib.crc32(f"{item.last_seq} {item.desk_id} {person} {item.typing}".encode())
+
+
+def _encode(marks: Marks) -> str:
+    """Return the conversations that a client knows, with the state in which it knows each, as the id of an event."""
+    packed = b"".join(UUID(thread_id).bytes + mark.to_bytes(4) for thread_id, mark in marks.items())
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=") or "-"
+
+
+def _decode(event_id: str | None) -> Marks:
+    """Return what an id of ``_encode`` holds; nothing for another one, so that its client gets everything."""
+    if event_id is None or len(event_id) > MAX_EVENT_ID:
+        return {}
+    try:
+        packed = base64.urlsafe_b64decode(event_id + "=" * (-len(event_id) % 4))
+    except ValueError:
+        return {}
+    pieces = (packed[at : at + MARK_BYTES] for at in range(0, len(packed) - MARK_BYTES + 1, MARK_BYTES))
+    return {str(UUID(bytes=piece[:16])): int.from_bytes(piece[16:]) for piece in pieces}

@@ -1,0 +1,89 @@
+"""The consumer of the queue of notifications: changes of threads, notices of A2A tasks, and deliveries to webhooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from aws_lambda_powertools import Logger
+from pydantic import Field, TypeAdapter
+
+from baton.api.a2a.notifying import TaskNotices
+from baton.composition.app import App
+from baton.composition.ports import Ports
+from baton.domain.errors import BatonError, ThreadUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.webhook import WebhookEvent
+from baton.domain.threads.push_config import PushNotice
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange, pause_after
+from baton.domain.threads.webhook_delivery import WebhookDelivery
+from baton.failures.reports import NotYet
+from baton.threads.webhooks.deliveries import WebhookDeliveries
+
+logger = Logger(child=True)
+UNSEEN_LOOKS = 4
+"""Deliveries of a change, within half a minute, while its run may yet be committed that the thread does not show."""
+_RECORD: TypeAdapter[ThreadChange | PushNotice | WebhookDelivery] = TypeAdapter(
+    Annotated[ThreadChange | PushNotice | WebhookDelivery, Field(discriminator="record")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notifications:
+    """The sender of queued records. A change becomes one record for each receiver."""
+
+    ports: Ports
+    tasks: TaskNotices
+    webhooks: WebhookDeliveries
+
+    @classmethod
+    def of(cls, app: App) -> Notifications:
+        """Return the sender over the ports of ``app``."""
+        return cls(app.ports, TaskNotices(app.ports, app.agents), app.webhook_deliveries)
+
+    async def run(self, body: str, receipt_handle: str, receives: int) -> None:
+        """Carry out one record. Raises if the queue must deliver it again, after a pause that the queue gets."""
+        try:
+            record = _RECORD.validate_json(body)
+            logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
+            match record:
+                case ThreadChange():
+                    await self._spread(record, receives)
+                case PushNotice():
+                    await self.tasks.send(record)
+                case WebhookDelivery():
+                    await self.webhooks.send(record, is_last=receives >= MAX_RECEIVES)
+        except (NotYet, BatonError) as failure:
+            if receives >= MAX_RECEIVES:
+                count(Metric.NOTIFICATIONS_FAILED)
+            seconds = failure.seconds if isinstance(failure, NotYet) else None
+            await self.ports.push_queue.retry(receipt_handle, seconds or pause_after(receives))
+            raise
+
+    async def _spread(self, change: ThreadChange, receives: int) -> None:
+        """Queue a record for each receiver of the change, once the change is committed."""
+        is_for_webhooks = self.webhooks.settings().wants(change.tenant_id, WebhookEvent)
+        configs = await self.tasks.configs_of(change)
+        if not configs and not is_for_webhooks:
+            return
+        thread = await self._committed_thread(change, receives)
+        await self.tasks.spread(change, thread, configs)
+        if is_for_webhooks and thread is not None:
+            await self.webhooks.spread(change, thread)
+
+    async def _committed_thread(self, change: ThreadChange, receives: int) -> Thread | None:
+        """Return the thread, None if there is none. Raises ``NotYet`` while it lacks what the change announces."""
+        try:
+            thread = await self.ports.store.get_thread(change.scope, change.thread_id)
+        except ThreadUnavailable:
+            return None
+        is_ahead = change.is_unseen and change.ordinal is not None and thread.next_ordinal <= change.ordinal
+        is_awaited = thread.is_in_run(change.run_id) or (is_ahead and receives <= UNSEEN_LOOKS)
+        if change.kind is ChangeKind.ENDED and is_awaited:
+            raise NotYet("the run has not been committed")
+        lease, now = thread.lease, self.ports.clock.now()
+        is_held = lease is not None and lease.fence == change.fence and lease.until > now
+        if change.kind is ChangeKind.CLOSED and is_held:
+            raise NotYet("the session has not been closed")
+        return thread

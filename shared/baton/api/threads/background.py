@@ -1,0 +1,150 @@
+"""Tasks in the background of a conversation, and the reports of tools on theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials
+from pydantic import Field
+
+from baton.api.http.dependencies import Caller, ThreadId, UseCases, bearer
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Asked, describe
+from baton.api.threads.access import readable_thread
+from baton.domain.errors import InvalidRequest, Unauthorized
+from baton.domain.json_values import canonical_text
+from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus
+from baton.domain.tenants.identity import thread_ref
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
+from baton.threads.background.callbacks import TaskReport
+
+router = APIRouter(prefix="/v1", tags=["threads"])
+
+TaskId = Annotated[str, Path(description="The id of a task.", examples=[THREAD_ID], max_length=64)]
+
+
+class ServedBackgroundTask(WireModel):
+    """A task in the background."""
+
+    task_id: str = Field(validation_alias="id", examples=[THREAD_ID])
+    kind: BackgroundKind = describe(
+        "Of an `agent`, the task's id is that of the thread in which it works. A `remote_agent` works elsewhere.",
+        "agent",
+    )
+    name: str = describe("The id of the agent, or the name of the tool.", "researcher")
+    status: BackgroundStatus = Field(examples=["working"])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    progress: str | None = describe(
+        "How far it is, as the tool or the remote agent has reported; null if it has not.", "3 of 10"
+    )
+    expires_at: Timestamp = describe("When it is given up.", TIMESTAMP)
+    result_run_id: str | None = describe("The run that its result has begun; null before that.", RUN_ID)
+
+
+class BackgroundTaskList(WireModel):
+    """The tasks of a conversation, the newest first."""
+
+    items: list[ServedBackgroundTask]
+
+
+class SentTaskReport(Asked):
+    """A tool's report on its task."""
+
+    status: Literal["working", "completed", "failed"]
+    result: Any = describe("The result of a completed task: text, or any JSON value.", "42 pages", default=None)
+    error: str | None = describe("The reason of a failure, for the agent.", default=None)
+    progress: str | None = describe("How far a task that works is: one line.", "3 of 10", default=None)
+
+    def read(self) -> TaskReport:
+        """Return the report. Raises ``InvalidRequest``."""
+        if self.status == "completed":
+            if self.result is None:
+                raise InvalidRequest("A completed task needs its `result`.")
+            text = self.result if isinstance(self.result, str) else canonical_text(self.result)
+            return TaskReport(BackgroundStatus.COMPLETED, text)
+        if self.status == "failed":
+            return TaskReport(BackgroundStatus.FAILED, self.error or "")
+        return TaskReport(BackgroundStatus.WORKING, self.progress or "")
+
+
+@router.get("/threads/{thread_id}/background", summary="List tasks in the background")
+async def list_background_tasks(thread_id: ThreadId, caller: Caller, app: UseCases) -> BackgroundTaskList:
+    """Return the open tasks of a conversation, and those that have ended within thirty days."""
+    thread = await readable_thread(app, caller, thread_id)
+    items = [ServedBackgroundTask.of(task) for task in await app.ports.background_tasks.of_thread(caller, thread.id)]
+    return BackgroundTaskList(items=await app.privacy.readers.redact_for(caller, thread.user_id, items))
+
+
+@router.delete(
+    "/threads/{thread_id}/background/{task_id}",
+    summary="Cancel a task in the background",
+    status_code=202,
+    responses=responses("not_found store_unavailable"),
+)
+async def cancel_background_task(
+    thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases
+) -> ServedBackgroundTask:
+    """Cancel a task of the caller's own conversation: its result no longer enters. An ended one stays as it is."""
+    task = await app.background_work.cancel(caller, thread_ref(caller, thread_id).id, task_id)
+    return ServedBackgroundTask.of(task)
+
+
+@router.post(
+    "/callbacks/{task_id}",
+    summary="Report on a task of a tool",
+    status_code=202,
+    responses=responses("unauthorized task_expired store_unavailable"),
+)
+async def take_callback(
+    task_id: TaskId,
+    report: SentTaskReport,
+    app: UseCases,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> None:
+    """Take a tool's report. Its bearer token is the one that came with the call, in `Baton-Callback-Token`.
+
+    A repetition changes nothing.
+    """
+    if credentials is None:
+        raise Unauthorized
+    await app.background_work.callbacks.take_report(credentials.credentials, task_id, report.read())
+
+
+@router.post(
+    "/callbacks/{task_id}/notifications",
+    summary="Notify of a change of a remote agent's task",
+    status_code=202,
+    responses=responses("unauthorized store_unavailable"),
+)
+async def take_notification(
+    task_id: TaskId,
+    request: Request,
+    app: UseCases,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    token: Annotated[str | None, Header(alias="X-A2A-Notification-Token")] = None,
+) -> None:
+    """Take a push notification of A2A: the task is read at its agent, whatever the notification says.
+
+    The token is that of the task's push notification configuration, in the header or as the bearer token. Pieces of
+    artifacts are ignored: another notification follows when the task has changed.
+    """
+    secret = token or (credentials.credentials if credentials is not None else None)
+    if secret is None:
+        raise Unauthorized
+    body = await request.body()
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    await app.background_work.callbacks.take_notification(secret, task_id, None if _is_piece(body) else digest)
+
+
+def _is_piece(body: bytes) -> bool:
+    """Return whether a notification brings only a piece of an artifact, of which an answer may have hundreds."""
+    try:
+        notification = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(notification, dict) and (
+        "artifactUpdate" in notification or notification.get("kind") == "artifact-update"
+    )
