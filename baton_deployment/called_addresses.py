@@ -74,7 +74,7 @@ def _server_of(contents: Contents, tool: OpenApiTool) -> str | None:
     """Return the address of the operation; None for a document that the check of tools reports."""
     file = contents.agents_folder / tool.spec
     try:
-        document = openapi_document.parsed(file.read_text(encoding="utf-8"), is_trusted=True)
-        return openapi_document.operation(document, tool.operation_id, "", None).url
+        document = openapi_document.parse_document(file.read_text(encoding="utf-8"), is_trusted=True)
+        return openapi_document.read_operation(document, tool.operation_id, "", None).url
     except (OSError, UnicodeDecodeError, UnusableDocument):
         return None

@@ -41,7 +41,7 @@ class Contents:
 
     def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
         """Return where a field of an agent is written, as ``file:line: field`` from the folder."""
-        return self.relative(self.agents.place_of(agent, *field))
+        return self.relative(self.agents.find_position(agent, *field))
 
     def relative(self, path: str) -> str:
         """Return a path, perhaps with a line behind it, relative to the folder."""

@@ -45,7 +45,7 @@ class ProjectDocuments:
         ]
         for agent_id, count in _count_by_owner(self.documents).items() if self.documents is not None else ():
             lines.append(
-                f"documents/{agent_id}: {_files(count)}, not deployed: `baton apply` brings them to one tenant"
+                f"documents/{agent_id}: {_files(count)}, not deployed: `baton apply` uploads them for one tenant"
             )
         return lines
 
@@ -98,7 +98,7 @@ def bring(
     try:
         done = library_folder(project.libraries, documents, lambda _: None).take_over()
     except (BatonError, OSError) as problem:
-        raise DeploymentError(f"The libraries were not brought completely: {problem} Deploy again.") from problem
+        raise DeploymentError(f"The libraries were not uploaded completely: {problem} Deploy again.") from problem
     write(_summary(done, documents.unchanged))
     for line in done.problems:
         write(f"  {line}")
@@ -141,7 +141,7 @@ class _Deployed(LibraryDocuments):
 
 def _summary(done: Round, unchanged: int) -> str:
     new = len(done.ready) - unchanged
-    return f"Libraries: {new} brought, {unchanged} unchanged, {len(done.removed)} removed, {len(done.problems)} failed"
+    return f"Libraries: {new} uploaded, {unchanged} unchanged, {len(done.removed)} removed, {len(done.problems)} failed"
 
 
 def _count_by_owner(folder: Path) -> dict[str, int]:

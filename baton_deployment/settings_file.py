@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from baton.settings.document import DocumentProblem, InvalidDocument, SettingsDocument, check_document
+from baton.settings.document import DocumentProblem, InvalidDocument, SettingsDocument, check_deployed, check_document
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
@@ -41,9 +41,14 @@ def path_of(stage: Stage) -> Path:
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the file, YAML or JSON; None if there is none. Raises ``DeploymentError`` that names every wrong line."""
     try:
-        return settings_document.read_settings_file(path, _check_issuers)
+        return settings_document.read_settings_file(path, _check)
     except LocalCloudError as problem:
         raise DeploymentError(str(problem)) from None
+
+
+def _check(document: SettingsDocument) -> None:
+    check_deployed(document)
+    _check_issuers(document)
 
 
 def _check_issuers(document: SettingsDocument) -> None:
@@ -87,7 +92,8 @@ def check_settings_file(stage: Stage) -> Iterator[Check]:
     if settings_file is None:
         yield note(NAME, f"there is no {path.name}: what is deployed stays, or the defaults hold, with no issuer")
     else:
-        yield fine(NAME, f"{path.name}: {len(settings_file.document.token_issuers)} issuers of tokens")
+        count = len(settings_file.document.token_issuers)
+        yield fine(NAME, f"{path.name}: {count} issuer{'s' if count != 1 else ''} of tokens")
 
 
 def from_parameters(parameters: Mapping[str, str]) -> str:

@@ -137,7 +137,7 @@ def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iter
                 VARIABLES_READ,
                 f"{contents.relative(str(variable.file))}:{variable.line}: a deployment sets no {variable.name} "
                 f"(`.env` is for this machine), {end}",
-                "Write the value into a module or a file in tools/, or read a secret named baton/<stage>/tools/...",
+                "Write the value into a module, by BATON_STAGE if it differs, or read a secret baton/<stage>/tools/...",
             )
 
 

@@ -56,6 +56,8 @@ def _decide(event: dict[str, Any]) -> dict[str, Any] | None:
             "user": scope.user_id,
             "permissions": " ".join(sorted(scope.permissions)),
             "expires": str(int(identity.expires_at.timestamp())),
+            **({"name": scope.name} if scope.name is not None else {}),
+            **({"locale": scope.locale} if scope.locale is not None else {}),
             **_subject(scope),
         },
     }

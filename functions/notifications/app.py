@@ -1,4 +1,4 @@
-"""The sender of push notifications of A2A tasks: it consumes their queue, one record an invocation."""
+"""The sender of notifications, to clients of A2A tasks and to webhooks: it consumes their queue record by record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.api.a2a.notifying import Notifications
+from baton.api.notifications import Notifications
 from baton.composition.metrics import observed
 from baton.composition.queue_records import QueueRecord, each_record
 
@@ -22,6 +22,6 @@ composition.prepare_store()
 @observed
 @each_record()
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
-    """Notify clients of changes of a task."""
+    """Notify the receivers of a change of a conversation."""
     composition.prepare_settings()
     return notifications.run(record.body, record.receipt_handle, record.receives)

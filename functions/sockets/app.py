@@ -47,7 +47,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _scope(request: dict[str, Any]) -> Scope:
     identity = request["authorizer"]
     permissions = frozenset(identity["permissions"].split())
-    return Scope(identity["tenant"], identity["user"], permissions, identity.get("subject"))
+    return Scope(
+        identity["tenant"],
+        identity["user"],
+        permissions,
+        identity.get("subject"),
+        name=identity.get("name"),
+        locale=identity.get("locale"),
+    )
 
 
 def _caller(request: dict[str, Any]) -> Caller:

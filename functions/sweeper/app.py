@@ -1,8 +1,9 @@
-"""The sweeper: every minute it ends idle sessions, queues takeovers of dead runs, starts retention that is due, and
-resumes the ingestion of documents."""
+"""The sweeper: every minute it ends idle sessions, begins runs that are due, queues takeovers of dead runs, starts
+retention that is due, and resumes the ingestion of documents. A queue brings what is due in between."""
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition.metrics import observed
+from baton.composition.queue_records import QueueRecord, each_record
 from baton.composition.startup import event_loop
 from baton.domain.metrics import Metric
 from baton.entry.jobs.isolation import Job, run_jobs
@@ -26,6 +28,7 @@ JOB_SECONDS = 15
 logger = Logger(use_rfc3339=True)
 app = composition.deployed()  # built once per execution environment
 sweeper = app.sweeper
+due_starts = app.due_starts
 retention = app.privacy.retention_runs
 ingestions = app.knowledge.ingestion_starts
 admission = app.ports.admission
@@ -33,13 +36,17 @@ admission = app.ports.admission
 
 @logger.inject_lambda_context(clear_state=True)
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Do all jobs once and return their counts. The event is ignored, because the table has what is due.
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Do all jobs once and return their counts, or begin the runs of entries of the queue.
 
     Raises an ``ExceptionGroup`` if a job has failed, once the others have run.
     """
+    if "Records" in event:
+        return start_due(event, context)
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
     jobs = [
+        # First: a reminder must not wait for idle sessions.
+        Job("due", partial(due_starts.sweep, seconds=seconds / 2), Metric.SWEEPS_FAILED),
         Job("sweep", partial(sweeper.sweep, seconds=seconds), Metric.SWEEPS_FAILED),
         Job("documents", partial(ingestions.resume, seconds=DOCUMENT_SECONDS), Metric.DOCUMENT_RESUMES_FAILED),
         Job("runs", admission.admit_all, Metric.ADMISSIONS_FAILED, JOB_SECONDS),
@@ -48,3 +55,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     ]
     done = event_loop.run(run_jobs(jobs))
     return {**asdict(done.pop("sweep")), **done}
+
+
+@each_record(Metric.SWEEP_FAILURES)
+def start_due(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
+    """Begin the run of an entry, if it is still due."""
+    return due_starts.start_queued(record.body)

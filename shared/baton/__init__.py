@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from baton.authoring.agent import Agent
+    from baton.authoring.agent import Agent, Desk
     from baton.authoring.errors import UnusableDefinition
     from baton.authoring.parts import (
         Completion,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from baton.authoring.resources import resource
     from baton.authoring.run_context import RunContext
+    from baton.authoring.run_time import now
     from baton.authoring.tools import Tool, tool
     from baton.domain.agents.agent_settings import LearningSettings as Learning
     from baton.domain.agents.agent_settings import MemorySettings as Memory
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from baton.domain.agents.agent_settings import RemoteAgent as Remote
     from baton.domain.agents.agent_settings import Timeouts
     from baton.domain.agents.agent_settings import ToolLimits as Limits
-    from baton.domain.agents.guardrail import Refuse, Replace
+    from baton.domain.agents.guardrail import HandOver, Refuse, Replace
     from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
 __all__ = [
@@ -37,7 +38,9 @@ __all__ = [
     "CallContext",
     "Completion",
     "Condition",
+    "Desk",
     "Guardrail",
+    "HandOver",
     "Handoff",
     "HttpTool",
     "Learning",
@@ -59,6 +62,7 @@ __all__ = [
     "TurnContext",
     "UnusableDefinition",
     "Workflow",
+    "now",
     "resource",
     "tool",
 ]
@@ -68,6 +72,7 @@ _EXPORTS = {
     "Agent": "authoring.agent:Agent",
     "UnusableDefinition": "authoring.errors:UnusableDefinition",
     "Guardrail": "authoring.parts:Guardrail",
+    "Desk": "authoring.agent:Desk",
     "Handoff": "authoring.parts:Handoff",
     "HttpTool": "authoring.parts:HttpTool",
     "McpServer": "authoring.parts:McpServer",
@@ -79,6 +84,7 @@ _EXPORTS = {
     "Workflow": "authoring.parts:Workflow",
     "resource": "authoring.resources:resource",
     "RunContext": "authoring.run_context:RunContext",
+    "now": "authoring.run_time:now",
     "Tool": "authoring.tools:Tool",
     "tool": "authoring.tools:tool",
     "Learning": "domain.agents.agent_settings:LearningSettings",
@@ -87,6 +93,7 @@ _EXPORTS = {
     "Remote": "domain.agents.agent_settings:RemoteAgent",
     "Timeouts": "domain.agents.agent_settings:Timeouts",
     "Limits": "domain.agents.agent_settings:ToolLimits",
+    "HandOver": "domain.agents.guardrail:HandOver",
     "Refuse": "domain.agents.guardrail:Refuse",
     "Replace": "domain.agents.guardrail:Replace",
     "CallContext": "ports.agents.tools:CallContext",

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
 
 GARBAGE_THRESHOLD = 50_000
-"""New objects after which Python looks for garbage among them. Its own is 2,000 and less."""
+"""New objects after which Python looks for garbage among them. Its default is 2,000 or less."""
 START_THRESHOLD = 500_000
-"""The same until it has looked once. A start makes 200,000 objects, of which nearly none is garbage."""
+"""The same until the first collection. A start makes 200,000 objects, of which nearly none is garbage."""
 
 gc.set_threshold(START_THRESHOLD)
 dataclass_methods.take_compiled()
@@ -27,7 +27,7 @@ model_building.postpone()
 
 def _lower_threshold(_phase: str, _info: object) -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
-    with suppress(ValueError):  # of another thread that looks for garbage too
+    with suppress(ValueError):  # the collection of another thread has removed it
         gc.callbacks.remove(_lower_threshold)
 
 
@@ -51,26 +51,26 @@ def deployed() -> App:
 
 
 async def close_replaced_resources() -> None:
-    """Close what functions have opened whose modules were imported again since."""
+    """Close the resources of functions whose modules were imported again since."""
     for ports in deployed_ports.built():
         if "functions" in vars(ports):
             await ports.functions.close_replaced()
 
 
 async def close_resources() -> None:
-    """Close what agents' functions have opened in this process. A Lambda environment ends without notice."""
+    """Close the resources of agents' functions in this process. A Lambda environment ends without notice."""
     for ports in deployed_ports.built():
         if "functions" in vars(ports):
             await ports.functions.aclose()
 
 
 def prepare_settings() -> None:
-    """Read the settings unless there is a copy that can be used. Handlers call it before the event loop needs them."""
+    """Read the settings if there is no usable copy. Handlers call it before the event loop needs them."""
     deployed_ports().settings.prepare()
 
 
-def keep_start() -> None:
-    """Leave what a function has loaded at its start out of looking for garbage, which would take a tenth of a second.
+def exempt_start_from_collection() -> None:
+    """Exempt the objects of a function's start from garbage collection, which would take a tenth of a second.
 
     It does nothing in the local cloud, whose process loads several functions, and loads them again.
     """
@@ -88,7 +88,7 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load clients of models, what counts tokens and the stored shapes in advance, for the first turn."""
+    """Load the clients of models, the token counter and the shapes of stored bodies in advance, for the first turn."""
     from baton.domain.errors import InternalError, StoreUnavailable
     from baton.domain.threads import events, run_events
 
@@ -104,4 +104,4 @@ def prepare_turns() -> None:
     if "openai" in sys.modules:  # a client above uses it
         preload(*OPENAI_MODULES)
     ports.tiktoken.prepare(agent.system_prompt for agent in ports.shipped_agents.all())
-    keep_start()
+    exempt_start_from_collection()

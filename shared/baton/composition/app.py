@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
 
 POLL_SECONDS = 0.5
-"""Seconds between two looks of a follower into the log."""
+"""Seconds between two reads of the log by a follower."""
 
 
 def build(ports: Ports, *, poll_seconds: float = POLL_SECONDS) -> App:
@@ -37,7 +37,7 @@ class App:
         self.privacy = PrivacyUseCases(ports)
         self.memory = MemoryUseCases(ports, self.knowledge)
         self.sessions = SessionUseCases(
-            ports, lambda: self.agents, lambda: self.conversations, lambda: self.task_notifications
+            ports, lambda: self.agents, lambda: self.conversations, lambda: self.change_notifications
         )
         self.procedures = ProcedureUseCases(
             ports, self.memory, self.privacy, lambda: self.agents, lambda: self.current_limits
@@ -62,6 +62,7 @@ class App:
             readers=self.privacy.readers,
             clock=ports.clock,
             places=self.place_limits,
+            waiting=self.waiting,
         )
 
     @cached_property
@@ -88,9 +89,19 @@ class App:
             clock=ports.clock,
             forgotten=ports.forget_requests,
             a2a_tasks=ports.a2a_tasks,
-            task_notifications=self.task_notifications,
+            change_notifications=self.change_notifications,
+            waiting=self.waiting,
+            live=ports.live,
+            due_starts=self.due_starts,
+            background=self.background_work,
             tracer=ports.tracer,
         )
+
+    @cached_property
+    def waiting(self) -> parts.WaitingMessages:
+        """The messages that wait for runs in progress."""
+        ports = self.ports
+        return parts.WaitingMessages(ports.store, ports.live, self.agents, ports.audit, ports.clock)
 
     @cached_property
     def controls(self) -> parts.Controls:
@@ -115,6 +126,82 @@ class App:
             ports.episodes,
             self.sessions.sessions,
             ports.clock,
+        )
+
+    @cached_property
+    def due_starts(self) -> parts.DueStarts:
+        """Begins runs that begin by themselves."""
+        ports = self.ports
+        return parts.DueStarts(
+            ports.due_items,
+            self.later_runs,
+            ports.schedules,
+            parts.RunConversations(ports.schedules, ports.store, self.agents),
+            lambda: ports.queue,
+            lambda: ports.delay_queue,
+            ports.time_zones,
+            ports.audit,
+            ports.clock,
+            lambda: self.background_work,
+        )
+
+    @cached_property
+    def later_runs(self) -> parts.LaterRuns:
+        """Begins runs that wait."""
+        return parts.LaterRuns(self.ports.due_items, lambda: self.ports.queue)
+
+    @cached_property
+    def background_work(self) -> parts.BackgroundWork:
+        """Begins and ends tasks in the background."""
+        ports = self.ports
+        tasks = ports.background_tasks
+        results = parts.TaskResults(
+            tasks, ports.store, lambda: ports.queue, ports.live, ports.connections, ports.audit, ports.clock
+        )
+        return parts.BackgroundWork(
+            tasks,
+            results,
+            parts.RemoteWork(tasks, results, lambda: ports.agent_client),
+            parts.ToolWork(tasks, results, lambda: self.agent_services.tools),
+            parts.TaskCallbacks(tasks, results, ports.public_url),
+            ports.store,
+            ports.live,
+            self.forks,
+            lambda: ports.queue,
+            ports.audit,
+            ports.clock,
+        )
+
+    @cached_property
+    def schedule_making(self) -> parts.ScheduleMaking:
+        """Makes and changes schedules of users."""
+        ports = self.ports
+        return parts.ScheduleMaking(
+            ports.schedules, ports.store, self.agents, ports.time_zones, self.due_starts, ports.audit, ports.clock
+        )
+
+    @cached_property
+    def schedule_lists(self) -> parts.ScheduleLists:
+        """Lists schedules of users."""
+        return parts.ScheduleLists(self.ports.schedules, self.ports.audit)
+
+    @cached_property
+    def event_starts(self) -> parts.EventStarts:
+        """Begins runs by events of other systems."""
+        ports = self.ports
+        return parts.EventStarts(ports.store, self.agents, self.self_starts, lambda: ports.queue, ports.audit)
+
+    @cached_property
+    def self_starts(self) -> parts.SelfStarts:
+        """The switch and the quiet hours for runs that begin by themselves."""
+        return parts.SelfStarts(self.current_limits, self.ports.time_zones, self.ports.clock)
+
+    @cached_property
+    def inbound_hooks(self) -> parts.InboundHooks:
+        """Takes the signed requests of other systems."""
+        ports = self.ports
+        return parts.InboundHooks(
+            lambda: ports.hook_settings, ports.hook_verifier, self.event_starts, ports.audit, ports.clock
         )
 
     @cached_property
@@ -145,6 +232,11 @@ class App:
         return parts.Reruns(self.turn_services, self.agent_editing, self.own_agents, lambda: self.offered_models)
 
     @cached_property
+    def desk_drafts(self) -> parts.DeskDrafts:
+        """Writes drafts for people of desks."""
+        return parts.DeskDrafts(self.agent_services, self.ports.store, self.run_limits, self.place_limits)
+
+    @cached_property
     def current_limits(self) -> parts.CurrentLimits:
         """The current limits of tenants."""
         ports = self.ports
@@ -171,26 +263,47 @@ class App:
             live=ports.live,
             connections=ports.connections,
             sessions=self.sessions.sessions,
+            unread_answers=self.sessions.unread_answers,
             conversations=self.conversations,
             forks=self.forks,
             approved_procedures=self.procedures.approved,
             inspector=self.memory.inspector,
-            task_notifications=self.task_notifications,
+            change_notifications=self.change_notifications,
             learning=self.procedures.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not parts.TitleSource.NONE,
             limits=self.current_limits,
             run_limits=self.run_limits,
+            self_starts=self.self_starts,
+            later_runs=self.later_runs,
+            owner_permissions=parts.OwnerPermissions(ports.store, ports.schedules, ports.background_tasks),
             place_limits=self.place_limits,
-            time_zones=ports.time_zones,
+            waiting=self.waiting,
+            time_zones=parts.FollowedTimeZones(ports.time_zones, ports.schedules, self.due_starts, ports.clock),
             tracer=ports.tracer,
         )
 
     @cached_property
-    def task_notifications(self) -> parts.TaskNotifications:
-        """Queues push notifications of A2A tasks."""
-        return parts.TaskNotifications(lambda: self.ports.push_queue)
+    def change_notifications(self) -> parts.ChangeNotifications:
+        """Queues changes of threads for those who are notified of them."""
+        return parts.ChangeNotifications(lambda: self.ports.push_queue, lambda: self.ports.webhook_settings)
+
+    @cached_property
+    def webhook_deliveries(self) -> parts.WebhookDeliveries:
+        """Delivers events to webhooks."""
+        ports = self.ports
+        return parts.WebhookDeliveries(
+            settings=lambda: ports.webhook_settings,
+            events=parts.ThreadEvents(ports.store, ports.episodes),
+            store=ports.store,
+            queue=lambda: ports.push_queue,
+            receivers=ports.webhook_receivers,
+            signer=ports.webhook_signer,
+            dead=ports.dead_deliveries,
+            audit=ports.audit,
+            clock=ports.clock,
+        )
 
     @cached_property
     def agent_services(self) -> parts.AgentServices:
@@ -202,13 +315,17 @@ class App:
             default_model=ports.default_model,
             light_model=ports.light_model,
             memory=self.memory.agent_memory,
-            tools=ports.tools,
+            tools=parts.ToolsWithBackground(
+                parts.ToolsWithSchedules(ports.tools, lambda: self.schedule_making, ports.clock),
+                lambda: self.background_work,
+            ),
             agent_client=ports.agent_client,
             records=ports.records,
             files=ports.files,
             counter=ports.counter,
             audit=ports.audit,
             clock=ports.clock,
+            background=lambda: self.background_work,
             budgets=parts.ContextBudgets(ports.context_tokens),
             functions=ports.functions,
         )
@@ -277,7 +394,21 @@ class App:
         """Loads and stores the conversation states of threads."""
         ports = self.ports
         return parts.ConversationStates(
-            ports.handoffs, ports.workflows, self.procedures.skill_making, self.agents, ports.audit, ports.clock
+            ports.handoffs,
+            ports.workflows,
+            ports.desk_places,
+            self.procedures.skill_making,
+            self.agents,
+            ports.audit,
+            ports.clock,
+        )
+
+    @cached_property
+    def desk_access(self) -> parts.DeskAccess:
+        """The people of desks and their conversations."""
+        ports = self.ports
+        return parts.DeskAccess(
+            ports.store, ports.desk_places, ports.handoffs, ports.episodes, self.agents, ports.audit
         )
 
     @cached_property

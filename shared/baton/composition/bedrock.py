@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from botocore.session import Session
 
 
-def connection(provider: parts.Provider) -> parts.BedrockConnection:
+def make_connection(provider: parts.Provider) -> parts.BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
     endpoint = provider.base_url or parts.BedrockSettings().endpoint
     return parts.BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
@@ -20,8 +20,8 @@ def region_of(provider: parts.Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
     region = provider.region or parts.BedrockSettings().region
     if region is None:
-        developers = _profile()
-        region = parts.own_region() if developers is None else developers.get_config_variable("region")
+        profile = _profile()
+        region = parts.own_region() if profile is None else profile.get_config_variable("region")
     if region is None:
         raise ValueError(
             "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
@@ -31,22 +31,23 @@ def region_of(provider: parts.Provider) -> str:
 
 def aws_session() -> parts.CredentialSource:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    developers = _profile()
-    if developers is not None:
-        return developers
+    profile = _profile()
+    if profile is not None:
+        return profile
     if parts.BedrockSettings().endpoint is None and parts.IdentitySettings().is_local:
         return parts.NoSession()
     return parts.own_session()
 
 
 def _profile() -> Session | None:
+    """Return the session of the developer's AWS profile; None if the settings name none."""
     settings = parts.BedrockSettings()
     if settings.profile is None:
         return None
     return parts.profile_session(settings.profile, settings.config_file, settings.credentials_file)
 
 
-def guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
+def find_guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
     """Return the guardrail of a provider, or that of the deployment.
 
     Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
@@ -64,7 +65,7 @@ def guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
     return parts.BedrockGuardrail(identifier, version)
 
 
-def embedder(
+def make_embedder(
     model: str,
     dimensions: int,
     models: parts.ProviderSettings,
@@ -76,7 +77,7 @@ def embedder(
     return parts.BedrockEmbedder(
         selected.model,
         dimensions,
-        connection=connection(models.providers[selected.provider]),
+        connection=make_connection(models.providers[selected.provider]),
         counter=counter,
         paces=paces,
         name=model,

@@ -25,7 +25,7 @@ class CurrentModels:
     """``ports.agents.chat_model.ChatModel`` over the providers that the settings have now.
 
     An answer in progress keeps the clients that it began with; they are closed when no answer needs them any more.
-    Providers and profiles that cannot be used are logged and counted, and those before them stay in use; at first they
+    Providers and profiles that cannot be used are logged and counted, and the previous ones stay in use. At first they
     raise ``ValueError``.
     """
 
@@ -34,7 +34,7 @@ class CurrentModels:
         self._secrets = secrets
         self._latest: tuple[parts.SettingsDocument, _Models] | None = None
         self._replaced: list[_Models] = []
-        """Earlier ones whose connections may still be open. Only the event loop removes them."""
+        """Earlier clients whose connections may still be open. Only the event loop removes them."""
 
     @property
     def settings(self) -> parts.ProviderSettings:

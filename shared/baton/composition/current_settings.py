@@ -55,7 +55,7 @@ class CurrentSettings:
 
     @property
     def listed_issuers(self) -> tuple[str, ...]:
-        """The names of those that may be published."""
+        """The names of the issuers that may be published."""
         return tuple(issuer.issuer for issuer in self.issuers if issuer.listed)
 
     @property
@@ -86,8 +86,18 @@ class CurrentSettings:
         return self._policy(self.document.push_hosts)
 
     @property
+    def webhooks(self) -> parts.WebhookSettings:
+        """The receivers of events."""
+        return parts.WebhookSettings(self.document.webhooks)
+
+    @property
+    def hooks(self) -> parts.HookSettings:
+        """The hooks by which other systems send events."""
+        return parts.HookSettings(self.document.hooks)
+
+    @property
     def pushes(self) -> bool:
-        """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
+        """True if clients may be notified. In the local cloud, receivers on the same machine always may."""
         return bool(self.document.push_hosts) or self._is_local
 
     def _policy(self, hosts: tuple[str, ...]) -> parts.EgressPolicy:
@@ -112,7 +122,7 @@ def environment_settings() -> CurrentSettings:
 def stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
     """Return the document of a bucket, cached for ``seconds``."""
     stored = parts.S3Settings(
-        partial(parts.hasty_client, "s3"),
+        partial(parts.quick_client, "s3"),
         bucket,
         parts.read_document,
         parts.SettingsDocument(),

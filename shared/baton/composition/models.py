@@ -54,11 +54,11 @@ def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profil
 
 def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatModel:
     """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` for settings that do not fit."""
-    from baton.composition.bedrock import connection, guardrail
+    from baton.composition.bedrock import find_guardrail, make_connection
 
     return parts.BedrockChatModel(
-        connection(provider),
-        guardrail=guardrail(provider),
+        make_connection(provider),
+        guardrail=find_guardrail(provider),
         sends_metadata=provider.metadata,
         profiles=profiles,
         reader=document_reader(),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_functions() -> parts.Functions:
-    """Return what calls the functions of agents and tools."""
+    """Return the functions of agents and tools, ready to be called."""
     return parts.Functions(  # the local cloud adds new packages
         lambda: parts.OutsideSettings().packages, logs_messages=lambda: parts.OutsideSettings().is_local
     )
@@ -32,7 +32,7 @@ class Outside:
         subject_tokens: parts.SubjectTokens | None = None,
         functions: Callable[[], parts.Functions] | None = None,
     ) -> None:
-        """``policy`` returns the hosts that may be called now, ``functions`` what calls the functions of agents."""
+        """``policy`` returns the hosts that may be called now, ``functions`` the functions of agents and tools."""
         self._functions = functions or make_functions
         self._subject_tokens = subject_tokens
         self._policy = policy
@@ -65,16 +65,15 @@ class Outside:
             },
             self.header_values,
             guards=parts.CircuitBreakers(),
-            place=self._agent_files.place_of_tool,
+            find_position=self._agent_files.find_tool_position,
             logs_messages=parts.OutsideSettings().is_local,
         )
 
     @cached_property
     def remote_agents(self) -> parts.RemoteAgents:
         """Remote agents, called over A2A."""
-
         headers = self.header_values
-        return parts.RemoteAgents(lambda: parts.http_client(self._policy()), headers.resolve, redacted=headers.redacted)
+        return parts.RemoteAgents(lambda: parts.http_client(self._policy()), headers.resolve, redact=headers.redact)
 
     @cached_property
     def header_values(self) -> parts.HeaderValues:

@@ -1,8 +1,8 @@
 """The library's classes and functions that the ports and use cases are made of: ``parts.Turns`` is ``Turns``.
 
-Each is imported when it is named, because a start must not wait for modules that its function does not use: the
-authorizer needs none of the model's or the API's, for example. Type checkers read the imports below, and so does
-``__getattr__``: their text is the table of names. Reading it takes 0.3 ms of a start, and naming a part a microsecond.
+Each is imported when it is first used, because a start must not wait for modules that its function does not use. The
+authorizer, for example, needs no module of models or of the API. The imports below are for type checkers.
+``__getattr__`` reads their text as the table of names: once 0.3 ms, and then a microsecond for each use.
 """
 
 # mypy: implicit-reexport
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from baton.adapters.aws.s3_files import S3Files, s3_client
     from baton.adapters.aws.s3_records import S3Bodies
     from baton.adapters.aws.s3_settings import S3Settings
-    from baton.adapters.aws.secrets import ParameterStore, SecretsManager, hasty_client
+    from baton.adapters.aws.secrets import ParameterStore, SecretsManager, quick_client
     from baton.adapters.aws.session import CredentialSource, own_region, own_session
-    from baton.adapters.aws.sqs import SqsPushQueue, SqsRecords, SqsTurnQueue
+    from baton.adapters.aws.sqs import SqsDelayQueue, SqsPushQueue, SqsRecords, SqsTurnQueue
     from baton.adapters.aws.step_functions import StepFunctionsExecutions, StepFunctionsForgettings
     from baton.adapters.cached_value import RefreshedValue
     from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
     from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
     from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
+    from baton.adapters.dynamodb.threads.dead_deliveries import DynamoDeadDeliveries
+    from baton.adapters.dynamodb.threads.desks import DynamoDeskPlaces
+    from baton.adapters.dynamodb.threads.due_items import DynamoBackgroundTasks, DynamoDueItems, DynamoSchedules
     from baton.adapters.dynamodb.threads.handoffs import DynamoHandoffs, DynamoWorkflows
     from baton.adapters.dynamodb.threads.idle_threads import DynamoIdleThreads
     from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
@@ -85,10 +88,12 @@ if TYPE_CHECKING:
     from baton.adapters.switched_off import NoEmbedder, NoSearch
     from baton.adapters.tokens.embed_keys import EmbedKeys
     from baton.adapters.tokens.exchange import EXCHANGE_SECONDS, TokenExchanges
+    from baton.adapters.tokens.hook_signatures import SignatureVerifier
     from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
     from baton.adapters.tokens.signing_keys import DerivedSigningKey, JwkCardSigner
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tokens.verifier import JwtVerifier
+    from baton.adapters.tokens.webhook_signatures import StandardWebhookSigner
     from baton.adapters.tools.header_values import HeaderValues
     from baton.adapters.tools.http_tools import HttpRequests, HttpTools
     from baton.adapters.tools.mcp import McpTools
@@ -109,6 +114,8 @@ if TYPE_CHECKING:
     from baton.agents.attempt_context import AgentServices
     from baton.agents.checks.model_checks import ModelChecks
     from baton.agents.context_budgets import ContextBudgets
+    from baton.agents.tools.background_tools import ToolsWithBackground
+    from baton.agents.tools.schedule_tools import ToolsWithSchedules
     from baton.authoring.functions import Functions
     from baton.composition.startup.deferred import DeferredAgentClient, DeferredEmbedder, DeferredPiiDetector
     from baton.domain.agents.model_providers import DEFAULT_PROVIDER, OfferedModels, Provider, ProviderKind
@@ -119,7 +126,9 @@ if TYPE_CHECKING:
     from baton.domain.runs.usage import Prices
     from baton.domain.tenants.egress_policy import EgressPolicy
     from baton.domain.tenants.identity import OidcIssuer
+    from baton.domain.tenants.inbound_hook import HookSettings
     from baton.domain.tenants.tenant_limits import DeploymentLimits
+    from baton.domain.tenants.webhook import WebhookSettings
     from baton.domain.threads.thread import LeaseTimes
     from baton.domain.threads.thread_title import TitleSource
     from baton.domain.tracing import parse_trace_headers
@@ -183,13 +192,17 @@ if TYPE_CHECKING:
         SearchedTenants,
         TenantLimitStore,
     )
+    from baton.ports.threads.background import BackgroundTasks
     from baton.ports.threads.connections import Connections, LiveRegistry
+    from baton.ports.threads.desks import DeskPlaces
     from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
     from baton.ports.threads.messages import FeedbackStore
     from baton.ports.threads.run_records import ContextRecords, McpCalls, RunHistory
+    from baton.ports.threads.schedules import DelayQueue, DueItems, Schedules
     from baton.ports.threads.stream_log import StreamLog
     from baton.ports.threads.threads import IdleThreads, ThreadStore
     from baton.ports.threads.turn_queue import QueueRecords, TurnQueue
+    from baton.ports.threads.webhooks import DeadDeliveries, HookVerifier, WebhookSigner
     from baton.ports.tracing import Tracer
     from baton.settings.base import StageSettings
     from baton.settings.conversations import (
@@ -202,7 +215,7 @@ if TYPE_CHECKING:
         TitleSettings,
     )
     from baton.settings.document import MAX_SETTINGS_BYTES, SettingsDocument, read_document, with_variables
-    from baton.settings.identity import CardSettings, DelegationSettings, IdentitySettings
+    from baton.settings.identity import ApiSettings, CardSettings, DelegationSettings, IdentitySettings
     from baton.settings.models import (
         BedrockSettings,
         EmbeddingSettings,
@@ -216,6 +229,7 @@ if TYPE_CHECKING:
         CaptureSettings,
         ClosingSettings,
         DocumentSettings,
+        DueQueueSettings,
         ForgettingSettings,
         ForgettingWaitSettings,
         IngestionSettings,
@@ -243,20 +257,42 @@ if TYPE_CHECKING:
     from baton.tenants.registry.own_agents import OwnAgents
     from baton.tenants.registry.tenant_agents import AgentBelongings
     from baton.tenants.tenant_copies import CurrentLimits
+    from baton.threads.background.background_work import BackgroundWork
+    from baton.threads.background.callbacks import TaskCallbacks
+    from baton.threads.background.forgotten_tasks import ForgottenTasks
+    from baton.threads.background.remote_work import RemoteWork
+    from baton.threads.background.task_results import TaskResults
+    from baton.threads.background.tool_work import ToolWork
+    from baton.threads.desks.desk_access import DeskAccess
     from baton.threads.handoffs.conversation_states import ConversationStates
     from baton.threads.handoffs.forks import Forks
     from baton.threads.handoffs.sandboxes import Sandboxes
     from baton.threads.handoffs.skill_making import SkillMaking
+    from baton.threads.outbox.change_notifications import ChangeNotifications
     from baton.threads.outbox.follow import Follower
     from baton.threads.outbox.replay import Replays
-    from baton.threads.outbox.task_notifications import TaskNotifications
+    from baton.threads.requests.waiting_messages import WaitingMessages
+    from baton.threads.schedules.due_starts import DueStarts
+    from baton.threads.schedules.event_starts import EventStarts
+    from baton.threads.schedules.followed_time_zones import FollowedTimeZones
+    from baton.threads.schedules.later_runs import LaterRuns
+    from baton.threads.schedules.owner_permissions import OwnerPermissions
+    from baton.threads.schedules.run_conversations import RunConversations
+    from baton.threads.schedules.schedule_lists import ScheduleLists
+    from baton.threads.schedules.schedule_making import ScheduleMaking
+    from baton.threads.schedules.self_starts import SelfStarts
     from baton.threads.sessions.importing import Importer
     from baton.threads.sessions.overviews import Overviews
     from baton.threads.sessions.ratings import Ratings
     from baton.threads.sessions.sessions import Endings, Sessions
     from baton.threads.sessions.titles import MadeTitles, Titles
+    from baton.threads.sessions.unread_answers import UnreadAnswers
+    from baton.threads.webhooks.deliveries import WebhookDeliveries
+    from baton.threads.webhooks.inbound_hooks import InboundHooks
+    from baton.threads.webhooks.thread_events import ThreadEvents
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
+    from baton.turns.desk_drafts import DeskDrafts
     from baton.turns.merges import Merges
     from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
@@ -275,7 +311,7 @@ def _modules() -> dict[str, str]:
 if not TYPE_CHECKING:  # for a type checker, only the imports above exist
 
     def __getattr__(name: str) -> Any:
-        """Return what the import of ``name`` gives now: a module may have been loaded again since."""
+        """Import a part by its name. It is not kept here, because its module may be reloaded."""
         module = _modules().get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

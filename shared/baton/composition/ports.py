@@ -56,7 +56,6 @@ class Ports(SearchPorts):
     def pii_detector(self) -> parts.PiiDetector:
         """The detector of personal data."""
         regions = parts.PrivacySettings().regions
-
         return parts.DeferredPiiDetector(lambda: parts.InProcessPiiDetector(regions))
 
     @cached_property
@@ -147,6 +146,17 @@ class Ports(SearchPorts):
         return parts.SqsRecords(operations, parts.QueueSettings().turns_queue_url, self.lease_times)
 
     @cached_property
+    def public_url(self) -> str | None:
+        """The API's address that the operator has set; None if it has none."""
+        return parts.ApiSettings().public_url
+
+    @cached_property
+    def delay_queue(self) -> parts.DelayQueue:
+        """The queue that delivers due items at their times."""
+        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        return parts.SqsDelayQueue(operations, parts.DueQueueSettings().due_queue_url)
+
+    @cached_property
     def push_queue(self) -> parts.PushQueue:
         """The queue of push notifications."""
         operations = parts.operations(parts.client("sqs", config=parts.QUICK))
@@ -154,12 +164,46 @@ class Ports(SearchPorts):
 
     @cached_property
     def webhooks(self) -> parts.Webhooks:
-        """The poster of push notifications."""
+        """The client that posts push notifications."""
 
         def policy() -> parts.EgressPolicy:
             return self.settings.push_egress
 
         return parts.HttpWebhooks(policy, lambda seconds: parts.http_client(policy(), timeout_seconds=seconds))
+
+    @cached_property
+    def webhook_receivers(self) -> parts.Webhooks:
+        """The client that posts events to the webhooks of the settings."""
+
+        def policy() -> parts.EgressPolicy:
+            return self.settings.egress
+
+        return parts.HttpWebhooks(
+            policy,
+            lambda seconds: parts.http_client(policy(), timeout_seconds=seconds),
+            hosts_field="allowedHosts",
+            breakers=parts.CircuitBreakers(failures=3, open_seconds=120.0),
+        )
+
+    @property
+    def webhook_settings(self) -> parts.WebhookSettings:
+        """The webhooks of the settings now."""
+        return self.settings.webhooks
+
+    @cached_property
+    def webhook_signer(self) -> parts.WebhookSigner:
+        """The signer of requests to webhooks."""
+        return parts.StandardWebhookSigner(self.secrets.get, is_local=parts.StageSettings().is_local)
+
+    @property
+    def hook_settings(self) -> parts.HookSettings:
+        """The hooks of the settings now."""
+        return self.settings.hooks
+
+    @cached_property
+    def hook_verifier(self) -> parts.HookVerifier:
+        """The verifier of requests to hooks."""
+        return parts.SignatureVerifier(self.secrets.get)
 
     @cached_property
     def push_configs(self) -> parts.PushConfigs:
@@ -169,9 +213,9 @@ class Ports(SearchPorts):
 
     @cached_property
     def signing_key(self) -> parts.SigningKey:
-        """The key that signs them."""
+        """The key that signs push notifications."""
         settings = parts.PushKeySettings()
-        return parts.DerivedSigningKey(self.secrets, settings.secret, accepts_short=settings.is_local)
+        return parts.DerivedSigningKey(self.secrets, settings.secret, accepts_short_secret=settings.is_local)
 
     @cached_property
     def push_issuer(self) -> str:

@@ -43,6 +43,7 @@ class PrivacyUseCases:
             ports.audit,
             ports.retentions,
             self.forgotten_runs,
+            self.forgotten_tasks.drop,
             ports.clock,
             parts.Waits(zombies=ports.forget_wait_seconds),
         )
@@ -51,6 +52,14 @@ class PrivacyUseCases:
     def forgotten_runs(self) -> parts.ForgottenRuns:
         """Counts the tokens of forgotten threads."""
         return parts.ForgottenRuns(self.ports.activity, self.ports.clock)
+
+    @cached_property
+    def forgotten_tasks(self) -> parts.ForgottenTasks:
+        """Audits and stops the work in the background of forgotten threads."""
+        ports = self.ports
+        return parts.ForgottenTasks(
+            ports.background_tasks, ports.due_items, lambda: ports.queue, ports.audit, ports.clock
+        )
 
     @cached_property
     def retention_runs(self) -> parts.RetentionRuns:
@@ -71,6 +80,8 @@ class PrivacyUseCases:
             ports.feedback,
             ports.time_zones,
             ports.private_skills,
+            ports.schedules,
+            ports.background_tasks,
             ports.audit,
             ports.clock,
         )

@@ -43,7 +43,7 @@ async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
 async def deploy(
     roles: Sequence[str], *, seconds: float, monotonic: Callable[[], float], sleep: Callable[[float], Awaitable[None]]
 ) -> list[dict[str, Any]]:
-    """Do as ``migrate``, and repeat it while the domain or the permissions for it are not ready.
+    """Call ``migrate`` until the domain and the permissions for it are ready.
 
     It takes at most ``seconds``, of which the last minute is for the last attempt. Raises ``SearchUnavailable``.
     """
@@ -86,7 +86,7 @@ async def rebuild(
     seconds: float = math.inf,
     most_seconds: float = math.inf,
 ) -> dict[str, Any]:
-    """Index what is stored and not in the indices ``knowledge`` and ``episodes``, both unless some are named.
+    """Index stored items that the indices ``knowledge`` and ``episodes`` lack, both unless some are named.
 
     ``tenants`` and ``positions`` are those of the result before, if that is not complete; see ``SearchRebuild.run``.
 
@@ -99,10 +99,8 @@ async def rebuild(
     if unknown:
         raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
     await _give_up_moves(tenants)
-    rebuilding = SearchRebuild(deployed_ports().searched_tenants, knowledge_check(), index_check())
+    rebuilding = SearchRebuild(deployed_ports().searched_tenants, reindexing, knowledge_check(), index_check())
     chosen = [IndexName(name) for name in indices] or REBUILT
-    if not positions:
-        await reindexing.discard_damaged()
     return asdict(await rebuilding.run(chosen, tenants, positions, seconds=seconds, most_seconds=most_seconds))
 
 
@@ -127,7 +125,7 @@ async def move(
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Compare the indices with the stored episodes and documents of all tenants and of ``tenants``.
+    """Compare the indices with the stored episodes and documents of all tenants, and of ``tenants`` without any.
 
     Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
     """
@@ -155,7 +153,7 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 async def _give_up_moves(tenants: Sequence[str]) -> None:
-    """Let owners who have moved to an OpenSearch that is not there any more have files again."""
+    """Remove the marks of owners who moved to an OpenSearch that no longer exists, so that they get files again."""
     ports = deployed_ports()
     if ports.searches_files_only:
         for tenant_id in tenants or (None,):

@@ -11,7 +11,7 @@ from baton.composition.agent_ports import AgentPorts
 from baton.ports.tracing import NO_TRACER
 
 EMBEDDERS = "baton.embedders"
-"""The entry point by which distributions add these, as the local cloud does, named after the scheme of URLs."""
+"""The group of entry points with which distributions add embedders, each named after its scheme of URLs."""
 
 
 class MakeEmbedder(Protocol):
@@ -43,7 +43,7 @@ class SearchPorts(AgentPorts):
 
     @cached_property
     def search_administration(self) -> parts.SearchAdministration | None:
-        """The making and rebuilding of OpenSearch's indices; None for another engine."""
+        """The administration of OpenSearch's indices; None for another engine."""
         if not parts.SearchSettings().url:
             return None
         return parts.OpenSearchAdministration(self.opensearch, self.search_layout)
@@ -116,9 +116,9 @@ class SearchPorts(AgentPorts):
 
         def make() -> parts.Embedder:
             if self.model_settings.is_on_bedrock(model):
-                from baton.composition.bedrock import embedder
+                from baton.composition.bedrock import make_embedder
 
-                return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
+                return make_embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
             if settings.base_url is not None and not settings.base_url.startswith("http"):
                 return _installed_embedder(settings.base_url)(settings.base_url, model, dimensions)
             base_url = settings.base_url or self.model_settings.base_url

@@ -21,13 +21,13 @@ class SessionUseCases:
         ports: Ports,
         agents: Callable[[], parts.AgentRegistry],
         conversations: Callable[[], parts.ConversationStates],
-        task_notifications: Callable[[], parts.TaskNotifications],
+        change_notifications: Callable[[], parts.ChangeNotifications],
     ) -> None:
-        """``agents``, ``conversations`` and ``task_notifications`` return use cases of ``App``, on demand."""
+        """``agents``, ``conversations`` and ``change_notifications`` return use cases of ``App``, on demand."""
         self.ports = ports
         self._agents = agents
         self._conversations = conversations
-        self._task_notifications = task_notifications
+        self._change_notifications = change_notifications
 
     @cached_property
     def importer(self) -> parts.Importer:
@@ -54,7 +54,7 @@ class SessionUseCases:
             self.sessions,
             self._conversations(),
             ports.clock,
-            self._task_notifications(),
+            self._change_notifications(),
         )
 
     @cached_property
@@ -67,6 +67,12 @@ class SessionUseCases:
         """Changes titles of threads for users."""
         ports = self.ports
         return parts.Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
+
+    @cached_property
+    def unread_answers(self) -> parts.UnreadAnswers:
+        """Marks what users have read, and notifies their connections."""
+        ports = self.ports
+        return parts.UnreadAnswers(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 
     @cached_property
     def made_titles(self) -> parts.MadeTitles:

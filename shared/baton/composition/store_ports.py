@@ -80,9 +80,34 @@ class StorePorts:
         return parts.DynamoWorkflows(self.table, self.clock)
 
     @cached_property
+    def desk_places(self) -> parts.DeskPlaces:
+        """The conversations at desks."""
+        return parts.DynamoDeskPlaces(self.table, self.clock)
+
+    @cached_property
+    def schedules(self) -> parts.Schedules:
+        """Schedules of users."""
+        return parts.DynamoSchedules(self.table, self.clock)
+
+    @cached_property
+    def background_tasks(self) -> parts.BackgroundTasks:
+        """Tasks in the background of conversations."""
+        return parts.DynamoBackgroundTasks(self.table, self.clock)
+
+    @cached_property
+    def due_items(self) -> parts.DueItems:
+        """Schedules and messages that are due to begin a run."""
+        return parts.DynamoDueItems(self.table, self.clock)
+
+    @cached_property
     def a2a_tasks(self) -> parts.A2ATasks:
         """Marks of A2A tasks."""
         return parts.DynamoA2ATasks(self.table)
+
+    @cached_property
+    def dead_deliveries(self) -> parts.DeadDeliveries:
+        """Deliveries to webhooks that were given up."""
+        return parts.DynamoDeadDeliveries(self.table, self.clock)
 
     @cached_property
     def feedback(self) -> parts.FeedbackStore:

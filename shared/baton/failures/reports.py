@@ -19,6 +19,15 @@ class ExpectedFailure(Exception):
     """The end of work that is refused, or is to be done again, for the reason in the message. It is no fault."""
 
 
+class NotYet(ExpectedFailure):
+    """A record of a queue must be delivered again later. The message is for the log."""
+
+    def __init__(self, reason: str, seconds: int | None = None) -> None:
+        """``seconds``: the time until then; None for the usual pause."""
+        super().__init__(reason)
+        self.seconds = seconds
+
+
 def report_failure(failure: BaseException, message: str, **about: Any) -> None:
     """Log that work has failed: a warning with the code if the failure is an expected one, else an error.
 

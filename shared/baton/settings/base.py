@@ -33,8 +33,8 @@ def _list_of(entry: str, form: str) -> AfterValidator:
             return ""
         for name in entries:
             if re.fullmatch(entry, name) is None:
-                what = f"{name!r} is none of them" if name else "an entry is empty; is a list with spaces in quotes?"
-                raise ValueError(f"must be {form}, separated by commas: {what}")
+                problem = f"{name!r} is none of them" if name else "an entry is empty; is a list with spaces in quotes?"
+                raise ValueError(f"must be {form}, separated by commas: {problem}")
         return ",".join(entries)
 
     return AfterValidator(check)
@@ -54,7 +54,7 @@ def parse_object(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=refuse_constant)
+        value = json.loads(text, object_pairs_hook=_check_members, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -64,7 +64,8 @@ def parse_object(text: Any) -> Any:
     return value
 
 
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _check_members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raises ``ValueError`` for a name that occurs twice."""
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:

@@ -17,7 +17,9 @@ from baton.domain.definition import KINDS
 from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.tenants.identity import OidcIssuer
+from baton.domain.tenants.inbound_hook import MAX_HOOKS, InboundHook
 from baton.domain.tenants.tenant_limits import OperatorLimits
+from baton.domain.tenants.webhook import MAX_WEBHOOKS, Webhook, check_unique
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
 
@@ -29,7 +31,7 @@ MAX_SETTINGS_BYTES = 1024 * 1024
 MAX_ISSUERS = 2_000
 MAX_HOSTS = 1_000
 MAX_PRICES = 1_000
-MAX_SHOWN = 20
+MAX_PROBLEMS = 20
 """Problems of a document that an error names."""
 
 _Host = Annotated[str, StringConstraints(pattern=f"^({HOST_ENTRY})$", max_length=253)]
@@ -57,19 +59,20 @@ class DocumentProblem:
     """A fault of a document, without the value."""
 
     path: tuple[str | int, ...]
-    what: str
+    """The names of fields and places in lists that lead to it; empty for the whole document."""
+    message: str
 
     def __str__(self) -> str:
-        """Return ``field.0.field: what is wrong``."""
-        return f"{'.'.join(map(str, self.path)) or '(document)'}: {self.what}"
+        """Return ``field.0.field: message``."""
+        return f"{'.'.join(map(str, self.path)) or '(document)'}: {self.message}"
 
 
 class InvalidDocument(ValueError):
     """The text is not a settings document."""
 
     def __init__(self, *problems: DocumentProblem) -> None:
-        self.problems = problems[:MAX_SHOWN]
-        more = [f"and {len(problems) - MAX_SHOWN} more"] if len(problems) > MAX_SHOWN else []
+        self.problems = problems[:MAX_PROBLEMS]
+        more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
         super().__init__("; ".join([*map(str, self.problems), *more]))
 
 
@@ -96,6 +99,10 @@ class SettingsDocument(BaseModel):
     """Hosts of tools, remote agents and sources of documents that may be called."""
     push_hosts: Annotated[tuple[_Host, ...], Field(max_length=MAX_HOSTS)] = ()
     """Hosts that A2A clients may be notified at."""
+    webhooks: Annotated[tuple[Webhook, ...], Field(max_length=MAX_WEBHOOKS), AfterValidator(check_unique)] = ()
+    """Receivers of events. Their hosts must be among ``allowedHosts``."""
+    hooks: Annotated[tuple[InboundHook, ...], Field(max_length=MAX_HOOKS), AfterValidator(check_unique)] = ()
+    """Hooks by which other systems send events."""
     model_providers: Annotated[ProvidersWithAddresses, AfterValidator(_refuse_keys)] = {}
     """Further providers of models by name."""
     model_profiles: Annotated[dict[Name, dict[Name, JsonValue]], Field(max_length=MAX_PROFILES)] = {}
@@ -125,12 +132,31 @@ def check_document(value: object) -> SettingsDocument:
     if isinstance(value, dict) and "version" not in value:
         raise InvalidDocument(DocumentProblem(("version",), "is missing. This release reads version 1"))
     try:
-        return SettingsDocument.model_validate(value)
+        document = SettingsDocument.model_validate(value)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
         raise InvalidDocument(
             *(DocumentProblem(fault["loc"], in_plain_words(fault, SettingsDocument)) for fault in errors)
         ) from None
+    refusals = (webhook.find_refusal(document.allowed_hosts) for webhook in document.webhooks)
+    problems = [DocumentProblem(("webhooks", index, "url"), why) for index, why in enumerate(refusals) if why]
+    if problems:
+        raise InvalidDocument(*problems)
+    return document
+
+
+def check_deployed(document: SettingsDocument) -> None:
+    """Raise ``InvalidDocument`` for fields that the local cloud alone accepts."""
+    problems: list[DocumentProblem] = []
+    for index, webhook in enumerate(document.webhooks):
+        if webhook.secret is not None:
+            message = "is for the local cloud: put the secret into Secrets Manager, and name it in secretArn"
+            problems.append(DocumentProblem(("webhooks", index, "secret"), message))
+        if webhook.is_on_this_machine:
+            message = "is an address of this machine, which the local cloud alone calls"
+            problems.append(DocumentProblem(("webhooks", index, "url"), message))
+    if problems:
+        raise InvalidDocument(*problems)
 
 
 class DocumentVariables(Settings):
@@ -153,17 +179,25 @@ class DocumentVariables(Settings):
     """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
     push_hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
     """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``."""
+    webhooks: Annotated[Json[tuple[Webhook, ...]], NoDecode] = Field(
+        default=(), validate_default=False, validation_alias="BATON_WEBHOOKS"
+    )
+    """JSON: receivers of events, as in the document."""
+    hooks: Annotated[Json[tuple[InboundHook, ...]], NoDecode] = Field(
+        default=(), validate_default=False, validation_alias="BATON_HOOKS"
+    )
+    """JSON: hooks by which other systems send events, as in the document."""
 
 
 def with_variables(document: SettingsDocument) -> SettingsDocument:
     """Return the document with each field replaced whose variable is set. Raises ``ValidationError``."""
-    chosen: dict[str, object] = {}
+    replaced: dict[str, object] = {}
     for variables in (DocumentVariables(), ModelVariables()):
         for name in variables.model_fields_set:
             value = getattr(variables, name)
-            is_list = isinstance(value, str)
-            chosen[name] = tuple(filter(None, value.split(","))) if is_list else value
-    return document.model_copy(update=chosen) if chosen else document
+            # Lists of hosts and origins are texts with commas in variables.
+            replaced[name] = tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+    return document.model_copy(update=replaced) if replaced else document
 
 
 FORMS = {
@@ -172,20 +206,20 @@ FORMS = {
     "allowedHosts": "is no host name: write api.example.com, *.example.com or *",
     "pushHosts": "is no host name: write hooks.example.com, *.example.com or *",
 }
-"""Fields whose entries must match a pattern -> what the pattern means."""
+"""The meaning of the pattern that entries of a field must match, by the field."""
 
 
 def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
     """Return what is wrong with a field, without the value. Other messages of pydantic stay as they are."""
     location, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":
-        return f"is an unknown field{_suggestion(str(location[-1]), _fields_at(location[:-1], document))}"
+        return f"is an unknown field{_suggest(str(location[-1]), _fields_at(location[:-1], document))}"
     if kind == "string_pattern_mismatch" and location[0] in FORMS:
         return FORMS[str(location[0])]
     return "is missing" if kind == "missing" else KINDS.get(kind, error["msg"])
 
 
-def _suggestion(name: str, fields: Mapping[str, Any]) -> str:
+def _suggest(name: str, fields: Mapping[str, Any]) -> str:
     from difflib import get_close_matches  # only for faults
 
     close = get_close_matches(name, fields, n=1)

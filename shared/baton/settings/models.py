@@ -51,8 +51,8 @@ def _check_addresses(providers: dict[str, Provider]) -> dict[str, Provider]:
     """Raise ``ValueError`` for a provider that could not be asked, or that stands for another one."""
     for name, provider in providers.items():
         if name == DEFAULT_PROVIDER:
-            taken = provider.model_fields_set - {"kind", "api", "tenant_models"}
-            if taken or provider.kind is not ProviderKind.OPENAI:
+            unsupported = provider.model_fields_set - {"kind", "api", "tenant_models"}
+            if unsupported or provider.kind is not ProviderKind.OPENAI:
                 raise ValueError(
                     f"{name}: takes `api` and `tenantModels` only. OPENAI_BASE_URL, its key and the other settings "
                     "of the default provider are variables of their own"
@@ -70,7 +70,7 @@ ProvidersWithAddresses = Annotated[
 
 
 class ModelVariables(Settings):
-    """Providers and profiles, which the settings document has in a deployment. Keys may be given in them here."""
+    """Variables that replace the providers and profiles of the settings document. Providers may have keys here."""
 
     # An error must not quote the keys of providers.
     model_config = SettingsConfigDict(hide_input_in_errors=True)
@@ -86,7 +86,7 @@ class ModelVariables(Settings):
 
 
 class ModelNameSettings(Settings):
-    """The names of the models, for those that need no more of them. ``ProviderSettings`` checks their providers."""
+    """The names of the models, for functions that need nothing else of them. ``ProviderSettings`` checks them."""
 
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
@@ -111,7 +111,7 @@ class ProviderSettings(ModelVariables):
         default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
     )
     """The hints of requests to the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
-    # They are checked by the fields above.
+    # Their validator reads the fields above, so they come after those.
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
     """The model for fast, simple tasks such as the summary of a handoff. The chat model if absent."""
@@ -119,10 +119,10 @@ class ProviderSettings(ModelVariables):
     @field_validator("chat_model", "light_model")
     @classmethod
     def _has_a_provider(cls, name: str | None, info: ValidationInfo) -> str | None:
-        named = info.data.get("model_providers")
-        if name is None or named is None or info.data.get("base_url") is not None:
+        declared = info.data.get("model_providers")
+        if name is None or declared is None or info.data.get("base_url") is not None:
             return name
-        providers = {BEDROCK_PROVIDER, *named} - {DEFAULT_PROVIDER}
+        providers = {BEDROCK_PROVIDER, *declared} - {DEFAULT_PROVIDER}
         if route(name, dict.fromkeys(providers)).provider == DEFAULT_PROVIDER:
             raise ValueError(
                 f"{name!r} begins with the name of no provider ({', '.join(sorted(providers))}), and OPENAI_BASE_URL, "

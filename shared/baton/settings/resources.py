@@ -118,7 +118,7 @@ SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+)?$")]
 
 
 class DocumentSettings(Settings):
-    """The place of the settings document, and the age of copies of it."""
+    """The bucket of the settings document, and the time for which a copy of it is used."""
 
     stage: str = Field(default="", validation_alias="BATON_STAGE")
     bucket: Name | None = Field(default=None, validation_alias="BATON_BUCKET")
@@ -168,6 +168,18 @@ class QueueSettings(Settings):
     """The queue of turns."""
 
     turns_queue_url: Url = Field(validation_alias="BATON_TURNS_QUEUE_URL")
+
+
+class DueQueueSettings(QueueSettings):
+    """The queue of what is due within a minute."""
+
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+
+    @property
+    def due_queue_url(self) -> str:
+        """Its address. The template names it, because a function's variables have little room for another address."""
+        account, _, _ = self.turns_queue_url.rpartition("/")
+        return f"{account}/{self.stack}-due"
 
 
 class SocketSettings(Settings):

@@ -1,1 +1,1 @@
-"""Devices that make starts fast."""
+"""Modules that make the start of a function faster."""

@@ -20,7 +20,7 @@ FILE = Path(__file__).parents[2] / "__pycache__" / f"dataclasses.{sys.implementa
 
 
 def take_compiled(file: Path = FILE) -> None:
-    """Let dataclasses whose modules are imported from now on take their methods from ``file``, if it exists."""
+    """Take the methods of dataclasses that are imported from now on from ``file``, if it exists."""
     try:
         compiled: dict[bytes, bytes] = marshal.loads(file.read_bytes())  # noqa: S302  the layer's, like its modules
     except FileNotFoundError:
@@ -32,4 +32,4 @@ def take_compiled(file: Path = FILE) -> None:
         code = compile(text, "<string>", "exec", dont_inherit=True) if methods is None else marshal.loads(methods)  # noqa: S302
         builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 
-    vars(dataclasses)["exec"] = execute  # the module's own name goes before the built-in one
+    vars(dataclasses)["exec"] = execute  # a module's global comes before a built-in of the same name

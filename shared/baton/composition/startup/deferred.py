@@ -80,11 +80,11 @@ class DeferredPiiDetector:
 
     def __init__(self, make: Callable[[], PiiDetector]) -> None:
         self._make = make
-        self._made: PiiDetector | None = None
+        self._detector: PiiDetector | None = None
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
         """See ``PiiDetector``."""
-        detector = self._made
+        detector = self._detector
         if detector is None:
-            detector = self._made = await asyncio.to_thread(self._make)
+            detector = self._detector = await asyncio.to_thread(self._make)
         return await detector.detect(text)

@@ -39,7 +39,8 @@ def _models(module: ModuleType) -> list[type[BaseModel]]:
     """Return the models that a module names."""
     from pydantic import BaseModel
 
-    return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
+    models = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
+    return [model for model in models if model is not BaseModel]  # which has nothing to build
 
 
 class _Finder(MetaPathFinder):
