@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from baton.settings.document import SettingsDocument, with_variables
 from baton.settings.models import ProviderSettings
 from baton_local import environment, former_index, resources, web
+from baton_local.advanced_clock import AdvancedClock
 from baton_local.cloud_engines import CloudEngines
 from baton_local.cloud_functions import CloudFunctions
 from baton_local.demo_model import weights
@@ -43,7 +44,7 @@ from baton_local.settings import check_function_settings, model_endpoint, read_s
 from baton_local.signals import receive
 from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
-from baton_local.tokens import EmbedKey, TokenRequest
+from baton_local.tokens import EmbedKey, TokenRequest, tenants_of
 from baton_local.traces import PATH as TRACES_PATH
 from baton_local.traces import LocalTraces, TraceRoutes
 from baton_local.workers.object_events import ObjectEvents
@@ -274,7 +275,7 @@ class LocalCloud:
 
     def _follow_files(self) -> None:
         """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
-        from baton_local.project.folder_documents import FolderDocuments
+        from baton_local.project.folder_documents import FolderDocuments, note_of_others
         from baton_local.project.followed_files import FollowedFiles
         from baton_local.project.library_documents import LibraryDocuments
 
@@ -286,6 +287,8 @@ class LocalCloud:
         self._running.callback(followed.stop)
         self.about["reload"] = followed.reloader.state
         followed.start()
+        if note := note_of_others(self.settings.documents_dir, tenants_of(self._embed_keys)):
+            self._progress(note)
 
     def _report_unusable(self) -> None:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
@@ -362,6 +365,7 @@ class LocalCloud:
             about=self.about,
             hosts=LocalHosts(self.settings.host_names),
             traces=self._traces(),
+            clock=AdvancedClock(self.environment, self._schedulers, is_reached=self.settings.is_one_process),
         )
 
     def _traces(self) -> TraceRoutes | None:

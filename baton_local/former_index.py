@@ -34,6 +34,8 @@ _COLUMNS = "number, id, source_id, kind, agent_id, thread_id, required_permissio
 
 def carry_over(data_dir: Path, files: OwnerFiles) -> None:
     """Write what the folder has into the bucket, and remove the folder. A repetition goes on where one was killed."""
+    from baton.adapters.sqlite_index.objects import NoFile
+
     folder = data_dir / FORMER
     for path in sorted(folder.glob("*/*.sqlite")):
         try:
@@ -41,7 +43,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
                 for start in range(0, len(documents), BATCH):
                     batch = documents[start : start + BATCH]
                     files.change(key, lambda file, batch=batch: file.put(batch))  # type: ignore[misc]
-        except (sqlite3.Error, SearchUnavailable) as problem:
+        except (sqlite3.Error, SearchUnavailable, NoFile) as problem:
             logger.warning(
                 "The search index of an earlier release was not carried over from %s: %s "
                 "`python -m baton.composition.admin search rebuild` makes it again.",

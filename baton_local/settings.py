@@ -95,9 +95,14 @@ class LocalSettings(BaseSettings):
         return (self.built / "template.yaml" if self.built else self.template).resolve()
 
     @property
+    def is_one_process(self) -> bool:
+        """True if all functions run in the local cloud's own process."""
+        return not (self.built or self.worker_processes)
+
+    @property
     def embedding_url(self) -> str | None:
         """The encoder of this process; None if functions run in other processes too, which ask it over HTTP."""
-        return None if self.built or self.worker_processes else encoder_url(self.cache_dir)
+        return encoder_url(self.cache_dir) if self.is_one_process else None
 
     @property
     def host_names(self) -> list[str]:

@@ -3,18 +3,20 @@
 import json
 import secrets as random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import jwt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from baton.adapters.tokens.embed_keys import read_embed_keys
-from baton.domain.tenants.identity import is_reserved_user
+from baton.adapters.tokens.verifier import read_locale, read_name, read_picture
+from baton.domain.tenants.identity import MAX_USER_NAME, is_reserved_user
 from baton_local.errors import LocalCloudError
 from baton_local.serving.asgi import AsgiApp
 
@@ -24,15 +26,36 @@ LIFETIME_SECONDS = 8 * 3600
 LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
 """The pages that may ask for tokens: those served from this machine, whatever their port."""
 
+_PROFILE: dict[str, tuple[Callable[[object], str | None], str]] = {
+    "name": (read_name, f"use at most {MAX_USER_NAME} printable characters"),
+    "picture": (read_picture, "use an https address"),
+    "locale": (read_locale, "use a language tag such as de-AT"),
+}
+"""The readers of claims about the user, and what they expect."""
+
 
 class TokenRequest(BaseModel):
-    """The tenant, user and permissions of a token."""
+    """The tenant, user and permissions of a token, and what it says about the user."""
 
     model_config = ConfigDict(extra="forbid")
 
     tenant: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
     user: str = Field(min_length=1, max_length=256)
     permissions: list[str] = []
+    name: str | None = None
+    """The name that others read, such as the users whom a person of a desk answers."""
+    picture: str | None = None
+    """The https address of a picture, which others see beside the name."""
+    locale: str | None = None
+    """The language, such as ``de-AT``."""
+
+    @field_validator("name", "picture", "locale")
+    @classmethod
+    def _readable(cls, value: str | None, info: ValidationInfo) -> str | None:
+        read, expected = _PROFILE[str(info.field_name)]
+        if value is not None and read(value) is None:  # the server would leave it out without a word
+            raise ValueError(expected)
+        return value
 
     @field_validator("user")
     @classmethod
@@ -82,6 +105,7 @@ class EmbedKey:
             "sub": request.user,
             "tenant": request.tenant,
             "permissions": request.permissions,
+            **request.model_dump(include=set(_PROFILE), exclude_none=True),
             "iat": now,
             "exp": now + LIFETIME_SECONDS,
         }
@@ -103,6 +127,11 @@ class EmbedKey:
         except ValidationError as problem:
             return _problem(problem)
         return JSONResponse({"token": self.sign(token_request)})
+
+
+def tenants_of(embed_keys: str) -> set[str]:
+    """Return the tenants that keys of the embed keys secret are of, without the local cloud's own."""
+    return {key["tenant"] for key_id, key in json.loads(embed_keys).items() if key_id != KEY_ID}
 
 
 def _developers_keys(text: str) -> dict[str, object]:

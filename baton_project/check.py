@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from baton_client.agent_folders import no_such_agent, owned_files
@@ -90,7 +91,7 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
         return [], problems
     with _settings_of(project):
         agents = [agent.id for agent in read_agents().all()]
-        own_problems = _within(project, event_loop.run(checks.problems()))
+        own_problems = _within(project, [*event_loop.run(checks.problems()), *_problems_of_script(project)])
         return agents, sorted([*own_problems, *_unowned(project, agents), *_misplaced(project)], key=_by_place)
 
 
@@ -103,8 +104,8 @@ def obstacles(project: Project) -> list[tuple[Problem, str]]:
     from baton_deployment.preflight import project as rules
     from baton_deployment.template import DeployedTemplate
 
-    contents = read_contents(project)
     template = DeployedTemplate.read(ROOT / "template.yaml", {}, project.name, "eu-central-1")
+    contents = read_contents(project, template.values["Stage"])
     checks: Iterable[Check] = (
         *rules.check_addresses(contents, EgressPolicy.of(project.settings.allowed_hosts)),
         *rules.check_secret_names(contents, template),
@@ -115,12 +116,49 @@ def obstacles(project: Project) -> list[tuple[Problem, str]]:
     return sorted(refused, key=lambda obstacle: _by_place(obstacle[0]))
 
 
-def read_contents(project: Project) -> Contents:
-    """Read what is deployed of the project. Raises ``AgentFileError``."""
+def read_contents(project: Project, stage: str) -> Contents:
+    """Read what is deployed of the project to ``stage``. Raises ``AgentFileError``."""
     from baton_local.project.shared_agents import read_agents
 
-    with _settings_of(project):
+    with _settings_of(project, stage):
         return Contents(project.folder, read_agents(), project.requirements)
+
+
+def _problems_of_script(project: Project) -> Iterator[str]:
+    """Yield what is wrong with the script of the demo model."""
+    from baton.domain.definition import similar_name
+    from baton_local.project.shared_agents import read_agents
+
+    path = project.environment().get("BATON_DEMO_SCRIPT")
+    if path is None:
+        return
+    try:
+        from baton_local.demo_model.script import Script, ScriptError
+        from baton_testing.known_names import KnownNames
+    except ModuleNotFoundError:  # of the extra ``test``, without which no demo model reads the script
+        return
+    try:
+        script = Script.read(Path(path))
+    except ScriptError as problem:
+        yield from str(problem).splitlines()
+        return
+    rules = [rule for rules in script.scenes.values() for rule in rules]
+    names = KnownNames.of(read_agents())
+    # Tools of users' applications are known by the script only.
+    called = {name for rule in rules for name in rule.rule.call}
+    awaited = {name for rule in rules for name in rule.rule.after}
+    is_computed = any("{{" in name for name in called)
+    for compiled in rules:
+        rule = compiled.rule
+        problems = [names.find_agent_problem(name) for name in rule.agent]
+        problems += [names.find_state_problem(name) for name in rule.state]
+        for name in rule.after:
+            if not is_computed and not any(fnmatchcase(tool, name) for tool in names.tools | called):
+                problems.append(names.find_tool_problem(name))
+        for name in rule.call.keys() - awaited:
+            if similar_name(name, names.tools) is not None:
+                problems.append(names.find_tool_problem(name))
+        yield from (f"{compiled.location}: {problem}" for problem in problems if problem is not None)
 
 
 def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
@@ -166,14 +204,14 @@ def unreadable(project: Project) -> list[Problem]:
 
 
 @contextmanager
-def _settings_of(project: Project) -> Iterator[None]:
+def _settings_of(project: Project, stage: str = "local") -> Iterator[None]:
     nowhere = {
         "AWS_ACCESS_KEY_ID": "check",
         "AWS_SECRET_ACCESS_KEY": "check",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ENDPOINT_URL": NOWHERE,
         "AWS_MAX_ATTEMPTS": "1",
-        "BATON_STAGE": "local",
+        "BATON_STAGE": stage,
     }
     with applied({**project.environment(), **nowhere}), importable(project.tools):
         yield

@@ -70,7 +70,7 @@ def run_tests(
 ) -> None:
     """Hold conversations with a project's agents, and check what happens."""
     if schema:
-        from baton_testing.schema import conversation_schema
+        from baton_project.schemas import conversation_schema
 
         typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
         return

@@ -66,7 +66,7 @@ def plan(project: Project, stage: str) -> Deployment:
         build=("sam", "build", "--build-in-source", *config),
         deploy=("sam", "deploy", *config),
         allowed_hosts=project.settings.allowed_hosts,
-        read_contents=partial(read_contents, project),
+        read_contents=partial(read_contents, project, stage),
         project=ProjectDocuments(project.libraries, project.settings.library_permissions, project.documents),
     )
 

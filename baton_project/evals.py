@@ -104,7 +104,7 @@ def run_evaluation(
 ) -> None:
     """Hold the cases of data sets with a project's agents, score them, and print metrics with intervals."""
     if schema:
-        from baton_testing.schema import case_schema
+        from baton_project.schemas import case_schema
 
         typer.echo(json.dumps(case_schema(), indent=1, ensure_ascii=False))
         return

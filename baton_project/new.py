@@ -11,7 +11,7 @@ from string import Template
 from baton import __version__
 from baton_local.generation.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
-from baton_testing.schema import case_schema, conversation_schema
+from baton_project.schemas import case_schema, conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
 IN_PYTHON = Path(__file__).parent / "skeleton_python"

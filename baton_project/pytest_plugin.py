@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +42,7 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
             project = Project.found(request.path.parent)
         except ProjectProblem as problem:
             raise pytest.UsageError(str(problem)) from None
+        from baton_local.demo_model import SCRIPT
         from baton_testing.errors import CannotRun
         from baton_testing.project_agents import AgentPlace, check_functions
         from baton_testing.python_conversation import Conversation
@@ -52,10 +54,11 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
             check_functions(agents)
         except CannotRun as problem:
             pytest.fail(str(problem), pytrace=False)
+        script = Path(project.environment().get("BATON_DEMO_SCRIPT") or SCRIPT)
         conversations = request.node.stash.setdefault(_CONVERSATIONS, [])
 
         def begin(**options: Any) -> Conversation:
-            model = _make_model(request.config.getoption("--baton-model"))
+            model = _make_model(request.config.getoption("--baton-model"), script)
             name = f"{request.node.nodeid}#{len(conversations)}"
             conversation = Conversation(agents, model, name=name, folder=request.path.parent, **options)
             opened.callback(conversation.end)
@@ -83,13 +86,20 @@ def pytest_runtest_makereport(
     return report
 
 
-def _make_model(kind: str) -> AnsweringModel:
+def _make_model(kind: str, script: Path) -> AnsweringModel:
+    """Return the model that answers. ``script``: the demo model's, for conversations without answers of the test."""
     from baton_testing.models.choice import OF_THIS_MACHINE, AnsweringModel
 
     if kind == "scripted":
+        from baton_testing.conversation_ports import make_token_counter
+        from baton_testing.models.demo_script import DemoScriptModel, read_engine
+        from baton_testing.models.own_time import OwnTime
         from baton_testing.models.scripted import ScriptedModel
 
-        return AnsweringModel(ScriptedModel(), OF_THIS_MACHINE)
+        def read_script() -> DemoScriptModel:
+            return DemoScriptModel(read_engine(script), make_token_counter(), OwnTime())
+
+        return AnsweringModel(ScriptedModel(read_script=read_script), OF_THIS_MACHINE)
     from baton_testing.models.real import RealModel
 
     real = RealModel()

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from baton.domain.agents.guardrail import Refuse
     from baton.ports.agents.tools import ToolFailed
-    from baton_testing.conversation_test import Case, ToolStub, User
+    from baton_testing.actions import EventStep, Meanwhile, PersonStep
+    from baton_testing.conversation_test import Case, ScriptedAnswer, ToolStub, User
     from baton_testing.observation import Called, Observation, Said
     from baton_testing.python_conversation import (
         Answer,
@@ -29,8 +31,13 @@ __all__ = [
     "Conversation",
     "ConversationFailed",
     "ConversationMaker",
+    "EventStep",
+    "Meanwhile",
     "Observation",
+    "PersonStep",
+    "Refuse",
     "Said",
+    "ScriptedAnswer",
     "ToolFailed",
     "ToolStub",
     "User",
@@ -42,8 +49,13 @@ __all__ = [
 _MODULES = {
     "Called": "baton_testing.observation",
     "Case": "baton_testing.conversation_test",
+    "EventStep": "baton_testing.actions",
+    "Meanwhile": "baton_testing.actions",
     "Observation": "baton_testing.observation",
+    "PersonStep": "baton_testing.actions",
+    "Refuse": "baton.domain.agents.guardrail",
     "Said": "baton_testing.observation",
+    "ScriptedAnswer": "baton_testing.conversation_test",
     "ToolFailed": "baton.ports.agents.tools",
     "ToolStub": "baton_testing.conversation_test",
     "User": "baton_testing.conversation_test",

@@ -38,10 +38,36 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     if expectation.closed is not None and expectation.closed is not bool(seen.closings):
         outcomes = ("it is not closed", "the conversation is closed")
         yield Unmet(outcomes[expectation.closed], outcomes[not expectation.closed])
+    if "desk" in expectation.model_fields_set and expectation.desk != seen.desk:
+        yield Unmet(f"the conversation is {_at_desk(expectation.desk)}", f"it is {_at_desk(seen.desk)}")
+    if expectation.delivered is not None and expectation.delivered is not seen.delivered:
+        outcomes = ("no message goes to a desk", "a message goes to a desk")
+        yield Unmet(outcomes[expectation.delivered], outcomes[not expectation.delivered])
+    if "begun_by" in expectation.model_fields_set and not (
+        expectation.begun_by in seen.begun_by if expectation.begun_by else not seen.begun_by
+    ):
+        yield Unmet(f"begun by itself: {expectation.begun_by or 'nothing'}", f"begun by itself: {_list(seen.begun_by)}")
+    for name, text in _OUTCOMES.items():
+        wanted, happened = getattr(expectation, name), bool(getattr(seen, name))
+        if wanted is not None and wanted is not happened:
+            yield Unmet(text if wanted else f"not: {text}", text if happened else f"not: {text}")
+    if expectation.spoken_by is not None and expectation.spoken_by not in seen.people:
+        yield Unmet(f"{expectation.spoken_by} writes to the user", f"people who wrote: {_list(seen.people)}")
     if expectation.max_tokens is not None and seen.tokens > expectation.max_tokens:
         yield Unmet(f"at most {expectation.max_tokens} tokens", f"{seen.tokens}")
     if expectation.max_milliseconds is not None and seen.milliseconds > expectation.max_milliseconds:
         yield Unmet(f"at most {expectation.max_milliseconds:g} ms of Baton's own", f"{seen.milliseconds:.1f} ms")
+
+
+_OUTCOMES = {
+    "steered": "a message enters the run",
+    "interrupted": "the run is stopped",
+    "withdrawn": "a message is withdrawn",
+}
+
+
+def _at_desk(status: str | None) -> str:
+    return f"{status} at a desk" if status is not None else "at no desk"
 
 
 def _calls(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
@@ -78,10 +104,9 @@ def _agents(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
         yield Unmet("no handoff", f"handed over to {_list(seen.handoffs)}")
     if expectation.returned and not seen.returns:
         yield Unmet("the specialist returns", "no handoff ended")
-    if expectation.answered_by is not None:
-        last = seen.said[-1].agent_id if seen.said else None
-        if last != expectation.answered_by:
-            yield Unmet(f"{expectation.answered_by} answers", f"{last or 'nobody'} did")
+    if expectation.answered_by is not None and seen.answered_by != expectation.answered_by:
+        nobody = f"{seen.said[-1].name}, a person," if seen.said else "nobody"
+        yield Unmet(f"{expectation.answered_by} answers", f"{seen.answered_by or nobody} did")
 
 
 def _words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:

@@ -5,29 +5,42 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from baton.composition.app import build
-from baton.domain.errors import BatonError
+from baton.domain.desks.desk_session import DeskSession, Person
+from baton.domain.errors import BatonError, NotAtDesk
 from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.threads.desk_requests import (
+    note_request,
+    reply_request,
+    return_request,
+    take_request,
+    transfer_request,
+)
 from baton.domain.threads.events import Event
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
-from baton.domain.threads.queued import RecordDelivery
-from baton.domain.threads.thread import EndReason
+from baton.domain.threads.thread import EndReason, Thread
+from baton.domain.threads.turn_requests import ActionRequest
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
 from baton.threads.requests.parsing import decision_request, message_request
+from baton.threads.schedules.incoming_event import IncomingEvent
+from baton_testing.actions import Action, EventStep, Meanwhile, PersonStep
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.conversation_test import User
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
+from baton_testing.user_page import TURN_SECONDS, UserPage
 from baton_testing.watch import Watch
 
-TURN_SECONDS = 840.0
-"""The virtual time of a turn: the most that a worker has."""
+SENDER = "host"
+"""The id of the system that sends events."""
 SHORTEST_PAUSE = timedelta(minutes=1)
 """The time between two sweeps, as the schedule of a deployment has it."""
 
@@ -52,24 +65,63 @@ class DrivenConversation:
         self._ports = ports
         self._app = build(ports)
         self.scope = Scope(user.tenant, user.id, frozenset(user.permissions))
-        self.thread_id = thread_ref(self.scope, name).id
-        self._name = name
         self._agent = agent
         self._folder = folder
         self._time_zone = user.time_zone
-        self._messages = 0
-        self._watch = Watch(ports, self.scope, self.thread_id, own_time)
+        self._watch = Watch(ports, self.scope, own_time)
         self._settled: set[tuple[str, int]] = set()
+        self._names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+        self._open_page()
+
+    def begin_another(self) -> DrivenConversation:
+        """Return another conversation of the same user over the same stores. This one can go on, too."""
+        other = copy(self)
+        other._open_page()
+        return other
+
+    def _open_page(self) -> None:
+        """Open a page with a conversation of the next name."""
+        self._name = next(self._names)
+        self.thread_id = thread_ref(self.scope, self._name).id
+        self._messages = 0
         self._interrupts: list[dict[str, Any]] = []
+        self._page = UserPage(self._ports, self._app, self.scope, self._name, self.thread_id)
+        self._arrived: list[Event] = []
+        """Events of runs that nobody waits for, such as the return of a desk that nobody answers at."""
 
-    async def say(self, text: str, files: Sequence[str] = ()) -> Observation:
-        """Send a message."""
-        return await self._observe(f"say: {text}", lambda emit: self._say(text, files, emit))
+    async def take(self, action: Action) -> Observation:
+        """Take one step of a test, or of a case of an evaluation."""
+        if action.say is not None:
+            return await self.say(action.say, action.files, action.meanwhile)
+        if action.person is not None:
+            return await self.act_as_person(action.person)
+        if action.event is not None:
+            return await self.send_event(action.event)
+        if action.desk:
+            return await self.ask_desk(action.desk if isinstance(action.desk, str) else None)
+        if action.wait is not None:
+            return await self.wait(action.wait)
+        if action.exit:
+            return await self.exit()
+        if action.continue_:
+            return await self.go_on()
+        if action.close:
+            return await self.close()
+        if action.another:
+            return await self.go_to_another()
+        agrees = action.approve is not None
+        about = action.approve if agrees else action.decline
+        decision = Decision(agrees, about if isinstance(about, str) else None, action.comment)
+        return await self.decide(decision, action.meanwhile)
 
-    async def decide(self, decision: Decision) -> Observation:
+    async def say(self, text: str, files: Sequence[str] = (), meanwhile: Sequence[Meanwhile] = ()) -> Observation:
+        """Send a message, and ``meanwhile`` others while the agent works."""
+        return await self._observe(f"say: {text}", lambda emit: self._say(text, files, emit), meanwhile)
+
+    async def decide(self, decision: Decision, meanwhile: Sequence[Meanwhile] = ()) -> Observation:
         """Answer the calls that wait for a person."""
         title = f"{'approve' if decision.agrees else 'decline'}: {decision.tool or 'all'}"
-        return await self._observe(title, lambda emit: self._decide(decision, emit))
+        return await self._observe(title, lambda emit: self._decide(decision, emit), meanwhile)
 
     async def exit(self) -> Observation:
         """Leave the specialist."""
@@ -103,22 +155,78 @@ class DrivenConversation:
 
         return await self._observe("close", end)
 
+    async def go_to_another(self) -> Observation:
+        """Leave this conversation as it is. The steps from now on are taken in another one of the same user."""
+
+        async def leave(emit: Callable[[Event], None]) -> None:
+            self._open_page()
+
+        return await self._observe("another", leave)
+
+    async def ask_desk(self, desk_id: str | None = None) -> Observation:
+        """Ask for the people of a desk, by default of the first one."""
+
+        async def ask(emit: Callable[[Event], None]) -> None:
+            thread = ThreadRef(self.thread_id, may_create=True)
+            request = await self._app.controls.request_desk(self.scope, thread, desk_id)
+            await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
+
+        return await self._observe("desk", ask)
+
+    async def act_as_person(self, step: PersonStep) -> Observation:
+        """Let a person of the desk act. Permissions are not checked: the test decides who it is."""
+        person = Person(step.id, step.name)
+
+        async def act(emit: Callable[[Event], None]) -> None:
+            async def carry_out(make: Callable[[Thread, DeskSession], ActionRequest]) -> None:
+                thread = await self._ports.store.get_thread(self.scope, self.thread_id)
+                if thread.conversation.desk is None:
+                    raise NotAtDesk
+                request = make(thread, thread.conversation.desk)
+                await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
+
+            if step.takes:
+                await carry_out(lambda thread, session: take_request(thread, session, person))
+            if (says := step.says) is not None:
+                await carry_out(lambda thread, _: reply_request(thread, person, self._next_id(), says))
+            if (notes := step.notes) is not None:
+                await carry_out(lambda thread, _: note_request(thread, person, self._next_id(), notes))
+            if (target := step.transfers) is not None:
+                await carry_out(lambda thread, session: transfer_request(thread, session, person, target, ""))
+            if step.returns:
+                note = step.returns if isinstance(step.returns, str) else ""
+                await carry_out(lambda thread, session: return_request(thread, session, person, note))
+
+        return await self._observe(f"{step.name}: {step.says or 'acts'}", act)
+
+    async def send_event(self, event: EventStep) -> Observation:
+        """Send an event, as a system with ``event:send`` or a hook does: the run has no permissions of the user."""
+        sender, owner = Scope(self.scope.tenant_id, SENDER), Scope(self.scope.tenant_id, self.scope.user_id)
+
+        async def send(emit: Callable[[Event], None]) -> None:
+            incoming = IncomingEvent.parse(event.id or self._next_id(), event.type, event.data)
+            await self._app.event_starts.begin(sender, owner, self._name, incoming, agent_id=self._agent)
+
+        return await self._observe(f"event: {event.type}", send)
+
     async def wait(self, duration: timedelta) -> Observation:
-        """Let time pass. Idle conversations are closed, and due work is done at its time."""
+        """Let time pass. Idle conversations are closed, and reminders and other due work begin at their times."""
 
         async def pass_by(emit: Callable[[Event], None]) -> None:
             end = self._ports.clock.now() + duration
             while (now := self._ports.clock.now()) < end:
-                due = min((moment for moment in self._due() if moment > now), default=end)
+                due = min((moment for moment in await self._due(end) if moment > now), default=end)
                 pause = min(max(due - now, SHORTEST_PAUSE), end - now)
                 await asyncio.sleep(pause.total_seconds())
+                await self._app.due_starts.sweep(seconds=TURN_SECONDS)
                 await self._app.sweeper.sweep(seconds=TURN_SECONDS)
                 await self._settle()
 
         return await self._observe(f"wait: {duration}", pass_by)
 
-    def _due(self) -> list[datetime]:
-        return [row.check_at for row in self._ports.store.rows.values() if row.check_at is not None]
+    async def _due(self, end: datetime) -> list[datetime]:
+        checks = [row.check_at for row in self._ports.store.rows.values() if row.check_at is not None]
+        return checks + [entry.at async for page in self._ports.due_items.before(end) for entry in page]
 
     async def _say(self, text: str, files: Sequence[str], emit: Callable[[Event], None]) -> None:
         content: Any = text
@@ -162,29 +270,31 @@ class DrivenConversation:
         self._interrupts = [interrupt for interrupt in self._interrupts if interrupt not in chosen]
         await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
-    async def _observe(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:
+    async def _observe(
+        self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]], meanwhile: Sequence[Meanwhile] = ()
+    ) -> Observation:
         self._watch.begin()
         error: str | None = None
         events: list[Event] = []
         try:
-            await act(events.append)
+            with self._page.writing(meanwhile, self._next_id):
+                await act(events.append)
         except BatonError as refusal:
             error = refusal.code
+        for message in self._page.unsent:
+            self._watch.problem(f"{message.during or 'A model'} was not called, so this was not sent: {message.say}")
+        error = error or self._page.refusal
         await self._settle()
+        events, self._arrived = [*events, *self._arrived], []
         for event in events:
             if event.type == "RUN_FINISHED":
                 outcome = event.body.get("outcome") or {}
                 self._interrupts = list(outcome.get("interrupts") or self._interrupts)
-        return await self._watch.end(title, events, error)
+        return await self._watch.end(title, self.thread_id, events, error)
 
     async def _settle(self) -> None:
         """Carry out the work of workers and pipelines after a turn."""
-        queue = self._ports.queue
-        while queue.sent:
-            _, message = queue.sent.pop(0)
-            delivery = RecordDelivery(message.request_id, 1)
-            body = message.model_dump_json(by_alias=True)
-            await self._app.queued_turns.run(body, "", delivery, seconds=TURN_SECONDS)
+        self._arrived += await self._page.carry_out()
         for (episode_id, attempt), ref in list(self._ports.closings.started.items()):
             if (episode_id, attempt) not in self._settled:
                 self._settled.add((episode_id, attempt))

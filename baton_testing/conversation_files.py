@@ -72,6 +72,12 @@ class ReadFile:
                 yield from self._check_names(expectation, (*at, "expect", index), known_names, stubbed)
             for index, answer in enumerate(step.answers):
                 yield from self._check_agent(answer, (*at, "answers", index), known_names)
+            for index, message in enumerate(step.meanwhile):
+                if message.during is not None and message.during not in stubbed:
+                    problem = known_names.find_tool_problem(message.during)
+                    yield from self._report_at((*at, "meanwhile", index, "during"), problem)
+            for field, problem in known_names.find_desk_problems(step):
+                yield self._document.problem((*at, *field.split(".")), problem)
             for index, name in enumerate(step.files):
                 if not (self.path.parent / name).is_file():
                     yield self._document.problem((*at, "files", index), f"there is no file {name}")

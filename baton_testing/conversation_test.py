@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, field_validator, model_validator
 
 from baton.domain.tenants.identity import PermissionName
 from baton.domain.times import is_time_zone
-from baton_testing.durations import Duration
+from baton_testing.actions import Action, Part
 from baton_testing.models.answering import MODEL_ERRORS
 
 
@@ -33,12 +34,6 @@ def _to_list(value: Any) -> Any:
 _Word = Annotated[str, Field(min_length=1)]
 Words = Annotated[tuple[_Word, ...], BeforeValidator(_to_list, json_schema_input_type=_Word | tuple[_Word, ...])]
 """One text, or a list."""
-
-
-class Part(BaseModel):
-    """The base of all parts. Unknown fields are errors, so that a misspelt one is noticed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
 
 class Expectation(Part):
@@ -71,9 +66,9 @@ class Expectation(Part):
     asks: Words = ()
     """Words that the question for that person, or its list of arguments, must have."""
     answered_by: str | None = None
-    """The agent that must have spoken last."""
+    """The agent that must have spoken last, and no person after it."""
     says: Words = ()
-    """Words that the agents must have said; upper and lower case are the same."""
+    """Words that agents, or people of a desk, must have said; upper and lower case are the same."""
     says_not: Words = ()
     """Words that they must not have said."""
     matches: str | None = None
@@ -84,6 +79,20 @@ class Expectation(Part):
     """The code of the error that the run must end with. Without it, every error is a failure."""
     closed: bool | None = None
     """True if the conversation must have been closed, false if it must not."""
+    desk: Literal["waiting", "active"] | None = None
+    """The status that the conversation must have at a desk; null: it must be at none."""
+    delivered: bool | None = None
+    """True if a message must have gone to the people of a desk, false if none may have."""
+    begun_by: Literal["schedule", "event", "task"] | None = None
+    """The cause of a run that must have begun by itself; null: none may have."""
+    spoken_by: str | None = None
+    """The name of the person who must have written to the user."""
+    steered: bool | None = None
+    """True if a message must have entered the run, false if none may have."""
+    interrupted: bool | None = None
+    """True if the run must have been stopped, false if it may not."""
+    withdrawn: bool | None = None
+    """True if a message must have been withdrawn before it had a turn, false if none may have."""
     max_tokens: int | None = Field(default=None, ge=1)
     """The most tokens that all model calls may use together."""
     max_milliseconds: float | None = Field(default=None, gt=0)
@@ -114,6 +123,10 @@ Expectations = Annotated[
 
 
 def _as_answer(value: Any) -> Any:
+    if isinstance(value, Mapping) and len(value) == 1 and not value.keys() & ScriptedAnswer.model_fields.keys():
+        (tool, arguments) = next(iter(value.items()))
+        if isinstance(arguments, Mapping):
+            raise ValueError(f"write the call of a tool as `call: {{{tool}: {{ARGUMENT: VALUE}}}}`")
     return {"say": value} if isinstance(value, str) else value
 
 
@@ -146,23 +159,37 @@ Answers = tuple[
 ]
 
 
-class Case(Part):
+class Outcome(Part):
+    """The end of a call of a stub: one of ``returns``, ``fails`` and ``refuses``."""
+
+    returns: Any = None
+    """The answer: text, or anything that JSON has."""
+    fails: str | None = None
+    """The error that the model gets."""
+    refuses: str | None = None
+    """The reason for which the tool refuses, as a function does with ``Refuse``."""
+    state: str | None = None
+    """With ``refuses``, of a tool that completes a workflow: the state that the workflow goes back to."""
+
+    @model_validator(mode="after")
+    def _ends_in_one_way(self) -> Self:
+        if len(self.model_fields_set & {"returns", "fails", "refuses"}) > 1:
+            raise ValueError("a call ends with one of returns, fails and refuses")
+        if self.state is not None and self.refuses is None:
+            raise ValueError("state goes with refuses")
+        return self
+
+
+class Case(Outcome):
     """The answer of a stub to calls with certain arguments."""
 
     when: dict[str, Any] = Field(default_factory=dict)
     """Arguments that the call must have; absent: any call."""
-    returns: Any = None
-    fails: str | None = None
-    """The error that the model gets."""
 
 
-class ToolStub(Part):
-    """A tool that answers from the test and reaches nothing."""
+class ToolStub(Outcome):
+    """A tool that answers from the test and reaches nothing, by ``cases``, and in the same way to all other calls."""
 
-    returns: Any = None
-    """The answer to every call: text, or anything that JSON has."""
-    fails: str | None = None
-    """The error that every call ends with."""
     cases: tuple[Case, ...] = ()
     """Answers by arguments; the first that fits counts."""
     server: str | None = None
@@ -179,56 +206,18 @@ class ToolStub(Part):
         """Return the case of a call; None if no case fits."""
         from baton_testing.matching import holds
 
-        if not self.cases:
-            return Case(returns=self.returns, fails=self.fails)
-        return next((case for case in self.cases if holds(arguments, case.when)), None)
+        if (fitting := next((case for case in self.cases if holds(arguments, case.when)), None)) is not None:
+            return fitting
+        otherwise = self.model_dump(include=set(Outcome.model_fields), exclude_unset=True)
+        return Case.model_validate(otherwise) if otherwise or not self.cases else None
 
 
-class Step(Part):
-    """One thing that the user does, or time that passes."""
+class Step(Action):
+    """One action of a test, the answers of the model, and what is expected."""
 
-    say: str | None = Field(default=None, min_length=1)
-    """A message."""
-    files: tuple[str, ...] = ()
-    """Files that go with it, by their paths from the test's file."""
-    approve: bool | str | None = None
-    """Agree to the calls that wait, or to those of the tool that is named."""
-    decline: bool | str | None = None
-    """Disagree."""
-    comment: str | None = None
-    """The person's comment on the decision."""
-    exit: bool = False
-    """Leave the specialist by the button of the page."""
-    continue_: bool = Field(default=False, alias="continue")
-    """Continue the unfinished workflow that was changed last, by the button of the page."""
-    close: bool = False
-    """Close the conversation."""
-    wait: Duration | None = None
-    """Let time pass; it takes none."""
     answers: Answers = ()
     """The answers of the scripted model, in order."""
     expect: Expectations = ()
-
-    @model_validator(mode="after")
-    def _is_one_action(self) -> Self:
-        actions = self.model_fields_set & {"say", "approve", "decline", "exit", "continue_", "close", "wait"}
-        if len(actions) != 1:
-            raise ValueError("does one of: say, approve, decline, exit, continue, close, wait")
-        if self.files and self.say is None:
-            raise ValueError("files go with say")
-        if self.comment is not None and self.approve is None and self.decline is None:
-            raise ValueError("comment goes with approve or decline")
-        return self
-
-    @property
-    def title(self) -> str:
-        """The step in a few words."""
-        if self.say is not None:
-            return f"say: {self.say}"
-        if self.wait is not None:
-            return f"wait: {self.wait}"
-        named = next(name for name in ("approve", "decline", "exit", "continue_", "close") if getattr(self, name))
-        return named.rstrip("_")
 
 
 class User(Part):
@@ -284,6 +273,8 @@ class ConversationTest(Part):
         if not self.steps and not all(fields.values()):
             missing = ", ".join(name for name, value in fields.items() if not value)
             raise ValueError(f"needs steps, or a persona with goal and judge (missing: {missing})")
+        if self.steps and self.answers:
+            raise ValueError("move answers to the step that needs them; a conversation has answers only with a persona")
         if self.passes is not None and self.passes > self.runs:
             raise ValueError("passes cannot be more than runs")
         return self

@@ -67,13 +67,20 @@ class HeldConversation:
         self._notes.append(text)
 
     def result(
-        self, *, notes: Sequence[str], tokens: int, seconds: float, recordings: Sequence[Recording]
+        self,
+        *,
+        notes: Sequence[str],
+        warnings: Sequence[str],
+        tokens: int,
+        seconds: float,
+        recordings: Sequence[Recording],
     ) -> RunResult:
         """Return the result."""
         return RunResult(
             failures=tuple(self.failures),
             transcript=tuple(line for seen in self.seen for line in seen.transcript()),
             notes=(*self._notes, *notes),
+            warnings=tuple(warnings),
             tokens=tokens,
             milliseconds=sum(seen.milliseconds for seen in self.seen),
             seconds=seconds,

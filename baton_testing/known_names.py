@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from baton.adapters.agents.agent_files import AgentFiles
+from baton.agents.tools.schedule_tools import SCHEDULE_TOOLS
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.definition import similar_name
 from baton.domain.runs.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, tool_name
+from baton_testing.actions import Action
 from baton_testing.conversation_test import ToolStub
 
 
@@ -23,6 +25,7 @@ class KnownNames:
     servers: frozenset[str]
     """Names of MCP servers, whose tools are not known without asking them."""
     states: frozenset[str]
+    desks: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, files: AgentFiles) -> KnownNames:
@@ -38,11 +41,13 @@ class KnownNames:
                 | {guardrail.name for agent in agents for guardrail in agent.guardrails}
                 | made_tools
                 | set(BUILTIN_TOOLS)
+                | {name for agent in agents if agent.schedules.allowed for name in SCHEDULE_TOOLS}
             ),
             servers=frozenset(tool.name for tool in declared if isinstance(tool, McpServer)),
             states=frozenset(
                 state.name for agent in agents if agent.workflow is not None for state in agent.workflow.states
             ),
+            desks=frozenset(agent.id for agent in agents if agent.desk is not None),
         )
 
     def find_agent_problem(self, name: str) -> str | None:
@@ -54,6 +59,17 @@ class KnownNames:
         if name in self.mains:
             return None
         return self.find_agent_problem(name) or f"{name!r} is no main agent{_advise(name, self.mains)}"
+
+    def find_desk_problems(self, action: Action) -> Iterator[tuple[str, str]]:
+        """Yield the fields of an action that need a desk which does not exist, and the problem of each."""
+        target = action.person.transfers if action.person is not None else None
+        named = {"desk": action.desk if isinstance(action.desk, str) else None, "person.transfers": target}
+        for field, name in named.items():
+            if name is not None and name not in self.desks:
+                yield field, f"there is no desk {name!r}{_advise(name, self.desks)}"
+        is_at_desk = action.desk is True or action.person is not None
+        if is_at_desk and not self.desks:
+            yield "desk" if action.desk else "person", "no agent of the project is a desk"
 
     def find_tool_problem(self, name: str) -> str | None:
         """Return the problem with a tool's name; None if there is none. Tools of MCP servers may have any."""

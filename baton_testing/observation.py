@@ -13,11 +13,12 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of an agent."""
+    """A message of an agent, or of a person of a desk."""
 
     agent_id: str
     name: str
     text: str
+    is_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,20 @@ class Observation:
     """The questions, each with the lines of the arguments that it does not show."""
     closings: tuple[str, ...] = ()
     """The reasons for which the conversation was closed."""
+    desk: str | None = None
+    """The status of the conversation at a desk after the step; None if it is at none."""
+    delivered: bool = False
+    """Whether a message went to the people of a desk."""
+    people: tuple[str, ...] = ()
+    """The names of the people who wrote to the user."""
+    begun_by: tuple[str, ...] = ()
+    """The causes of runs that began by themselves: ``schedule``, ``event`` or ``task``."""
+    steered: tuple[str, ...] = ()
+    """Messages of the user that have entered a run."""
+    interrupted: bool = False
+    """Whether a run was stopped before its end."""
+    withdrawn: int = 0
+    """Messages that were withdrawn before they had a turn."""
     result: Any = None
     """The value of the last structured answer."""
     error: str | None = None
@@ -77,8 +92,18 @@ class Observation:
 
     @property
     def text(self) -> str:
-        """All that agents said."""
+        """All that agents and people said."""
         return "\n".join(utterance.text for utterance in self.said)
+
+    @property
+    def text_of_agents(self) -> str:
+        """All that agents said."""
+        return "\n".join(utterance.text for utterance in self.said if not utterance.is_person)
+
+    @property
+    def answered_by(self) -> str | None:
+        """The agent that spoke last; None if a person did, or nobody."""
+        return self.said[-1].agent_id if self.said and not self.said[-1].is_person else None
 
     def transcript(self) -> Iterator[str]:
         """Yield the lines of the transcript."""
@@ -92,12 +117,18 @@ class Observation:
         yield from (f"  [workflow: {state}]" for state in self.workflow_states)
         for utterance in self.said:
             first, *others = utterance.text.splitlines() or [""]
-            yield f"  {utterance.name}: {first}"
+            yield f"  {utterance.name}{' (a person)' if utterance.is_person else ''}: {first}"
             yield from (f"    {line}" for line in others)
         for question in self.questions:
             first, *others = question.splitlines()
             yield f"  [asks: {first}]"
             yield from (f"    {line}" for line in others)
+        yield from (f"  [begun by itself: {cause}]" for cause in self.begun_by)
+        yield from (f"  [entered the run: {_short(text)}]" for text in self.steered)
+        if self.interrupted:
+            yield "  [the run was stopped]"
+        if self.delivered:
+            yield "  [delivered to people, who answer]"
         yield from (f"  [closed: {reason}]" for reason in self.closings)
         if self.error is not None:
             yield f"  [error: {self.error}]"
@@ -122,9 +153,15 @@ def combine(parts: list[Observation]) -> Observation:
                 "problems",
                 "sources",
                 "runs",
+                "people",
+                "steered",
             )
         },
         returns=sum(part.returns for part in parts),
+        desk=parts[-1].desk if parts else None,
+        delivered=any(part.delivered for part in parts),
+        interrupted=any(part.interrupted for part in parts),
+        withdrawn=sum(part.withdrawn for part in parts),
         workflow=next((part.workflow for part in reversed(parts) if part.workflow is not None), None),
         result=next((part.result for part in reversed(parts) if part.result is not None), None),
         error=next((part.error for part in parts if part.error is not None), None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -12,7 +13,10 @@ from typing import Any, Protocol, Self, TypeVar
 from pydantic import PrivateAttr
 
 from baton.adapters.agents.agent_files import AgentFiles
+from baton.adapters.tools.python_tools import REFUSED_WITHOUT_REASON
+from baton.domain.agents.guardrail import Refuse
 from baton.ports.agents.tools import ToolFailed
+from baton_testing.actions import EventStep, Meanwhile, PersonStep
 from baton_testing.conversation import Decision, DrivenConversation
 from baton_testing.conversation_ports import ConversationPorts, make_token_counter
 from baton_testing.conversation_test import Case, ConversationFile, ScriptedAnswer, ToolStub, User
@@ -26,8 +30,12 @@ __tracebackhide__ = True  # pytest shows the step of the test that failed
 
 Answer = str | ScriptedAnswer
 """An answer of the scripted model: a text, or what ``call``, ``answer`` and ``failure`` return."""
+ANSWERS_EXAMPLE = (
+    'Write a list of texts and of calls of tools, such as answers=[call("order_status", {"number": "A-1001"}), "Soon."]'
+)
 StubFunction = Callable[[dict[str, Any]], Any]
-"""A function that answers a tool's call: it takes the arguments, and returns JSON or raises ``ToolFailed``."""
+"""A function that answers a tool's call: it takes the arguments, and returns JSON or ``Refuse``, or raises
+``ToolFailed``."""
 
 
 class ConversationFailed(AssertionError):
@@ -67,9 +75,14 @@ class _FunctionStub(ToolStub):
 
     def answer_to(self, arguments: dict[str, Any]) -> Case:
         try:
-            return Case(returns=self._function(arguments))
+            result = self._function(arguments)
         except ToolFailed as problem:
-            return Case(fails=str(problem))
+            if problem.state is None and not problem.is_refused:
+                return Case(fails=problem.message)
+            return Case(refuses=problem.message, state=problem.state)
+        if isinstance(result, Refuse):
+            return Case(refuses=result.sentence or REFUSED_WITHOUT_REASON, state=result.state)
+        return Case(returns=result)
 
 
 class Conversation:
@@ -98,6 +111,7 @@ class Conversation:
         }
         self._model = model
         self._steps: list[Observation] = []
+        self._others: list[Conversation] = []
         self._loop = asyncio.Runner(loop_factory=VirtualTimeLoop)
         begins_at = begins_at or ConversationFile.model_fields["begins_at"].default
 
@@ -129,13 +143,20 @@ class Conversation:
         return self._steps[-1].workflow if self._steps else None
 
     def say(
-        self, text: str, *, answers: Sequence[Answer] = (), files: Sequence[str] = (), error: str | None = None
+        self,
+        text: str,
+        *,
+        answers: Sequence[Answer] = (),
+        files: Sequence[str] = (),
+        meanwhile: Sequence[Meanwhile] = (),
+        error: str | None = None,
     ) -> Observation:
         """Send a message. ``answers`` are those of a scripted model, in order; a real one ignores them.
 
-        ``files`` are paths, ``error`` is the code of the error with which the run must end.
+        ``files`` are paths, ``meanwhile`` are messages that the user sends while the agent works, ``error`` is the code
+        of the error with which the run must end.
         """
-        return self._take(self._driven.say(text, files), answers, error)
+        return self._take(self._driven.say(text, files, meanwhile), answers, error)
 
     def approve(
         self,
@@ -171,15 +192,62 @@ class Conversation:
         """Close the conversation. The next message opens it again."""
         return self._take(self._driven.close(), answers, None)
 
-    def wait(self, duration: timedelta, *, answers: Sequence[Answer] = ()) -> Observation:
-        """Let time pass; it takes none. Idle conversations are closed."""
+    def begin_another(self) -> Conversation:
+        """Begin another conversation of the same user, which remembers this one.
+
+        A conversation is recalled in others as soon as it is closed, by ``close`` or because it is idle.
+        """
+        other = copy(self)
+        other._driven = self._driven.begin_another()
+        other._steps, other._others = [], []
+        self._others.append(other)
+        return other
+
+    def ask_desk(
+        self, desk_id: str | None = None, *, answers: Sequence[Answer] = (), error: str | None = None
+    ) -> Observation:
+        """Ask for the people of a desk, by default of the first one, by the button of the page."""
+        return self._take(self._driven.ask_desk(desk_id), answers, error)
+
+    def act_as_person(
+        self, step: PersonStep, *, answers: Sequence[Answer] = (), error: str | None = None
+    ) -> Observation:
+        """Let a person of the desk act. Permissions are not checked."""
+        return self._take(self._driven.act_as_person(step), answers, error)
+
+    def send_event(
+        self,
+        type: str,  # noqa: A002 - its name on the wire
+        data: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        answers: Sequence[Answer] = (),
+        error: str | None = None,
+    ) -> Observation:
+        """Send an event into the conversation, as your server or a hook does. The same ``id`` again counts once."""
+        return self._take(self._driven.send_event(EventStep(type=type, data=data, id=id)), answers, error)
+
+    def wait(
+        self,
+        duration: timedelta = timedelta(),
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        answers: Sequence[Answer] = (),
+    ) -> Observation:
+        """Let time pass; it takes none. Idle conversations are closed, and reminders begin at their times."""
+        duration += timedelta(days=days, hours=hours, minutes=minutes)
         return self._take(self._driven.wait(duration), answers, None)
 
     def transcript(self) -> str:
-        """Return the steps as text, with notes that may explain a failure."""
-        lines = [line for step in self._steps for line in step.transcript()]
+        """Return the steps as text, also those of others that began here, with notes that may explain a failure."""
         notes = [f"note: {note}" for note in (*self._ports.notes, *self._model.notes)]
-        return "\n".join([*lines, *notes])
+        return "\n".join([*self._transcript(), *notes])
+
+    def _transcript(self) -> list[str]:
+        others = [line for other in self._others for line in ("another conversation:", *other._transcript())]
+        return [*(line for step in self._steps for line in step.transcript()), *others]
 
     def end(self) -> None:
         """Close connections and the event loop."""
@@ -196,7 +264,11 @@ class Conversation:
     def _take(
         self, step: Coroutine[Any, Any, Observation], answers: Sequence[Answer], error: str | None
     ) -> Observation:
-        self._model.give([ScriptedAnswer(say=one) if isinstance(one, str) else one for one in answers])
+        try:
+            self._model.give(_to_scripted(answers))
+        except ConversationFailed:
+            step.close()
+            raise
         seen = self._run(step)
         self._steps.append(seen)
         problems = [*seen.problems, *self._model.problems()]
@@ -218,6 +290,17 @@ class Conversation:
             raise ConversationFailed(
                 "A conversation has its own event loop: write the test as `def`, without `async`."
             ) from None
+
+
+def _to_scripted(answers: Sequence[Answer]) -> list[ScriptedAnswer]:
+    """Raises ``ConversationFailed``, because a test may be written without a type checker."""
+    if not isinstance(answers, list | tuple):
+        raise ConversationFailed(f"`answers` is {answers!r}, which is not a list. {ANSWERS_EXAMPLE}")
+    scripted = [ScriptedAnswer(say=answer) if isinstance(answer, str) else answer for answer in answers]
+    for answer in scripted:
+        if not isinstance(answer, ScriptedAnswer):
+            raise ConversationFailed(f"`answers` has {answer!r}, which is not an answer. {ANSWERS_EXAMPLE}")
+    return scripted
 
 
 class ConversationMaker(Protocol):

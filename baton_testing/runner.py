@@ -11,15 +11,14 @@ from pathlib import Path
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.errors import ModelError
 from baton.ports.agents.chat_model import TokenCounter
-from baton_testing.conversation import Decision, DrivenConversation
+from baton_testing.conversation import DrivenConversation
 from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ConversationPorts
-from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
+from baton_testing.conversation_test import ConversationFile, ConversationTest
 from baton_testing.errors import CannotRun
 from baton_testing.held_conversation import WHOLE, HeldConversation
 from baton_testing.models.choice import Answering, AnsweringModel
 from baton_testing.models.own_time import OwnTime
-from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
 from baton_testing.reports.result import ConversationResult, Failure, RunResult
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
@@ -84,6 +83,7 @@ class Runner:
         await ports.functions.aclose()
         return held.result(
             notes=(*ports.notes, *model.notes),
+            warnings=tuple(ports.tools.unanswered),
             tokens=ports.model.tokens,
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),
@@ -102,7 +102,7 @@ async def _follow(
     """Take the test's steps, up to the first that fails."""
     for index, step in enumerate(test.steps):
         model.give(step.answers)
-        seen = await _take_step(conversation, step)
+        seen = await conversation.take(step)
         held.take_step(step, index, seen, model.problems())
         if held.failures:
             return
@@ -132,19 +132,3 @@ async def _play(
     for problem in model.problems():
         held.fail_as_whole("the conversation can be held", problem)
     held.check_whole()
-
-
-async def _take_step(conversation: DrivenConversation, step: Step) -> Observation:
-    if step.say is not None:
-        return await conversation.say(step.say, step.files)
-    if step.wait is not None:
-        return await conversation.wait(step.wait)
-    if step.exit:
-        return await conversation.exit()
-    if step.continue_:
-        return await conversation.go_on()
-    if step.close:
-        return await conversation.close()
-    agrees = step.approve is not None
-    about = step.approve if agrees else step.decline
-    return await conversation.decide(Decision(agrees, about if isinstance(about, str) else None, step.comment))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool, McpServer, PythonTool, ToolDefinition
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import ToolSpec
-from baton.ports.agents.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult, Tools
+from baton.ports.agents.tools import CallContext, OfferedTools, Tool, ToolFailed, ToolResult, Tools
 from baton_testing.conversation_test import ToolStub
 from baton_testing.virtual_time import real_time
 
@@ -27,7 +27,11 @@ class StubbedTools:
         self._stubs = stubs
         self._reach = frozenset(reach)
         self.notes: list[str] = []
-        """The tools that agents went without."""
+        """The tools that agents went without, and calls that failed."""
+        self.unanswered: list[str] = []
+        """Those of the notes about calls for which a stub has no answer."""
+        self.before: Callable[[str], Awaitable[None]] | None = None
+        """Called with the name of a tool before it."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         permitted = [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
@@ -41,20 +45,27 @@ class StubbedTools:
                 async with real_time():
                     tools = await self._real.offered(with_these, scope)
         offered = [self._apply_stub(tool) for tool in tools.tools]
-        missing = list(tools.missing)
         for definition in permitted:
             if definition in real_tools:
                 continue
             stubs = self._find_stubs(definition)
             offered += stubs
             if not stubs:
-                missing.append(MissingTools(definition.type, "The test neither stubs nor reaches it."))
+                # It does not count as missing: answers that never need it would all begin with `limited_resources`.
                 self._note(f"{agent.id} went without {definition.name}: stub it under `tools`, or name it in `reach`.")
-        return OfferedTools(tuple(offered), tuple(missing))
+        return OfferedTools(tuple(offered), tools.missing)
+
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        async with real_time():
+            return await self._real.read_task(agent, name, location, context, deletes=deletes)
 
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
+        if self.before is not None:
+            await self.before(name)
         stub = self._stubs.get(name)
         if stub is None and name not in self._reach and any(guardrail.name == name for guardrail in agent.guardrails):
             self._note(f"The guardrail {name} was not asked: stub it under `tools`, or name it in `reach`.")
@@ -70,10 +81,14 @@ class StubbedTools:
         case = stub.answer_to(dict(arguments))
         if case is None:
             call = json.dumps(dict(arguments), ensure_ascii=False)
-            self._note(f"The stub of {name} has no case for {call}.")
+            note = f"The stub of {name} has no case for {call}."
+            self._note(note)
+            self.unanswered = list(dict.fromkeys([*self.unanswered, note]))
             raise ToolFailed(f"The test has no answer to {call}.")
         if case.fails is not None:
             raise ToolFailed(case.fails)
+        if case.refuses is not None:
+            raise ToolFailed(case.refuses, is_refused=True, state=case.state)
         return ToolResult(
             case.returns if isinstance(case.returns, str) else json.dumps(case.returns, ensure_ascii=False)
         )

@@ -80,11 +80,12 @@ class LoopClock:
 
     def __init__(self, begins_at: datetime, seed: str) -> None:
         self._begins_at = begins_at
-        self._started = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        self._started = self._loop.time()
         self._random = random.Random(seed)  # noqa: S311 - ids of tests, not secrets
 
     def now(self) -> datetime:
-        return self._begins_at + timedelta(seconds=asyncio.get_running_loop().time() - self._started)
+        return self._begins_at + timedelta(seconds=self._loop.time() - self._started)
 
     def new_id(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))

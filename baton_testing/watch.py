@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.domain.errors import MessageWithdrawn, ThreadUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffRequest
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton_client.interrupt_texts import write_text
@@ -19,16 +22,16 @@ MANY = 10_000
 
 
 class Watch:
-    """An observer of the additions of each step of a conversation."""
+    """An observer of the additions of each step of a user's conversations."""
 
-    def __init__(self, ports: ConversationPorts, scope: Scope, thread_id: str, own_time: OwnTime) -> None:
+    def __init__(self, ports: ConversationPorts, scope: Scope, own_time: OwnTime) -> None:
         self._ports = ports
         self._scope = scope
-        self._thread_id = thread_id
         self._calls: set[str] = set()
         self._tasks: set[str] = set()
         self._handoffs: dict[str, HandoffOutcome | None] = {}
-        self._closed = 0
+        self._closed: Counter[str] = Counter()
+        """The closings that were seen, by conversation."""
         self._tokens = 0
         self._states = 0
         self._problems: list[str] = []
@@ -42,14 +45,14 @@ class Watch:
         """Begin a step."""
         self._own_time.restart()
 
-    async def end(self, title: str, events: Sequence[Event], error: str | None) -> Observation:
-        """Return the observation of the time since the last step."""
+    async def end(self, title: str, thread_id: str, events: Sequence[Event], error: str | None) -> Observation:
+        """Return the observation of a conversation in the time since the last step."""
         milliseconds = self._own_time.milliseconds
-        calls = [call for call in await self._all_calls() if call.id not in self._calls]
+        calls = [call for call in await self._all_calls(thread_id) if call.id not in self._calls]
         self._calls.update(call.id for call in calls)
-        tasks = [task for task in await self._all_tasks() if task.id not in self._tasks]
+        tasks = [task for task in await self._all_tasks(thread_id) if task.id not in self._tasks]
         self._tasks.update(task.id for task in tasks)
-        targets, returned = self._new_handoffs(await self._all_handoffs())
+        targets, returned = self._new_handoffs(await self._all_handoffs(thread_id))
         tokens, self._tokens = self._ports.model.tokens - self._tokens, self._ports.model.tokens
         states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
         problems, self._problems = self._problems, []
@@ -67,7 +70,14 @@ class Watch:
             workflow=next(iter(self._ports.workflows.states[-1:]), None),
             approvals=tuple(str((interrupt.get("metadata") or {}).get("toolName")) for interrupt in interrupts),
             questions=tuple(write_text(interrupt) for interrupt in interrupts),
-            closings=self._new_closings(),
+            closings=self._new_closings(thread_id),
+            desk=await self._desk_status(thread_id),
+            delivered=any(outcome.get("type") == "delivered" for outcome in _list_outcomes(events)),
+            people=_list_people(events),
+            begun_by=_list_causes(events),
+            steered=_list_steered(events),
+            interrupted=any(outcome.get("type") == "cancelled" for outcome in _list_outcomes(events)),
+            withdrawn=sum(_is_withdrawal(event) for event in events),
             result=_result(events),
             error=error or _error(events),
             problems=tuple(problems),
@@ -89,36 +99,51 @@ class Watch:
             self._handoffs[request.id] = request.outcome
         return targets, returned
 
-    def _new_closings(self) -> tuple[str, ...]:
-        episode_refs = [ref for ref in self._ports.closings.started.values() if ref.thread_id == self._thread_id]
-        new, self._closed = episode_refs[self._closed :], len(episode_refs)
+    async def _desk_status(self, thread_id: str) -> str | None:
+        try:
+            thread = await self._ports.store.get_thread(self._scope, thread_id)
+        except ThreadUnavailable:
+            return None
+        session = thread.conversation.desk
+        return session.status.value if session is not None else None
+
+    def _new_closings(self, thread_id: str) -> tuple[str, ...]:
+        episode_refs = [ref for ref in self._ports.closings.started.values() if ref.thread_id == thread_id]
+        new, self._closed[thread_id] = episode_refs[self._closed[thread_id] :], len(episode_refs)
         return tuple(ref.reason.value for ref in new)
 
-    async def _all_calls(self) -> Sequence[ToolCallRecord]:
-        calls, _ = await self._ports.records.calls(self._scope, self._thread_id, limit=MANY, cursor=None)
+    async def _all_calls(self, thread_id: str) -> Sequence[ToolCallRecord]:
+        calls, _ = await self._ports.records.calls(self._scope, thread_id, limit=MANY, cursor=None)
         return sorted(calls, key=self._ports.records.place)
 
-    async def _all_tasks(self) -> Sequence[Task]:
-        tasks, _ = await self._ports.records.tasks(self._scope, self._thread_id, limit=MANY, cursor=None)
+    async def _all_tasks(self, thread_id: str) -> Sequence[Task]:
+        tasks, _ = await self._ports.records.tasks(self._scope, thread_id, limit=MANY, cursor=None)
         return sorted(tasks, key=lambda task: self._ports.records.places[task.id])
 
-    async def _all_handoffs(self) -> Sequence[HandoffRequest]:
-        requests, _ = await self._ports.handoffs.of_thread(self._scope, self._thread_id, limit=MANY, cursor=None)
+    async def _all_handoffs(self, thread_id: str) -> Sequence[HandoffRequest]:
+        requests, _ = await self._ports.handoffs.of_thread(self._scope, thread_id, limit=MANY, cursor=None)
         return requests
 
 
 def _list_said(events: Sequence[Event]) -> tuple[Said, ...]:
     speakers: dict[str, tuple[str, str]] = {}
+    people: set[str] = set()
     texts: dict[str, list[str]] = {}
     for event in events:
         message_id = str(event.body.get("messageId"))
         if event.type == "TEXT_MESSAGE_START":
-            agent_id = str((event.body.get("metadata") or {}).get("agentId"))
-            speakers[message_id] = agent_id, str(event.body.get("name"))
+            metadata = event.body.get("metadata") or {}
+            speakers[message_id] = str(metadata.get("agentId")), str(event.body.get("name"))
+            if metadata.get("author"):
+                people.add(message_id)
             texts[message_id] = []
         elif event.type == "TEXT_MESSAGE_CONTENT":
             texts[message_id].append(str(event.body["delta"]))
-    return tuple(Said(*speakers[message_id], "".join(pieces)) for message_id, pieces in texts.items() if pieces)
+    return tuple(
+        Said(*speakers[message_id], "".join(pieces), is_person=message_id in people)
+        for message_id, pieces in texts.items()
+        if pieces
+    )
 
 
 def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
@@ -126,9 +151,31 @@ def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
     return tuple(source for end in ends for source in end.get("sources") or ())
 
 
+def _list_outcomes(events: Sequence[Event]) -> list[Mapping[str, Any]]:
+    return [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
+
+
+def _list_people(events: Sequence[Event]) -> tuple[str, ...]:
+    starts = [event.body.get("metadata") or {} for event in events if event.type == "TEXT_MESSAGE_START"]
+    return tuple(str(start["author"]["name"]) for start in starts if start.get("author"))
+
+
+def _list_causes(events: Sequence[Event]) -> tuple[str, ...]:
+    starts = [event.body.get("metadata") or {} for event in events if event.type == "RUN_STARTED"]
+    return tuple(start["openedBy"] for start in starts if start.get("openedBy") in tuple(CauseKind))
+
+
+def _list_steered(events: Sequence[Event]) -> tuple[str, ...]:
+    entries = [event.body["value"] for event in events if event.body.get("name") == "message_steered"]
+    return tuple(str(entry["message"]["content"]) for entry in entries)
+
+
+def _is_withdrawal(event: Event) -> bool:
+    return event.type == "RUN_ERROR" and event.body.get("code") == MessageWithdrawn.code
+
+
 def _list_interrupts(events: Sequence[Event]) -> list[Mapping[str, Any]]:
-    outcomes = [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
-    return [interrupt for outcome in outcomes for interrupt in outcome.get("interrupts") or ()]
+    return [interrupt for outcome in _list_outcomes(events) for interrupt in outcome.get("interrupts") or ()]
 
 
 def _result(events: Sequence[Event]) -> Any:
@@ -137,4 +184,5 @@ def _result(events: Sequence[Event]) -> Any:
 
 
 def _error(events: Sequence[Event]) -> str | None:
-    return next((str(event.body["code"]) for event in events if event.type == "RUN_ERROR"), None)
+    failures = [event for event in events if event.type == "RUN_ERROR" and not _is_withdrawal(event)]
+    return next((str(event.body["code"]) for event in failures), None)

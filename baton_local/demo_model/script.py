@@ -11,13 +11,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
+from baton.domain.definition import in_plain_words
 from baton.domain.yaml_text import Place
 from baton_local.demo_model.templates import Render, TemplateProblem, condition, text, value, variables_in
 
 MESSAGE, RESULT = "message", "result"
 """The scenes in which a rule is looked up first: when the user has spoken, and when tools have answered."""
 VARIABLES = frozenset(
-    "agent task data skill unfinished workflow recalled said earlier answers before attachments results tools".split()  # noqa: SIM905
+    {"agent", "task", "data", "skill", "unfinished", "workflow", "recalled", "people", "notes", "said", "earlier"}
+    | {"answers", "before", "attachments", "results", "tools"}
 )
 """Variables of templates besides the script's values and the matches of patterns."""
 
@@ -101,7 +103,7 @@ class Script:
         try:
             read = _Document.model_validate(document.values)
         except ValidationError as error:
-            problems = [document.problem(detail["loc"], detail["msg"]) for detail in error.errors()]
+            problems = [document.problem(detail["loc"], in_plain_words(detail)) for detail in error.errors()]
             raise ScriptError("\n".join(problems)) from None
         compiler = _Compiler(document, read)
         scenes = {name: compiler.scene(name, rules) for name, rules in read.scenes.items()}

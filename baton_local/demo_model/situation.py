@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.agents.answer_sources import CITED
+from baton.memory.prompt.message_prompts import NOTED, WRITTEN_BY_PERSON
 from baton_local.demo_model.wire import ChatMessage, ChatRequest
 
 Json = dict[str, Any]
@@ -61,6 +62,8 @@ class Situation:
             "answers": answers,
             "before": _since_the_user(before),
             "attachments": _attachments(question) if question else [],
+            "people": _of_people(request.messages, WRITTEN_BY_PERSON),
+            "notes": _of_people(request.messages, NOTED),
             "results": results,
             "tools": {name: function.parameters or {} for name, function in request.offered.items()},
         }
@@ -93,6 +96,21 @@ def text_of(message: ChatMessage) -> str:
 
 _CONTEXT = re.compile(r"<quoted-context>\n.*?\n</quoted-context>\s*", re.DOTALL)
 """Baton's quotations of others in messages of the user. It makes sure that users cannot write these tags."""
+
+_QUOTED = re.compile(r"<quoted-context>\n(.*?)\n</quoted-context>", re.DOTALL)
+
+
+def _of_people(messages: Sequence[ChatMessage], template: str) -> list[Json]:
+    """Return the words of people of desks that Baton quotes in this form, as ``name`` and ``text``, oldest first."""
+    parts = {"person": r'(?P<name>[^"\n]+)', "text": r'(?P<text>"[^\n]*")', "note": r'(?P<text>"[^\n]*")'}
+    pattern = re.escape(template)
+    for name, part in parts.items():
+        pattern = pattern.replace(re.escape(f"{{{name}}}"), part)
+    quotations = [
+        quotation for message in messages if message.role == "user" for quotation in _QUOTED.findall(text_of(message))
+    ]
+    matches = [match for quotation in quotations if (match := re.fullmatch(pattern, quotation))]
+    return [{"name": match["name"], "text": str(_parse_json(match["text"]) or "")} for match in matches]
 
 
 def _is_context(message: ChatMessage) -> bool:

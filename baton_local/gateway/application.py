@@ -13,6 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from baton.api.http.middleware import ResponseHeaders
+from baton_local.advanced_clock import AdvancedClock
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
@@ -64,6 +65,7 @@ class Application:
         about: Mapping[str, Any],
         hosts: LocalHosts,
         traces: TraceRoutes | None = None,
+        clock: AdvancedClock | None = None,
     ) -> None:
         """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
 
@@ -72,7 +74,7 @@ class Application:
         ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
         product's two APIs do without, since they take nobody without a token.
 
-        ``traces`` is None if functions send their traces elsewhere.
+        ``traces`` is None if functions send their traces elsewhere, and ``clock`` if time cannot be advanced.
         """
         self._rest = rest
         self._sockets = sockets
@@ -87,6 +89,8 @@ class Application:
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
             Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]
+        if clock:
+            routes.append(Route("/local/clock", clock.answer, methods=["POST"]))
         if traces:
             routes += traces.routes()
         if model:

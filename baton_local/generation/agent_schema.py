@@ -44,13 +44,18 @@ def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> d
 
 def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
     """Return the docstrings of the fields of every class in the modules of ``baton.domain`` that declare parts."""
-    modules = {root.__module__, *(part.__module__ for part in _parts(root, set()))}
+    parts = _parts(root, set())
+    modules = {root.__module__, *(part.__module__ for part in parts)}
     descriptions: dict[str, dict[str, str]] = {}
     for module in sorted(modules):
         for node in ast.parse(inspect.getsource(sys.modules[module])).body:
             if isinstance(node, ast.ClassDef):
                 descriptions[node.name] = dict(_docstrings(node))
-    return descriptions
+    inherited = {part.__name__: [base.__name__ for base in reversed(part.__mro__)] for part in parts}
+    return descriptions | {
+        name: {field: text for base in bases for field, text in descriptions.get(base, {}).items()}
+        for name, bases in inherited.items()
+    }
 
 
 def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:

@@ -25,8 +25,10 @@ YAML](agents-yaml.md).
 FUNCTIONS = (
     "tool",
     "resource",
+    "now",
     "Handoff",
     "Workflow",
+    "Completion",
     "State",
     "Transition",
     "Condition",
@@ -36,7 +38,8 @@ FUNCTIONS = (
     "Guardrail",
 )
 GROUPS = ("Model", "Memory", "Learning", "Timeouts", "Limits", "Remote")
-VERDICTS = ("Replace", "Refuse")
+DESCRIBED = ("Replace", "Refuse", "HandOver", "Tool", "ToolFailed", "UnusableDefinition")
+"""Verdicts, errors and types, which their docstrings describe."""
 _NO_ARGUMENTS = inspect.Signature()
 CONTEXTS = ("TurnContext", "CallContext")
 INTERNAL_FIELDS = ("scope", "report", "keep")
@@ -49,9 +52,11 @@ def reference() -> str:
         [
             HEAD,
             *_class(baton.Agent),
+            *_class(baton.Desk),
             *(line for name in FUNCTIONS for line in _function(name)),
             *_described("## Arguments of hooks", HookDecorator.__call__, inspect.signature(HookDecorator.__call__)),
-            *(line for name in VERDICTS for line in _described(f"## `{name}`", getattr(baton, name), _NO_ARGUMENTS)),
+            *(line for name in DESCRIBED for line in _described(f"## `{name}`", getattr(baton, name), _NO_ARGUMENTS)),
+            *_result(),
             *_context(baton.RunContext),
             *_groups(),
         ]
@@ -75,6 +80,13 @@ def _context(kind: type[Any]) -> Iterator[str]:
             continue
         signature = inspect.signature(member) if inspect.isfunction(member) else _NO_ARGUMENTS
         yield from _described(f"### `{kind.__name__}.{name}`", member, signature)
+
+
+def _result() -> Iterator[str]:
+    yield from _described("## `ToolResult`", baton.ToolResult, _NO_ARGUMENTS)
+    yield from ("| attribute | meaning |", "| --- | --- |")
+    yield from (f"| `{attribute}` | {text} |" for attribute, text in _fields(baton.ToolResult))
+    yield ""
 
 
 def _function(name: str) -> Iterator[str]:

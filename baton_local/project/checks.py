@@ -8,21 +8,34 @@ finds the problem, and logs the same line.
 
 from __future__ import annotations
 
+import ast
 import asyncio
-from collections.abc import Iterator
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
 from baton.authoring.errors import CannotLoad
+from baton.authoring.signatures import read_result_schema
+from baton.authoring.tools import Tool
 from baton.composition import deployed_ports
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_settings import ModelChoice
+from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.model_providers import route
+from baton.domain.agents.sentences import result_placeholder_problems
+from baton.domain.agents.tool import PythonTool, ToolDefinition
+from baton.domain.definition import similar_name
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.handoffs.completion_arguments import completion_problems
 from baton.domain.handoffs.handoff import ContextMode
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.tenants.egress_policy import EgressRefused
 from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import ToolFailed
 
 EMBEDDER_SECONDS = 5.0
 """Time limit of the embedding model."""
@@ -66,7 +79,7 @@ def _models() -> list[str]:
     except ValidationError:
         return []  # the check of settings says what is missing
     return [
-        f"{ports.agent_files.place_of(agent, *location)}: {name!r} begins with the name of no provider "
+        f"{ports.agent_files.find_position(agent, *location)}: {name!r} begins with the name of no provider "
         f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
         for agent in ports.agent_files.all()
         for location, name in _named_models(agent.model)
@@ -83,7 +96,7 @@ def _guardrails() -> list[str]:
             try:
                 ports.settings.egress.check_url(guardrail.url)
             except EgressRefused as problem:
-                location = ports.agent_files.place_of(agent, "guardrails", number, "url")
+                location = ports.agent_files.find_position(agent, "guardrails", number, "url")
                 found.append(f"{location}: {problem} The guardrail {guardrail.name} fails until then.")
     return found
 
@@ -102,7 +115,7 @@ def _functions() -> list[str]:
         try:
             ports.functions.check(function, arguments)
         except CannotLoad as problem:
-            found.append(f"{ports.agent_files.place_of_function(function)}: {problem}")
+            found.append(f"{ports.agent_files.find_function_position(function)}: {problem}")
     return found
 
 
@@ -128,9 +141,50 @@ async def _completions() -> list[str]:
             wrong.append(f"there is no tool {completion.tool!r}")
         if tool is not None and tool.requires_approval and _is_forked_to(agent.id):
             wrong.append(f"{tool.spec.name} needs an approval, which a forked conversation cannot wait for")
-        where = files.place_of(agent, "workflow", "on_complete")
+        where = files.find_position(agent, "workflow", "on_complete")
         found += [f"{where}: {what}. The workflow cannot be completed until then." for what in wrong]
+        function = next((it for it in agent.tools if it.name == completion.tool), None)
+        instead = f"to {completion.back_to}" if completion.back_to else "to the state before the end"
+        found += [f"{where}: {what}. It goes {instead} instead." for what in _unknown_states(agent.workflow, function)]
+        found += [
+            f"{files.find_position(agent, 'sentences', locale, name)}: {what}. The sentence is not said until then."
+            for locale, name, what in result_placeholder_problems(agent, _result_schema(function))
+        ]
     return found
+
+
+def _result_schema(tool: ToolDefinition | None) -> Mapping[str, Any]:
+    """Return the schema of a function's result; one that allows anything if it is not known."""
+    function = _function_of(tool)
+    return (read_result_schema(function) if function is not None else None) or {"additionalProperties": True}
+
+
+def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
+    """Return the function of a tool, which has been imported already; None if it is none."""
+    if not isinstance(tool, PythonTool):
+        return None
+    module, _, name = tool.entry_point.partition(":")
+    found = tool.function or getattr(sys.modules.get(module), name, None)
+    return found.function if isinstance(found, Tool) else found
+
+
+def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -> Iterator[str]:
+    """Yield the states that the code of a function names in a refusal and that the workflow does not have."""
+    function = _function_of(tool)
+    if function is None:
+        return
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    except (OSError, SyntaxError, TypeError):
+        return  # no source, or not that of a function alone
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "id", getattr(call.func, "attr", None))
+        for argument in call.keywords if name in (Refuse.__name__, ToolFailed.__name__) else ():
+            state = argument.value.value if isinstance(argument.value, ast.Constant) else None
+            if argument.arg == "state" and isinstance(state, str) and workflow.state(state) is None:
+                similar = similar_name(state.upper(), [known.name for known in workflow.states])
+                advice = f" (did you mean {similar}?)" if similar else ""
+                yield f"{function.__name__} refuses to the state {state!r}, which does not exist{advice}"
 
 
 def _is_forked_to(agent_id: str) -> bool:
@@ -147,8 +201,8 @@ async def _remote_agents() -> list[str]:
     client = deployed_ports().outside.remote_agents
     reasons = await gather_all(*(client.check(agent) for agent in remote))
     return [
-        f"{files.place_of(agent, 'remote', 'card_url')}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that "
-        "need it answer without it; it is tried again when it is asked."
+        f"{files.find_position(agent, 'remote', 'card_url')}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents "
+        "that need it answer without it; it is tried again when it is asked."
         for agent, reason in zip(remote, reasons, strict=True)
         if reason is not None
     ]
@@ -157,7 +211,8 @@ async def _remote_agents() -> list[str]:
 async def _issuers() -> list[str]:
     unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.unreadable_issuers)
     return [
-        f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
+        f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason.rstrip('.')}. Its tokens are refused until "
+        "they can be."
         for issuer, reason in unreadable.items()
     ]
 

@@ -101,6 +101,12 @@ class DocumentFolder:
             files.setdefault(owned_file.agent_id, []).append(owned_file)
         for unknown in sorted(set(files) - set(agents)):
             done.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")
+        reading = {agent_id: files[agent_id] for agent_id in agents if agent_id in files}
+        if reading and not self._known:
+            count = sum(map(len, reading.values()))
+            what, it = (f"{count} documents", "them") if count > 1 else ("1 document", "it")
+            folders = ", ".join(f"{self.folder.name}/{agent_id}" for agent_id in reading)
+            self._progress(f"Reading {what} of {folders}: agents answer from {it} in a moment ...")
         for agent_id in agents:
             try:
                 self._of_agent(agent_id, files.get(agent_id, []), done)

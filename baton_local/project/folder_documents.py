@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 from baton_client import APIStatusError, Baton, ConfigurationError
-from baton_client.agent_folders import OwnedFile
+from baton_client.agent_folders import OwnedFile, owned_files
 from baton_client.conditions import DocumentBusyError
 from baton_documents.formats import MEDIA_TYPES
 from baton_documents.media_types import type_by_name
@@ -18,6 +19,20 @@ MAX_IDS = 20
 
 
 ENDINGS = "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
+
+
+def note_of_others(folder: Path, tenants: Collection[str]) -> str | None:
+    """Return how those of ``tenants`` that are not ``TENANT`` get the folder's documents; None if none needs to know.
+
+    The answers of an agent without documents look like those of one that finds nothing.
+    """
+    others = sorted({*tenants} - {TENANT})
+    if not others or not owned_files(folder):
+        return None
+    return (
+        f"Only the tenant {TENANT} knows {folder.name}/, and BATON_EMBED_KEYS has keys of {', '.join(others)}: run "
+        f"`baton login --local --tenant {others[0]} --permission document:write` and `baton apply .`, or use {TENANT}."
+    )
 
 
 class NotTaken(Exception):

@@ -50,7 +50,7 @@ def read_settings_file(
         profile_overrides(document.model_profiles)
     except InvalidDocument as invalid:
         problems = sorted(invalid.problems, key=lambda problem: text.line(problem.path))
-        raise LocalCloudError("\n".join(text.problem(problem.path, problem.what) for problem in problems)) from None
+        raise LocalCloudError("\n".join(text.problem(problem.path, problem.message) for problem in problems)) from None
     except ValueError as problem:
         raise LocalCloudError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
     return SettingsFile(path, values, document)

@@ -59,11 +59,12 @@ class UnusableFunction:
     entry_point: str | None
     """The name by which it is imported; None for one that is written where the agent is."""
     problem: Exception
+    name: str | None = None
+    """The name of a tool; None for another function."""
 
     def describe(self, why: str) -> str:
-        """Return a line about it, with the reason ``why`` it cannot be used."""
-        named = f"{self.entry_point} cannot be used: " if self.entry_point is not None else ""
-        return f"{self.place}: {named}{why}"
+        """Return a line about it, with the reason ``why`` it cannot be used. `baton check` says the same of a tool."""
+        return f"{self.place}: {self.name} cannot be used: {why.rstrip('.')}." if self.name else f"{self.place}: {why}"
 
 
 def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
@@ -80,12 +81,14 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
                 event_loop.run(source.tools(tool))
             except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
                 entry_point = tool.entry_point if tool.function is None else None
-                unusable.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
+                unusable.append(
+                    UnusableFunction(files.find_tool_position(tool) or tool.name, entry_point, problem, tool.name)
+                )
         for function, arguments in agent.code.functions:
             try:
                 functions.check(function, arguments)
             except CannotLoad as problem:
-                unusable.append(UnusableFunction(files.place_of_function(function), None, problem))
+                unusable.append(UnusableFunction(files.find_function_position(function), None, problem))
     return unusable
 
 

@@ -62,9 +62,20 @@ class ObjectEvents:
         for attempt in range(TRIES):
             try:
                 self._invoke(function, event)
-            except Exception:
-                logger.exception("%s failed for a stored object", function)
+            except Exception as problem:
+                if attempt == TRIES - 1:
+                    logger.exception("%s failed for a stored object", function)
+                    return
+                # One line: a slow machine takes longer than the time limits of clients, and the next try succeeds.
+                logger.warning("%s failed for a stored object, trying again: %r", function, _first_cause(problem))
                 if self._stopping.wait(FIRST_PAUSE_SECONDS * 2**attempt):
                     return
             else:
                 return
+
+
+def _first_cause(problem: BaseException) -> BaseException:
+    """Return the exception that the others were raised for, such as a time limit behind an unavailable store."""
+    while (cause := problem.__cause__ or problem.__context__) is not None:
+        problem = cause
+    return problem

@@ -35,10 +35,14 @@ class Answer:
     """The end of a conversation, and the way to it."""
 
     text: str = ""
-    """Everything that agents said after the last turn of the user."""
+    """Everything that agents said after the last turn of the user. Words of people of desks are not theirs."""
     result: Any = None
     """The value of the last structured answer."""
     answered_by: str | None = None
+    delivered: bool = False
+    """Whether the last message went to people of a desk, so that no agent answered it."""
+    people: tuple[str, ...] = ()
+    """The names of the people who wrote to the user."""
     calls: tuple[Called, ...] = ()
     consulted: tuple[str, ...] = ()
     handoffs: tuple[str, ...] = ()

@@ -9,7 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from baton.domain.patterns import compile_pattern
 from baton.domain.schemas.schema_form import check_declared, subschemas
-from baton_testing.conversation_test import Part, Words
+from baton_testing.actions import Part
+from baton_testing.conversation_test import Words
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A number from 0 to 1."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TextIO
 
 from baton.adapters.pii import InProcessPiiDetector
-from baton.tenants.privacy.readers import may_be_said, replace_texts
+from baton.tenants.privacy.readers import may_hold_text, replace_texts
 from baton.tenants.privacy.redaction import Redactor
 from baton_client import AsyncBaton
 from baton_client.models import Message, Thread, Turn
@@ -24,6 +24,8 @@ MAX_MESSAGES = 2_000
 MAX_TEXT = 100_000
 """Characters of one text of a case."""
 MAX_COMMENT = 10_000
+DELIVERED = "delivered"
+"""The status of a turn that people answer. It says nothing about agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Wanted:
 
     def takes(self, turn: Turn) -> bool:
         """Return whether a turn is wanted."""
-        if turn.status in {"running", "interrupted"} or turn.started_at is None:
+        if turn.status in {"running", "interrupted", DELIVERED} or turn.started_at is None:
             return False
         if self.since is not None and turn.started_at < self.since:
             return False
@@ -61,12 +63,14 @@ async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[st
         looked_at += 1
         if looked_at > MAX_THREADS:
             return
-        turns = [turn async for turn in client.threads.turns(thread.id, limit=100) if criteria.takes(turn)]
+        every = [turn async for turn in client.threads.turns(thread.id, limit=100)]
+        turns = [turn for turn in every if criteria.takes(turn)]
         if not turns:
             continue
+        delivered = {turn.run_id for turn in every if turn.status == DELIVERED}
         messages = await _messages(client, thread.id)
         for turn in turns:
-            case = _case(thread, turn, messages)
+            case = _case(thread, turn, messages, delivered)
             if case is None:
                 continue
             yield await _redact(case)
@@ -99,14 +103,17 @@ async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
     return messages
 
 
-def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, Any] | None:
-    """Return the case of a turn; None if its messages are not there, or it began without one."""
+def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]) -> dict[str, Any] | None:
+    """Return the case of a turn; None if its messages are not there, or it began without one.
+
+    Messages of runs that were ``delivered`` to people are left out: in the case, agents would get them.
+    """
     run = [message for message in messages if message.metadata.run_id == turn.run_id]
     if not run or run[0].role != "user":
         return None
-    before = [
-        message for message in messages if message.role == "user" and message.metadata.ordinal < run[0].metadata.ordinal
-    ]
+    asked = [message for message in messages if message.role == "user"]
+    earlier = [message for message in asked if message.metadata.ordinal < run[0].metadata.ordinal]
+    before = [message for message in earlier if message.metadata.run_id not in delivered]
     questions = [_text(message) for message in (*before, run[0])][-MAX_TURNS:]
     if not all(questions):
         return None  # a turn with files only cannot be asked again
@@ -122,6 +129,8 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, 
     left_out = [name for message in (*before, run[0]) for name in _files(message)]
     if left_out:
         metadata["filesLeftOut"] = len(left_out)
+    if len(before) < len(earlier):
+        metadata["deskMessagesLeftOut"] = len(earlier) - len(before)
     tags = ["collected", *([f"feedback-{feedback[-1].rating}"] if feedback else [])]
     tags += ["error"] if turn.error_code is not None else []
     return {
@@ -139,7 +148,7 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, 
 async def _redact(case: dict[str, Any]) -> dict[str, Any]:
     """Return the case with placeholders for personal data, one for one value."""
     texts = {"input": case["input"], "reference": case["reference"], "comment": case["metadata"].get("comment")}
-    clean = await replace_texts(texts, Redactor(InProcessPiiDetector()), may_be_said)
+    clean = await replace_texts(texts, Redactor(InProcessPiiDetector()), may_hold_text)
     metadata = case["metadata"] | ({"comment": clean["comment"]} if clean["comment"] else {})
     return case | {"input": clean["input"], "reference": clean["reference"], "metadata": metadata}
 

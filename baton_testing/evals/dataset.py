@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
-from baton_testing.conversation_test import Part, ToolStub, User
+from baton_testing.actions import Action, Part
+from baton_testing.conversation_test import ToolStub, User
 from baton_testing.evals.checks import AnyCheck, Equals, JsonEquals, Similarity
 
 MAX_TURNS = 50
-
-
-class Turn(Part):
-    """One action of the user. A text alone is its ``say``."""
-
-    say: str | None = Field(default=None, min_length=1)
-    """A message."""
-    files: tuple[str, ...] = Field(default=(), max_length=16)
-    """Files that go with it, by their paths in the folder of the data set."""
-    approve: bool | str | None = None
-    """Agree to the calls that wait, or to those of the tool that is named."""
-    decline: bool | str | None = None
-    """Disagree."""
-    comment: str | None = None
-    """The person's comment on the decision."""
-
-    @model_validator(mode="after")
-    def _is_one_action(self) -> Self:
-        if len(self.model_fields_set & {"say", "approve", "decline"}) != 1:
-            raise ValueError("does one of: say, approve, decline")
-        if self.files and self.say is None:
-            raise ValueError("files go with say")
-        if self.comment is not None and self.say is not None:
-            raise ValueError("comment goes with approve or decline")
-        return self
 
 
 def _as_turns(value: Any) -> Any:
@@ -45,7 +21,7 @@ def _as_turn(value: Any) -> Any:
     return {"say": value} if isinstance(value, str) else value
 
 
-_Turn = Annotated[Turn, BeforeValidator(_as_turn, json_schema_input_type=str | Turn)]
+_Turn = Annotated[Action, BeforeValidator(_as_turn, json_schema_input_type=str | Action)]
 _Turns = Annotated[tuple[_Turn, ...], Field(min_length=1, max_length=MAX_TURNS)]
 
 
@@ -54,12 +30,15 @@ class EvalCase(Part):
 
     name: str = Field(min_length=1, max_length=200)
     """Unique in a run. By it, cases of two runs are compared."""
-    input: Annotated[_Turns, BeforeValidator(_as_turns, json_schema_input_type=str | Turn | _Turns)]
-    """One message, or a list of messages and decisions."""
+    input: Annotated[_Turns, BeforeValidator(_as_turns, json_schema_input_type=str | Action | _Turns)]
+    """One message, or a list of actions: messages, decisions, what people of desks do, and time that passes."""
     agent: str | None = None
     """The main agent; absent: the default."""
     user: User = User()
     """The user who talks. With ``--url`` it is the user of the token."""
+    begins_at: AwareDatetime | None = None
+    """The time at which the conversation begins, such as one at which a desk is open. Absent: now, or with a scripted
+    model that of conversation tests."""
     expected: Any = None
     """The expected answer, a text or a JSON value, for the checks that compare with it."""
     reference: str | None = None
@@ -78,8 +57,8 @@ class EvalCase(Part):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        if self.input[0].say is None:
-            raise ValueError("input: the first turn is a message")
+        if self.input[0].say is None and not self.input[0].desk:
+            raise ValueError("input: the first turn is a message, or asks for a desk")
         names = [check.name for check in self.checks if check.name is not None]
         if len(names) != len(set(names)):
             raise ValueError("checks: two have the same name")

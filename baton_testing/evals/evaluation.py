@@ -84,7 +84,7 @@ class Evaluation:
                 name=case.case.name,
                 place=case.place,
                 tags=case.case.tags,
-                input=tuple(turn.say or ("approve" if turn.approve else "decline") for turn in case.case.input),
+                input=tuple(turn.say or turn.title for turn in case.case.input),
                 reference=case.case.reference,
                 metadata=case.case.metadata,
                 runs=tuple(

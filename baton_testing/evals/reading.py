@@ -26,6 +26,11 @@ MAX_DEPTH = 64
 MAX_PROBLEMS = 50
 """Problems that are listed."""
 SUFFIX = ".jsonl"
+ONE_A_LINE = (
+    f'A data set is a file *{SUFFIX} with one case a line, such as {{"name": "A greeting", "input": "Hello", "checks": '
+    '[{"type": "contains", "text": "Hello"}]}. `baton eval collect` makes one of stored conversations.'
+)
+"""The advice where no case is found."""
 _CHECK: TypeAdapter[Any] = TypeAdapter(AnyCheck)
 
 
@@ -90,11 +95,11 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
         raise CannotRun("\n".join(_all_problems(files, problems, read, check)))
     chosen = [case for case in cases if not tags or set(tags) & set(case.case.tags)]
     if not chosen:
-        known = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
         names = ", ".join(map(str, paths))
-        raise CannotRun(
-            f"{names}: no case has one of these tags. There are: {known}" if cases else f"{names}: no cases"
-        )
+        if not cases:
+            raise CannotRun(f"{names}: no cases. {ONE_A_LINE}")
+        known = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
+        raise CannotRun(f"{names}: no case has one of these tags. There are: {known}")
     return chosen
 
 
@@ -129,12 +134,12 @@ def _files(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(each for each in path.iterdir() if each.suffix == SUFFIX)
             if not inside:
-                raise CannotRun(f"{path}: no data sets (*{SUFFIX}) here.")
+                raise CannotRun(f"{path}: no data sets (*{SUFFIX}) here. {ONE_A_LINE}")
             found += inside
         elif path.is_file():
             found.append(path)
         else:
-            raise CannotRun(f"{path}: there is no such file or folder. A data set is a file of JSON Lines, *{SUFFIX}.")
+            raise CannotRun(f"{path}: there is no such file or folder. {ONE_A_LINE}")
     return list(dict.fromkeys(found))
 
 
@@ -284,6 +289,8 @@ def _unknown_names(each: ReadCase, known: KnownNames) -> Iterator[str]:
     if case.agent is not None:
         found.append(("agent", known.find_main_problem(case.agent)))
     found += [(f"tools.{name}", known.find_stub_problem(name, stub)) for name, stub in case.tools.items()]
+    for number, action in enumerate(case.input):
+        found += [(f"input.{number}.{field}", problem) for field, problem in known.find_desk_problems(action)]
     found += [("reach", known.find_source_problem(name)) for name in case.reach]
     for number, check in enumerate(case.checks):
         for field, name in _names_in(check):

@@ -42,11 +42,15 @@ from baton_testing.matching import holds
 
 MAX_MATCHED = 1_000_000
 """Characters of an answer in which a pattern is looked for."""
+_OF_ANSWERS = (Cites, Contains, Equals, JsonEquals, JsonSchema, NotContains, Regex, Retrieves, Similarity)
+"""Checks of what an agent has answered."""
 
 
 def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
     """Return the scores of a check, one or two. Raises ``TypeError`` for a judge and a scorer, which are elsewhere."""
     name = check.name or check.type
+    if answer.delivered and isinstance(check, _OF_ANSWERS):
+        return [Score.not_judged(name, "people answer: the last message was delivered to a desk, and no agent spoke")]
     match check:
         case Retrieves():
             return _retrieval(check, answer, name)
@@ -100,11 +104,15 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
         case HandedOffTo():
             return None if check.agent in answer.handoffs else f"handed over to {_list(answer.handoffs)}"
         case AnsweredBy():
-            return None if check.agent == answer.answered_by else f"{answer.answered_by or 'nobody'} answered"
+            return None if check.agent == answer.answered_by else f"{answer.answered_by or _nobody(answer)} answered"
         case MaxTokens():
             return None if answer.tokens <= check.tokens else f"it used {answer.tokens} tokens"
         case _:
             raise TypeError(check.type)
+
+
+def _nobody(answer: Answer) -> str:
+    return "people" if answer.delivered else "nobody"
 
 
 def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:

@@ -10,6 +10,8 @@ from baton_testing.evals.results import CaseRecord, EvaluationRecord, Result
 
 PASSED = "passed"
 """The metric of whole runs."""
+MEASURES = "similarity."
+"""The beginning of metrics that are never shares of runs, even if every value is 0 or 1."""
 
 
 class Metric(Result):
@@ -85,7 +87,7 @@ def _metric(cases: Sequence[CaseRecord], name: str) -> Metric:
     left_out = sum(map(len, found)) - judged
     if all(value in (0.0, 1.0) for group in values for value in group):
         estimate = estimate_rate([[value == 1.0 for value in group] for group in values])
-        return _of(name, estimate, judged, left_out, is_rate=True)
+        return _of(name, estimate, judged, left_out, is_rate=not name.startswith(MEASURES))
     estimate = estimate_mean([fmean(group) for group in values if group])
     return _of(name, estimate, judged, left_out, is_rate=False)
 

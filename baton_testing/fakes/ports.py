@@ -12,7 +12,9 @@ from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider
 from baton.domain.memory.found_item import InspectionPolicy
 from baton.domain.runs.usage import NO_PRICES
+from baton.domain.tenants.inbound_hook import HookSettings
 from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.domain.tenants.webhook import WebhookSettings
 from baton.domain.threads.thread import USUAL_TIMES
 from baton.domain.threads.thread_title import TitleSource
 from baton.memory.recall.recall import DEADLINE
@@ -32,10 +34,12 @@ from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions, FakeTenantLimits
 from baton_testing.fakes.threads.activity import FakeActivityCounts
 from baton_testing.fakes.threads.connections import FakeConnections
+from baton_testing.fakes.threads.desks import FakeDeskPlaces
 from baton_testing.fakes.threads.handoffs import FakeHandoffs
 from baton_testing.fakes.threads.idle_threads import FakeIdleThreads
 from baton_testing.fakes.threads.live import FakeLiveRegistry
 from baton_testing.fakes.threads.run_records import FakeContextRecords, FakeRunRecords
+from baton_testing.fakes.threads.schedules import FakeBackgroundTasks, FakeDelayQueue, FakeDueItems, FakeSchedules
 from baton_testing.fakes.threads.stream_log import FakeStreamLog
 from baton_testing.fakes.threads.thread_store import FakeThreadStore
 from baton_testing.fakes.threads.turn_queue import FakeTurnQueue
@@ -55,6 +59,8 @@ class MemoryPorts(Ports):
     deployment_limits = DeploymentLimits()
     queue_records = None
     tracer = NO_TRACER
+    webhook_settings = WebhookSettings()
+    hook_settings = HookSettings()
 
     @cached_property
     def functions(self) -> Functions:
@@ -85,8 +91,30 @@ class MemoryPorts(Ports):
         return FakeHandoffs(self.audit)
 
     @cached_property
+    def desk_places(self) -> FakeDeskPlaces:
+        return FakeDeskPlaces(self.store, self.clock)
+
+    @cached_property
     def workflows(self) -> FakeWorkflows:
         return FakeWorkflows(self.clock)
+
+    @cached_property
+    def schedules(self) -> FakeSchedules:
+        return FakeSchedules()
+
+    @cached_property
+    def due_items(self) -> FakeDueItems:
+        return FakeDueItems(self.schedules, self.background_tasks)
+
+    @cached_property
+    def background_tasks(self) -> FakeBackgroundTasks:
+        return FakeBackgroundTasks()
+
+    public_url = None
+
+    @cached_property
+    def delay_queue(self) -> FakeDelayQueue:
+        return FakeDelayQueue()
 
     @cached_property
     def a2a_tasks(self) -> FakeA2ATasks:

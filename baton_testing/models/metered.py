@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -19,6 +19,8 @@ class MeteredModel:
     spent: list[ModelUsage] = field(default_factory=list)
     is_complete: bool = True
     """False if a call reported no usage."""
+    before: Callable[[], Awaitable[None]] | None = None
+    """Called before each request."""
 
     async def stream(
         self,
@@ -29,6 +31,8 @@ class MeteredModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the model's chunks."""
+        if self.before is not None:
+            await self.before()
         async with aclosing(self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished):

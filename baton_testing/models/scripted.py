@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from baton.domain.runs.usage import Usage
 from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from baton_testing.conversation_test import ScriptedAnswer
+from baton_testing.errors import CannotRun
 from baton_testing.models.answering import ModelAnswer, model_error
+
+if TYPE_CHECKING:
+    from baton_testing.models.demo_script import DemoScriptModel
 
 OF_THEIR_OWN = {
     "handoff_summary": "The user needs the specialist.",
@@ -25,9 +30,16 @@ OF_THEIR_OWN = {
 class ScriptedModel:
     """``ports.agents.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
 
-    def __init__(self, *, may_keep_some: bool = False) -> None:
-        """``may_keep_some``: answers that nobody asks for are not a problem."""
+    def __init__(
+        self, *, may_keep_some: bool = False, read_script: Callable[[], DemoScriptModel] | None = None
+    ) -> None:
+        """``may_keep_some``: answers that nobody asks for are not a problem.
+
+        ``read_script`` returns the model that answers until the first answer is given; None: there is none.
+        """
         self._may_keep_some = may_keep_some
+        self._read_script = read_script
+        self._script: DemoScriptModel | None = None
         self._waiting: list[ScriptedAnswer] = []
         self._not_offered: dict[str, None] = {}
         """Tools that answers have called without being offered them."""
@@ -37,6 +49,8 @@ class ScriptedModel:
     def give(self, answers: Sequence[ScriptedAnswer]) -> None:
         """Add answers."""
         self._waiting += answers
+        if answers:
+            self._read_script = self._script = None
 
     def left(self) -> list[ScriptedAnswer]:
         """Return the answers that nobody has asked for and somebody should have, and drop all."""
@@ -52,6 +66,21 @@ class ScriptedModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the next answer for the agent or task that asks."""
+        if self._script is None and self._read_script is not None:
+            try:
+                self._script = self._read_script()
+            except CannotRun as problem:
+                self.problems.append(str(problem))
+                raise model_error("model_unavailable") from None
+        if self._script is not None:
+            script = self._script
+            try:
+                async for chunk in script.stream(settings, prompts, thread_files=thread_files, tools=tools):
+                    yield chunk
+            finally:
+                self.problems += script.problems
+                script.problems = []
+            return
         agent, task = settings.metadata.get("agent"), settings.metadata.get("task")
         chosen = next((answer for answer in self._waiting if _is_for(answer, agent, task)), None)
         if chosen is not None:
@@ -68,7 +97,8 @@ class ScriptedModel:
                     "tool that tests do not reach, stub it under `tools`, or name it in `reach`."
                 )
             self.problems.append(
-                f"The test has no answer for {agent or task or 'the model'}. Add one under `answers`. "
+                f"The test has no answer for {agent or task or 'the model'}. Add a text or a call of a tool to the "
+                "`answers` of this step. The demo model's script answers only conversations without `answers`. "
                 f"Last message: {_last(prompts)!r}; tools: {offered}."
             )
             raise model_error("model_refused")

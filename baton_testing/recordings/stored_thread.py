@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from baton.adapters.pii import InProcessPiiDetector
-from baton.tenants.privacy.readers import may_be_said, replace_texts
+from baton.tenants.privacy.readers import may_hold_text, replace_texts
 from baton.tenants.privacy.redaction import Redactor
 from baton_testing.errors import CannotRun
 
@@ -41,7 +41,7 @@ class StoredThread:
         """Return it with placeholders for personal data, the same one for the same value."""
         whole = {name: getattr(self, name) for name in self.__slots__}
         redactor = Redactor(InProcessPiiDetector())
-        clean = await replace_texts(whole, redactor, may_be_said)
+        clean = await replace_texts(whole, redactor, may_hold_text)
         return StoredThread(**clean)
 
 

@@ -8,16 +8,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from baton.adapters.agents.agent_files import AgentFiles
+from baton.agents.tools.schedule_tools import SCHEDULE_TOOLS
 from baton.domain.agents.tool import McpServer
-from baton.domain.runs.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, CallEnd, tool_name
+from baton.domain.runs.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, END, RETURN, SILENT, TRANSFER, CallEnd, tool_name
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.threads.interrupt import is_client_call
 from baton.domain.times import is_time_zone
+from baton_testing.recordings.stored_causes import event_step, find_cause, list_unmade
 from baton_testing.recordings.stored_decisions import decisions, waiting_message
+from baton_testing.recordings.stored_desks import StoredDesks, is_by_person
 from baton_testing.recordings.stored_thread import Json, StoredThread
 
+MODELS_TOOLS = (ADVANCE, END, RETURN, SILENT)
+"""Baton's tools that models call, whose calls are in the records alone."""
 LONG_PAUSE = timedelta(minutes=5)
 """The shortest pause of the user that is part of the test."""
 
@@ -51,18 +58,43 @@ class ThreadTest:
 
     def _steps(self, *, with_answers: bool) -> Iterator[Json]:
         before: datetime | None = None
+        begins_at, waited = _moment(self.stored.messages[0]) if self.stored.messages else None, timedelta()
+        desks = StoredDesks(self.agents)
         for run_id, messages in self._runs().items():
             first = messages[0]
             at = _moment(first)
-            if before is not None and at is not None and at - before >= LONG_PAUSE:
-                yield {"wait": f"{int((at - before).total_seconds() // 60)} minutes"}
+            cause = find_cause(messages)
+            if cause is not None and cause["kind"] == CauseKind.TASK:
+                continue
+            acted = desks.step(messages) if first["role"] != "user" else None
+            is_reminder = cause is not None and cause["kind"] == CauseKind.SCHEDULE
+            is_due = is_reminder or acted == {}  # a reminder, or a return to the agent, at its time
+            pause = at - before if before is not None and at is not None else timedelta()
+            if is_due and at is not None and begins_at is not None:
+                pause = max(pause, at - begins_at - waited)  # short pauses are no part of the test
+            wait: Json = {}
+            if pause >= LONG_PAUSE or is_due:
+                minutes = int(pause.total_seconds() // 60) + is_due
+                waited += timedelta(minutes=minutes)
+                wait = {"wait": f"{minutes} minutes"}
             before = _moment(messages[-1]) or before
-            steps = [{"say": _text(first)}] if first["role"] == "user" else self._decisions(messages)
+            was_at_desk = desks.is_at_desk
+            desks.follow(messages)
+            if wait and not is_reminder:
+                yield wait
+            if is_due and not is_reminder:
+                continue
+            action = {"say": _text(first)} if first["role"] == "user" else acted
+            if cause is not None:
+                action = wait if is_reminder else event_step(first, cause)
+            steps = [action] if action else self._decisions(messages)
             yield from steps[:-1]
             step: Json = steps[-1]
             if with_answers:
                 step["answers"] = list(self._answers(run_id, messages))
             expected = list(self._list_expectations(run_id, messages))
+            if was_at_desk and first["role"] == "user" and len(messages) == 1:
+                expected.append({"delivered": True})
             yield step | ({"expect": expected} if expected else {})
 
     def _runs(self) -> dict[str, list[Json]]:
@@ -88,7 +120,10 @@ class ThreadTest:
             for message in self.stored.messages
             for name in _files(message)
         ]
-        for messages in self._runs().values():
+        runs = list(self._runs().values())
+        causes = [cause for messages in runs if (cause := find_cause(messages)) is not None]
+        parts += list_unmade(causes, [call["toolName"] for call in self.stored.tool_calls])
+        for messages in runs:
             if messages[0]["role"] != "tool":
                 continue
             decided = decisions(messages)
@@ -104,11 +139,13 @@ class ThreadTest:
     def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers of all models of a run, of each agent in its order."""
         recorded = self.stored.contexts.get(run_id)
-        yield from self._from_context(recorded, messages) if recorded is not None else self._from_messages(messages)
+        yield from (
+            self._from_context(recorded, run_id, messages) if recorded is not None else self._from_messages(messages)
+        )
         for handoff in self._find_handoffs(messages):
             yield {"task": "handoff_summary", "say": handoff["contextSummary"] or "-"}
 
-    def _from_context(self, recorded: Json, messages: Sequence[Json]) -> Iterator[Json]:
+    def _from_context(self, recorded: Json, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers of the inspector's record: each is in the prompt of the call that came after it."""
         calls = recorded["calls"]
         for index, call in enumerate(calls):
@@ -127,9 +164,9 @@ class ThreadTest:
             if following is not None:
                 yield _answer(call["agentId"], _text(following), following.get("toolCalls") or ())
             else:
-                yield self._last_answer(call, messages)
+                yield self._last_answer(call, run_id, messages)
 
-    def _last_answer(self, call: Json, messages: Sequence[Json]) -> Json:
+    def _last_answer(self, call: Json, run_id: str, messages: Sequence[Json]) -> Json:
         """Return the answer after which an agent's model was not called again in a run."""
         if call["taskId"] is not None:
             task = next((task for task in self.stored.tasks if task["taskId"] == call["taskId"]), None)
@@ -140,19 +177,37 @@ class ThreadTest:
         answers = [
             message for message in self._find_spoken(messages) if message["metadata"]["agentId"] == call["agentId"]
         ]
-        return _answer(call["agentId"], _text(answers[-1]) if answers else "-", ())
+        text = _text(answers[-1]) if answers else ""
+        calls = [_transfer_call(handoff) for handoff in self._find_transfers(messages, call["agentId"])[:1]]
+        calls += [
+            _recorded(own)
+            for own in self._own_calls(run_id)
+            if (own["toolName"], own["agentId"]) == (RETURN, call["agentId"]) and own["succeeded"]
+        ]
+        return _answer(call["agentId"], text or ("" if calls else "-"), calls)
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield the answers that can be seen without the inspector, without calls of Baton's own tools."""
+        """Yield the answers that can be seen without the inspector."""
         run_id = messages[0]["metadata"]["runId"]
-        for handoff in self._find_handoffs(messages):
-            if not str(handoff["handoffReason"]).startswith("trigger"):
-                arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
-                transfer = tool_name(TRANSFER, handoff["targetAgentId"])
-                yield {"agent": handoff["sourceAgentId"], "call": {transfer: arguments}}
+        for handoff in self._find_transfers(messages):
+            yield _answer(handoff["sourceAgentId"], "", [_transfer_call(handoff)])
+        own = [
+            (str(call["calledAt"]), _answer(call["agentId"], "", [_recorded(call)])) for call in self._own_calls(run_id)
+        ]
+        answers: list[tuple[str, Json]] = []
         for message in messages:
             if message["role"] == "assistant" and (message.get("toolCalls") or message in self._find_spoken(messages)):
-                yield _answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
+                answer = _answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
+                answers.append((self._find_time(message), answer))
+        for begins_at, answer in own:
+            # An answer without calls is an agent's last one, so the text before a call belongs to the call.
+            texts = [earlier for at, earlier in answers if at <= begins_at and earlier.get("agent") == answer["agent"]]
+            if texts and "call" not in texts[-1]:
+                texts[-1]["call"] = answer["call"]
+            else:
+                answers.append((begins_at, answer))
+            answers.sort(key=itemgetter(0))
+        yield from (answer for _, answer in answers)
         for task in self.stored.tasks:
             if task["runId"] == run_id:
                 for call in self.stored.tool_calls:
@@ -160,12 +215,21 @@ class ThreadTest:
                         yield {"agent": task["agentId"], "call": {call["toolName"]: _arguments(call["input"])}}
                 yield _answer(task["agentId"], str(task.get("result") or "-"), ())
 
+    def _find_time(self, message: Json) -> str:
+        """Return when the model gave an answer: before its calls were made."""
+        ids = {call["id"] for call in message.get("toolCalls") or ()}
+        times = [str(call["calledAt"]) for call in self.stored.tool_calls if call["id"] in ids]
+        return min(times, default=str(message["metadata"].get("timestamp") or ""))
+
     def _find_spoken(self, messages: Sequence[Json]) -> list[Json]:
         """Return the messages of agents, without the sentences that Baton says for them."""
         return [
             message
             for message in messages
-            if message["role"] == "assistant" and _text(message) and not self._is_fixed(message)
+            if message["role"] == "assistant"
+            and _text(message)
+            and not self._is_fixed(message)
+            and not is_by_person(message)
         ]
 
     def _is_fixed(self, message: Json) -> bool:
@@ -189,9 +253,22 @@ class ThreadTest:
             yield {"consulted": consulted}
         for handoff in self._find_handoffs(messages):
             yield {"handoff": handoff["targetAgentId"]}
-        moves = [answer.get("call", {}).get(ADVANCE) for answer in self._answers(run_id, messages)]
-        for state in dict.fromkeys(move["state"] for move in moves if move and move.get("state")):
+        if state := self._find_state(run_id):
             yield {"workflow": state}
+
+    def _find_state(self, run_id: str) -> str | None:
+        """Return the state that the workflow was in after a run; None if it has not moved."""
+        state: str | None = None
+        for call in self.stored.tool_calls:
+            if call["runId"] == run_id:
+                if call["toolName"] == ADVANCE and call["succeeded"]:
+                    state = str(_arguments(call["input"]).get("state"))
+                state = call.get("refusedTo") or state
+        return state.upper() if state is not None else None
+
+    def _own_calls(self, run_id: str) -> list[Json]:
+        """Return the calls of Baton's own tools, which messages do not have."""
+        return [call for call in self.stored.tool_calls if call["runId"] == run_id and call["toolName"] in MODELS_TOOLS]
 
     def _find_handoffs(self, messages: Sequence[Json]) -> list[Json]:
         """Return the handoffs that began between a run's first message and its last."""
@@ -202,6 +279,14 @@ class ThreadTest:
             handoff
             for handoff in self.stored.handoffs
             if handoff["outcome"] != "refused" and begin <= datetime.fromisoformat(handoff["startedAt"]) <= end
+        ]
+
+    def _find_transfers(self, messages: Sequence[Json], agent_id: str | None = None) -> list[Json]:
+        """Return the handoffs of a run that a model has asked for; with ``agent_id``, the model of that agent."""
+        return [
+            handoff
+            for handoff in self._find_handoffs(messages)
+            if not str(handoff["handoffReason"]).startswith("trigger") and agent_id in (None, handoff["sourceAgentId"])
         ]
 
     def _is_outside(self, name: str) -> bool:
@@ -219,7 +304,8 @@ class ThreadTest:
                 continue
             outcome = {"returns": call["output"]}
             if not call["succeeded"]:
-                outcome = {"fails": call["errorMessage"] or "It failed."}
+                reason, state = call["errorMessage"] or "It failed.", call.get("refusedTo")
+                outcome = {"refuses": reason, "state": state} if state else {"fails": reason}
             cases = stubs.setdefault(call["toolName"], stub)["cases"]
             case = {"when": _arguments(call["input"]), **outcome}
             if case not in cases:
@@ -239,9 +325,21 @@ class ThreadTest:
         tools = [tool for agent in self.agents.all() for tool in agent.tools]
         if any(tool.name == name for tool in tools if not isinstance(tool, McpServer)):
             return {"cases": []}
+        if name in SCHEDULE_TOOLS:
+            return None
         server = next((tool.name for tool in tools if isinstance(tool, McpServer)), None)
         # Which of several servers has the tool is not on record.
         return {"server": server, "parameters": {"type": "object"}, "cases": []} if server is not None else None
+
+
+def _recorded(call: Json) -> Json:
+    """Return a recorded call as an answer has it."""
+    return {"name": call["toolName"], "arguments": call["input"]}
+
+
+def _transfer_call(handoff: Json) -> Json:
+    arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
+    return {"name": tool_name(TRANSFER, handoff["targetAgentId"]), "arguments": arguments}
 
 
 def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:

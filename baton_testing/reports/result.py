@@ -28,6 +28,8 @@ class RunResult:
     transcript: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Texts that may explain a failure, such as tools that agents went without."""
+    warnings: tuple[str, ...] = ()
+    """Those of the notes that people read of a passed test too: the test itself may be wrong."""
     tokens: int = 0
     milliseconds: float = 0.0
     """The time that Baton itself has computed."""

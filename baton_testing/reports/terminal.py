@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.text import Text
 
@@ -30,6 +32,8 @@ class Terminal:
         failing = result.failing
         if not result.passed and failing is not None:
             self._failing(failing)
+        else:
+            self._print_notes(dict.fromkeys(warning for run in result.runs for warning in run.warnings))
 
     def summary(self, report: Report) -> None:
         """Print the counts."""
@@ -45,8 +49,7 @@ class Terminal:
         self._console.print(Text(summary, style="bold green" if report.passed else "bold red"))
 
     def _failing(self, run: RunResult) -> None:
-        for note in run.notes:
-            self._console.print(Text(f"    note: {make_printable(note)}", style="yellow"))
+        self._print_notes(run.notes)
         transcript = run.transcript[-LINES_AROUND:]
         if len(transcript) < len(run.transcript):
             self._console.print(Text("    ...", style="dim"))
@@ -61,6 +64,10 @@ class Terminal:
             self._console.print(Text(f"    happened: {make_printable(lines[0])}", style="red"))
             for line in lines[1:]:
                 self._console.print(Text(f"      {make_printable(line)}", style=_diff_style(line)))
+
+    def _print_notes(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            self._console.print(Text(f"    note: {make_printable(note)}", style="yellow"))
 
 
 def _measures(result: ConversationResult) -> str:

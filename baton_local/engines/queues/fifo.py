@@ -113,7 +113,7 @@ class FifoQueue:
     def restore(self, messages: Iterable[Message], sent: Iterable[Sent]) -> None:
         """Take in what an earlier run left. Nothing is in flight any more: who held it ended with that run."""
         for message in sorted(messages, key=lambda message: message.number):
-            message.visible_at = 0.0
+            message.visible_at = 0.0 if message.receives else message.visible_at
             self._append(message)
         for record in sent:
             self._sent[record.scope] = record
@@ -208,8 +208,8 @@ class FifoQueue:
         self.changed[message.number] = message
 
     def _hidden(self, group: str, now: float) -> Iterator[Message]:
-        """Yield a group's messages in flight. They are among its first, all of which were received before."""
-        touched = takewhile(lambda message: message.receives, self._groups[group])
+        """Yield a group's messages in flight or delayed. They are among its first: the others were never hidden."""
+        touched = takewhile(lambda message: message.receives or message.visible_at, self._groups[group])
         return (message for message in touched if message.visible_at > now)
 
     def _next_group(self, now: float, served: set[str]) -> str | None:

@@ -29,7 +29,7 @@ class SqsError(Exception):
 
 
 class SqsService:
-    """FIFO queues behind the actions that Baton and its local cloud use."""
+    """Queues behind the actions that Baton and its local cloud use. In a standard queue each message is a group."""
 
     def __init__(self, endpoint: str, journal: Journal | None, clock: Callable[[], float] = time.time) -> None:
         self._endpoint = endpoint
@@ -76,8 +76,8 @@ class SqsService:
         raise SqsError("UnsupportedOperation", f"The local queue does not know {action}.")
 
     def _create(self, name: str, attributes: dict[str, str]) -> Json:
-        if attributes.get("FifoQueue") != "true" or not name.endswith(".fifo"):
-            raise SqsError("InvalidParameterValue", "The local queue has FIFO queues only.")
+        if (attributes.get("FifoQueue") == "true") is not name.endswith(".fifo"):
+            raise SqsError("InvalidParameterValue", "The name of a FIFO queue, and of no other, ends with .fifo.")
         if name not in self._queues:
             self._define(name, attributes)
         elif attributes.items() - self._attributes[name].items():
@@ -100,7 +100,11 @@ class SqsService:
 
     def _send(self, name: str, request: Json) -> Json:
         body, group = request["MessageBody"], request.get("MessageGroupId")
-        deduplication_id = request.get("MessageDeduplicationId")
+        deduplication_id, delay = request.get("MessageDeduplicationId"), 0.0
+        if self._attributes[name].get("FifoQueue") != "true":
+            # In a standard queue no message waits for another one or is the same as one.
+            group = deduplication_id = str(uuid.uuid4())
+            delay = float(request.get("DelaySeconds", 0))
         if not group:
             raise SqsError("MissingParameter", "The request must contain the parameter MessageGroupId.")
         if self._attributes[name].get("ContentBasedDeduplication") == "true":
@@ -116,6 +120,7 @@ class SqsService:
             message = Message(
                 0, message_id, body, request.get("MessageAttributes", {}), group, deduplication_id, sent_at=now
             )
+            message.visible_at = now + delay if delay else 0.0
             queue.send(message, now)
             number = message.number
         self._save()  # a known message, too: it may be from a request whose saving failed

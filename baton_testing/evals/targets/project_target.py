@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.runs.usage import NO_PRICES, Prices
 from baton.ports.agents.chat_model import TokenCounter
-from baton_testing.conversation import Decision, DrivenConversation
+from baton_testing.actions import Action
+from baton_testing.conversation import DrivenConversation
 from baton_testing.conversation_ports import ConversationPorts, ModelNames
 from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source, with_files
-from baton_testing.evals.dataset import Turn
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.targets.knowledge import ProjectKnowledge
 from baton_testing.models.choice import AnswersTests
@@ -46,7 +46,7 @@ class ProjectTarget:
         asked = case.case
         own_time = OwnTime()
         model = self.model(own_time)
-        begins_at = SCRIPTED_DATE if self.is_scripted else datetime.now(UTC)
+        begins_at = asked.begins_at or (SCRIPTED_DATE if self.is_scripted else datetime.now(UTC))
         ports = ConversationPorts(
             clock=LoopClock(begins_at, f"{asked.name}#{attempt}"),
             agents=self.agents,
@@ -69,24 +69,17 @@ class ProjectTarget:
         began, seen = time.monotonic(), list[Observation]()
         try:
             for turn in asked.input:
-                seen.append(await _take(conversation, turn))
+                seen.append(await conversation.take(turn))
                 if seen[-1].error is not None or seen[-1].problems:
                     break
         finally:
             await ports.functions.aclose()
         seconds = time.monotonic() - began
-        retrieved = _retrieved(ports, seen[-1])
-        answer = _answer(seen, model.problems, retrieved, self.knowledge.files)
+        last = combine(seen[_last_turn(asked.input[: len(seen)]) :])
+        retrieved = _retrieved(ports, last)
+        answer = _answer(seen, last, model.problems, retrieved, self.knowledge.files)
         used = ports.model
         return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=ports.notes)
-
-
-async def _take(conversation: DrivenConversation, turn: Turn) -> Observation:
-    if turn.say is not None:
-        return await conversation.say(turn.say, turn.files)
-    agrees = turn.approve is not None
-    about = turn.approve if agrees else turn.decline
-    return await conversation.decide(Decision(agrees, about if isinstance(about, str) else None, turn.comment))
 
 
 def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...]:
@@ -94,16 +87,28 @@ def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...
     return tuple(source for record in records for source in read_retrieved(record.body))
 
 
+def _last_turn(actions: Sequence[Action]) -> int:
+    """Return the place of the user's last turn. What people of desks do, and time that passes, follows it."""
+    others = ("person", "wait")
+    return max(n for n, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
+
+
 def _answer(
-    seen: Sequence[Observation], problems: Sequence[str], retrieved: tuple[Source, ...], files: Mapping[str, str]
+    seen: Sequence[Observation],
+    last: Observation,
+    problems: Sequence[str],
+    retrieved: tuple[Source, ...],
+    files: Mapping[str, str],
 ) -> Answer:
-    whole, last = combine(list(seen)), seen[-1]
+    whole = combine(list(seen))
     ended = [f"the run ended with {last.error}"] if last.error is not None else []
     reasons = [*last.problems, *ended, *problems]
     return Answer(
-        text=last.text,
+        text=last.text_of_agents,
         result=last.result,
-        answered_by=last.said[-1].agent_id if last.said else None,
+        answered_by=last.answered_by,
+        delivered=last.delivered,
+        people=whole.people,
         calls=whole.calls,
         consulted=whole.consulted,
         handoffs=whole.handoffs,

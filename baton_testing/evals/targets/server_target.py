@@ -67,14 +67,16 @@ class ServerTarget:
         costs = [turn.cost for turn in turns]
         failed = next((turn.error_code for turn in turns if turn.error_code is not None), None)
         seen = [
-            _observation(str(turn.say), answer.messages) for turn, answer in zip(case.case.input, answers, strict=True)
+            _observation(str(turn.say), answer.messages, delivered=answer.outcome.type == "delivered")
+            for turn, answer in zip(case.case.input, answers, strict=True)
         ]
         last = [message for message in answers[-1].messages if message.role == "assistant"]
         sources = [source for message in last for source in message.metadata.sources]
         return Answer(
-            text=seen[-1].text,
+            text=seen[-1].text_of_agents,
             result=answers[-1].result,
-            answered_by=seen[-1].said[-1].agent_id if seen[-1].said else None,
+            answered_by=seen[-1].answered_by,
+            delivered=seen[-1].delivered,
             calls=tuple(calls),
             consulted=tuple(dict.fromkeys(task.agent_id for task in tasks)),
             handoffs=tuple(handoff.target_agent_id for handoff in handoffs if handoff.outcome != "refused"),
@@ -103,6 +105,8 @@ def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     for case in cases:
         if any(turn.say is None or turn.files for turn in case.case.input):
             yield Problem(case.path, case.line, "input: with --url, turns are messages without files")
+        if case.case.begins_at is not None:
+            yield Problem(case.path, case.line, "begins_at: with --url, conversations begin now")
         if case.case.tools or case.case.reach:
             yield Problem(case.path, case.line, "tools, reach: with --url, the server calls its own tools")
 
@@ -127,13 +131,18 @@ def _called(call: ToolCallRecord) -> Called:
     return Called(call.agent_id, call.tool_name, call.input, call.output, call.succeeded)
 
 
-def _observation(title: str, messages: Sequence[Message]) -> Observation:
+def _observation(title: str, messages: Sequence[Message], *, delivered: bool) -> Observation:
     said = tuple(
-        Said(message.metadata.agent_id or "", message.metadata.agent_name or "", _text(message))
+        Said(
+            message.metadata.agent_id or "",
+            message.metadata.author.name if message.metadata.author else message.metadata.agent_name or "",
+            _text(message),
+            is_person=message.metadata.author is not None,
+        )
         for message in messages
         if message.role == "assistant" and _text(message)
     )
-    return Observation(f"say: {title}", said=said)
+    return Observation(f"say: {title}", said=said, delivered=delivered)
 
 
 def _text(message: Message) -> str:

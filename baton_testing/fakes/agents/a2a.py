@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
-from baton.domain.threads.push_config import PushNotice, TaskChange
+from baton.domain.threads.push_config import PushNotice
+from baton.domain.threads.thread_change import ThreadChange
+from baton.domain.threads.webhook_delivery import WebhookDelivery
 
 
 class FakeA2ATasks:
@@ -32,12 +34,12 @@ class FakeA2ATasks:
 class FakePushQueue:
     """``ports.agents.a2a.PushQueue``: in order, one of each name in a group."""
 
-    sent: list[TaskChange | PushNotice] = field(default_factory=list)
+    sent: list[ThreadChange | PushNotice | WebhookDelivery] = field(default_factory=list)
     postponed: list[tuple[str, int]] = field(default_factory=list)
     is_down: bool = False
     _names: set[tuple[str, str, str]] = field(default_factory=set)
 
-    async def send(self, record: TaskChange | PushNotice) -> None:
+    async def send(self, record: ThreadChange | PushNotice | WebhookDelivery) -> None:
         if self.is_down:
             raise StoreUnavailable
         name = (record.record, record.group, record.name)

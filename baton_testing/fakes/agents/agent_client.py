@@ -15,14 +15,14 @@ from baton.ports.agents.chat_model import TextDelta
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer: ``pieces`` (text, or progress), then ``error`` or ``end``.
+    """One scripted answer: ``pieces`` (text, or progress), then ``error`` or ``end``; None while the agent works.
 
     With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
     """
 
     pieces: tuple[str | AgentChunk, ...] = ("The weather ", "is fine.")
     error: AgentFailed | None = None
-    end: AgentDone = field(default_factory=AgentDone)
+    end: AgentDone | None = field(default_factory=AgentDone)
     gate: asyncio.Event | None = None
     gate_at: int = 0
 
@@ -72,7 +72,8 @@ class ScriptedAgentClient:
         finally:
             if not over and not is_passed_on():
                 self.stopped.append(task.task_id)
-        yield reply.end
+        if reply.end is not None:
+            yield reply.end
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
         """Note that the agent was asked to stop."""

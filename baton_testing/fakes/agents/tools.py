@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import BackgroundRules
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import ToolSpec
 from baton.ports.agents.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
@@ -29,6 +30,10 @@ class FakeTools:
     """``ports.agents.tools.Tools``: every agent has the same tools, which are async functions of their arguments."""
 
     calls: list[Called] = field(default_factory=list)
+    states: dict[str, ToolResult | ToolFailed] = field(default_factory=dict)
+    """The states of work in progress, by location."""
+    reads: list[tuple[str, bool]] = field(default_factory=list)
+    """The locations that were read, or deleted."""
     _tools: dict[str, tuple[Tool, Function, tuple[str, ...]]] = field(default_factory=dict)
     _missing: list[MissingTools] = field(default_factory=list)
 
@@ -45,10 +50,11 @@ class FakeTools:
         timeout_seconds: float = 30.0,
         label: str | None = None,
         asks: str | None = None,
+        background: BackgroundRules | None = None,
     ) -> None:
         """Add a tool."""
         spec = ToolSpec(name, description, parameters or {"type": "object", "properties": {}})
-        tool = Tool(spec, origin, requires_approval, timeout_seconds, label, asks)
+        tool = Tool(spec, origin, requires_approval, timeout_seconds, label, asks, background)
         self._tools[name] = tool, function, required_permissions
 
     def withdraw(self, name: str) -> None:
@@ -79,3 +85,12 @@ class FakeTools:
         except TypeError as error:
             raise ToolFailed(f"The arguments do not fit: {error}.") from None
         return answer if isinstance(answer, ToolResult) else ToolResult(answer)
+
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        self.reads.append((location, deletes))
+        answer = self.states.get(location, ToolFailed("There is no such work."))
+        if isinstance(answer, ToolFailed):
+            raise answer
+        return answer

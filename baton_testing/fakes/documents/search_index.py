@@ -19,8 +19,8 @@ from baton.domain.documents.search import (
     SearchResult,
     Signal,
     Vector,
-    missing_scores,
-    with_added,
+    add_scored,
+    find_unscored,
 )
 from baton.domain.documents.search_words import index_words, search_form
 from baton.domain.errors import WrongDimension
@@ -67,9 +67,9 @@ class FakeSearchIndex:
         candidates: dict[SearchClause, Sequence[Candidate]] = {
             clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
         }
-        for clause, lacking in missing_scores(query, candidates).items():
+        for clause, lacking in find_unscored(query, candidates).items():
             scored = {score.id: score.score for score in _scores(clause, query, readable)}
-            candidates[clause] = with_added(candidates[clause], scored, lacking)
+            candidates[clause] = add_scored(candidates[clause], scored, lacking)
         ids = query.select_ids(candidates)
         return SearchResult(
             candidates, {document.id: _drop_vectors(document) for document in readable if document.id in ids}
@@ -90,6 +90,10 @@ class FakeSearchIndex:
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
         return len(list(self._choose(scope, index, chosen)))
+
+    async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
+        await self._answer()
+        return None
 
     def _choose(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
         for document in self.documents.get(_owner(scope, index), {}).values():

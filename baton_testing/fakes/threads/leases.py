@@ -18,7 +18,16 @@ from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import ConversationState, LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.threads.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.threads.leases import (
+    FENCE_STEP,
+    OPTIMISTIC_STEP,
+    Commit,
+    CommittedThread,
+    Lease,
+    LeaseBusy,
+    LeaseRequest,
+    NoSuchThread,
+)
 from baton.ports.threads.messages import TurnRecord
 
 LEASE = timedelta(seconds=30)
@@ -107,10 +116,27 @@ class FakeLeases:
             row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
         has_tasks, notifies = row.thread.has_tasks or request.begins_task, row.thread.notifies or request.notifies
         row.thread = replace(row.thread, has_tasks=has_tasks, notifies=notifies)
-        row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + 1
+        row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + FENCE_STEP
         row.delivery = request.delivery
         first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
         return Lease(scope, row.shown(now), row.owner, row.fence, row.until, first_seq, row.next_seq, row.delivery)
+
+    async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
+        row, now = self.rows.get((scope.tenant_id, thread_id)), self._now()
+        if row is None or row.thread.user_id != scope.user_id or not row.committed_fence:
+            return None
+        if row.owner is not None or row.thread.run is not None:
+            return None
+        return Lease(
+            scope,
+            replace(row.shown(now), run=run),
+            self._clock.new_id(),
+            row.fence + OPTIMISTIC_STEP,
+            now + LEASE,
+            row.next_seq,
+            row.next_seq + RESERVED_SEQS,
+            is_optimistic=True,
+        )
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         row = self._mine(lease)
@@ -155,12 +181,26 @@ class FakeLeases:
         row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
         return row.shown(self._now())
 
-    async def commit(self, lease: Lease, commit: Commit) -> Committed:
+    async def lower_unread(self, scope: Scope, seen: Thread, unread: int) -> Thread | None:
+        row = self.rows.get((scope.tenant_id, seen.id))
+        if row is None or row.thread.user_id != scope.user_id or row.thread.next_ordinal != seen.next_ordinal:
+            return None
+        if row.thread.unread <= unread:
+            return None
+        row.thread = replace(row.thread, unread=unread)
+        return row.shown(self._now())
+
+    async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         row, now = self._row(lease), self._now()
         if row.committed_fence == lease.fence:
-            return Committed(row.thread.notifies, row.thread.title, row.thread.live_changes)
-        self._mine(lease)
-        thread = row.thread
+            return _committed(row.thread)
+        if lease.is_optimistic:
+            if row.owner is not None or row.fence != lease.fence - OPTIMISTIC_STEP:
+                raise LeaseLost
+            row.fence = lease.fence
+        else:
+            self._mine(lease)
+        thread, awaits_user = row.thread, commit.reading.awaits_user
         row.thread = replace(
             thread,
             next_ordinal=commit.next_ordinal,
@@ -177,14 +217,18 @@ class FakeLeases:
             last_error=commit.error_code or thread.last_error,
             time_zone=commit.time_zone or thread.time_zone,
             watchers=commit.watchers,
+            unread=commit.reading.unread + (0 if commit.reading.is_read else thread.unread),
+            awaits_user=commit.ended is None and (thread.awaits_user if awaits_user is None else awaits_user),
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
             row.end_session(commit.ended, commit.next_ordinal, now)
-        elif lease.thread.status is ThreadStatus.CLOSED:
+        elif commit.check_at is not None:
+            row.check_at = commit.check_at
+        elif lease.thread.status is ThreadStatus.CLOSED or (thread.awaits_user and commit.reading.is_read):
             row.check_at = now + row.idle
         row.end_run()
-        return Committed(row.thread.notifies, row.thread.title, row.thread.live_changes)
+        return _committed(row.thread)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         row = self._mine(lease)
@@ -199,7 +243,8 @@ class FakeLeases:
         self._mine(lease)
         data = row.thread.conversation.data
         conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable), data=data)
-        row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, conversation=conversation)
+        closed = replace(row.thread, status=ThreadStatus.CLOSED, awaits_user=False)
+        row.thread = replace(closed, last_seq=last_seq, conversation=conversation)
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         if ended is not None:
             row.end_session(ended, row.thread.next_ordinal, self._now())
@@ -237,6 +282,13 @@ class FakeLeases:
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return self.turns.get(((scope.tenant_id, thread_id), message_id))
 
+    async def withdraw(self, scope: Scope, thread_id: str, message_id: str, digest: str) -> TurnRecord | None:
+        key = (scope.tenant_id, thread_id), message_id
+        if key in self.turns:
+            return self.turns[key]
+        self.turns[key] = TurnRecord(message_id, "", digest, 0, 0, is_withdrawn=True)
+        return None
+
     def bury(self, scope: Scope, thread_id: str) -> None:
         """Put a tombstone in the thread's place."""
         row = self.rows.pop((scope.tenant_id, thread_id))
@@ -267,6 +319,10 @@ class FakeLeases:
         if not self._holds(lease):
             raise LeaseLost
         return self._row(lease)
+
+
+def _committed(thread: Thread) -> CommittedThread:
+    return CommittedThread(thread.notifies, thread.title, thread.live_changes, thread.unread)
 
 
 def _key(lease: Lease) -> Key:

@@ -55,20 +55,20 @@ class FakeRunRecords:
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        calls = _in_order(self._calls[scope.tenant_id, thread_id])
+        calls = _in_order(self._calls.get((scope.tenant_id, thread_id), {}))
         return [call for (ordinal, _, _), call in calls if ordinal == first_ordinal and call.run_id == run_id]
 
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        calls = _in_order(self._calls[scope.tenant_id, thread_id])
+        calls = _in_order(self._calls.get((scope.tenant_id, thread_id), {}))
         chosen = [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
         return _page(chosen, MAX_BETWEEN, None)[0][::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        return _page([call for _, call in _in_order(self._calls[scope.tenant_id, thread_id])], limit, cursor)
+        return _page([call for _, call in _in_order(self._calls.get((scope.tenant_id, thread_id), {}))], limit, cursor)
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         stored_task = replace(

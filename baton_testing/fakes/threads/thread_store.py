@@ -28,7 +28,8 @@ class FakeThreadStore(FakeLeases):
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
         messages = self._messages[lease.scope.tenant_id, lease.thread_id]
-        if message.ordinal in messages and messages[message.ordinal][0] > lease.fence:
+        lowest = lease.fence + (0 if lease.is_optimistic else 1)
+        if message.ordinal in messages and messages[message.ordinal][0] >= lowest:
             raise LeaseLost
         stored_at = from_millis(to_millis(message.timestamp))
         stored_message = replace(message, timestamp=stored_at, fence=lease.fence, summaries={})
@@ -59,6 +60,10 @@ class FakeThreadStore(FakeLeases):
         if row.thread.user_id != scope.user_id and not scope.has(Permission.THREAD_READ_ALL):
             raise ThreadUnavailable
         return row.shown(self._now())
+
+    async def find_own(self, scope: Scope, thread_id: str, *, consistent: bool) -> Thread | None:
+        row = self.rows.get((scope.tenant_id, thread_id))
+        return row.shown(self._now()) if row is not None and row.thread.user_id == scope.user_id else None
 
     async def list_threads(
         self,

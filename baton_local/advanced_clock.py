@@ -1,0 +1,111 @@
+"""POST /local/clock: have time pass on this machine, with what becomes due meanwhile."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from baton.domain.times import iso
+from baton_local.engines.clients import client
+
+MAX_SECONDS = 10 * 366 * 86_400
+MAX_STOPS = 500
+"""Times at which work is due on the way. What is due after these begins at the end, late."""
+DRAIN_SECONDS = 30.0
+"""The longest real time for the runs of one stop."""
+
+
+class Advance(BaseModel):
+    """The time that is to pass."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    advance_seconds: int = Field(alias="advanceSeconds", ge=1, le=MAX_SECONDS)
+
+
+class Schedule(Protocol):
+    """A schedule of a function (``workers.schedules.Scheduler``)."""
+
+    def fire(self) -> Any:
+        """Invoke the function now."""
+
+
+@dataclass
+class AdvancedClock:
+    """The clock of the functions in this process. It goes forward only; tokens and queues keep the machine's time."""
+
+    environment: Mapping[str, str]
+    """The functions' variables."""
+    schedulers: Mapping[str, Schedule]
+    """The schedules, by their functions."""
+    is_reached: bool
+    """Whether the functions are in this process. Those in others keep the machine's time."""
+    _lock: Lock = field(default_factory=Lock)
+
+    async def answer(self, request: Request) -> Response:
+        """Serve POST /local/clock."""
+        if not self.is_reached:
+            return JSONResponse({"detail": "Functions in other processes keep the machine's time."}, status_code=409)
+        try:
+            advance = Advance.model_validate_json(await request.body())
+        except ValidationError:
+            problem = f'Send {{"advanceSeconds": n}}, where n is a whole number from 1 to {MAX_SECONDS}.'
+            return JSONResponse({"detail": problem}, status_code=422)
+        now = await asyncio.to_thread(self.advance, timedelta(seconds=advance.advance_seconds))
+        return JSONResponse({"now": iso(now)})
+
+    def advance(self, duration: timedelta) -> datetime:
+        """Have time pass, stopping where work is due. Return the new time."""
+        with self._lock:
+            end = _now() + duration
+            for _ in range(MAX_STOPS):
+                due = _next_due(_now(), end)
+                if due is None:
+                    break
+                self._stop_at(due)
+            self._stop_at(end)
+            return _now()
+
+    def _stop_at(self, moment: datetime) -> None:
+        from baton.ports.clock import SystemClock
+
+        SystemClock.advanced_by = max(SystemClock.advanced_by, moment - datetime.now(UTC))
+        self.schedulers["SweeperFunction"].fire()
+        gives_up_at = time.monotonic() + DRAIN_SECONDS
+        while self._is_busy() and time.monotonic() < gives_up_at:
+            time.sleep(0.02)
+
+    def _is_busy(self) -> bool:
+        """Return whether records wait in the queue of turns, or are worked on."""
+        queues = client("sqs", self.environment["AWS_ENDPOINT_URL_SQS"])
+        url = self.environment["BATON_TURNS_QUEUE_URL"]
+        counted = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        waiting, in_flight = counted["ApproximateNumberOfMessages"], counted["ApproximateNumberOfMessagesNotVisible"]
+        return int(waiting) + int(in_flight) > 0
+
+
+def _now() -> datetime:
+    from baton.ports.clock import SystemClock
+
+    return SystemClock().now()
+
+
+def _next_due(after: datetime, until: datetime) -> datetime | None:
+    """Return the first time after a moment at which a run begins by itself; None if there is none in time."""
+    from baton.composition import deployed_ports
+    from baton.composition.startup import event_loop
+    from baton.composition.startup.environment import current
+
+    async def read() -> datetime | None:
+        current.set("SweeperFunction")  # it finds what is due, and its role allows the read
+        pages = [page async for page in deployed_ports().due_items.before(until)]
+        return min((entry.at for page in pages for entry in page if entry.at > after), default=None)
+
+    return event_loop.run(read())

@@ -1,0 +1,93 @@
+"""People of desks in a stored conversation, as steps of a test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.domain.agents.sentences import SENTENCES
+from baton_testing.recordings.stored_thread import Json
+
+ARRIVALS = ("desk_waiting", "desk_queued")
+LATE_RETURNS = ("desk_nobody", "desk_silent", "desk_over")
+"""Sentences of returns that time brings, and nobody."""
+
+
+@dataclass
+class StoredDesks:
+    """The desks of a conversation, run by run."""
+
+    agents: AgentFiles
+    person: str | None = None
+    """The name of the person who has the conversation."""
+    is_at_desk: bool = False
+
+    def step(self, messages: Sequence[Json]) -> Json | None:
+        """Return the action with which a run without a message of the user began.
+
+        None if it was a decision about calls. A return that time brings is an empty step: its wait comes before.
+        """
+        author = next((message["metadata"]["author"] for message in messages if is_by_person(message)), None)
+        if author is not None:
+            says = "\n".join(_text(message) for message in messages if is_by_person(message))
+            return _person(str(author["name"]), says=says)
+        sentences = [found for message in messages if (found := self._sentence(message)) is not None]
+        if not sentences or any(message["role"] == "tool" for message in messages):
+            return None
+        step: Json = {"exit": True}
+        for name, values, agent_id in sentences:
+            if name in ARRIVALS:
+                step = _person(self.person, transfers=agent_id) if self.person else {"desk": agent_id}
+            elif name == "desk_taken":
+                step = _person(values["person"], takes=True)
+            elif name == "desk_returned":
+                step = _person(values["person"], returns=True)
+            elif name in LATE_RETURNS:
+                step = {}
+        return step
+
+    def follow(self, messages: Sequence[Json]) -> None:
+        """Note where a run has left the conversation."""
+        sentences = [found for message in messages if (found := self._sentence(message)) is not None]
+        for name, values, _ in sentences:
+            if name == "desk_taken":
+                self.person, self.is_at_desk = values["person"], True
+            else:
+                self.person, self.is_at_desk = None, name in ARRIVALS
+
+    def _sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
+        """Return the name of a fixed sentence, the values in it, and the agent that says it; None for other words."""
+        if message["role"] != "assistant" or is_by_person(message):
+            return None
+        for name, sentence in fixed_sentences(self.agents):
+            parts = re.split(r"\{(\w+)\}", sentence)
+            pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
+            if match := re.fullmatch(pattern, _text(message).strip(), re.DOTALL):
+                return name, match.groupdict(), str(message["metadata"].get("agentId"))
+        return None
+
+
+def fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of the sentences that Baton says for agents: their own texts, and the default ones."""
+    for agent in agents.all():
+        for of_locale in agent.sentences.values():
+            yield from of_locale.items()
+    yield from SENTENCES.items()
+
+
+def is_by_person(message: Json) -> bool:
+    """Return whether a person wrote a message."""
+    return (message["metadata"].get("author") or {}).get("kind") == "person"
+
+
+def _person(name: str, **actions: object) -> Json:
+    return {"person": {"id": name, "name": name, **actions}}
+
+
+def _text(message: Json) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
