@@ -86,6 +86,8 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 _TYPES = frozenset(event_type.value for event_type in EventType)
 ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, EventType.RUN_ERROR})
 """Events without which nobody knows what was said or how it ended. Others may have changed in a later server."""
+DELIVERED = "delivered"
+"""The outcome of a run whose message people answer. AG-UI's models allow no such outcome."""
 MAX_SHOWN = 200
 """Characters of a wrong event that an error repeats."""
 
@@ -120,6 +122,9 @@ def parsed(data: str) -> AnyEvent:
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         raise UnexpectedAnswerError(f"An event of the stream has no type: {data[:MAX_SHOWN]!r}.")
     metadata = raw.get("metadata")
+    if raw["type"] == EventType.RUN_FINISHED and raw.get("outcome") == {"type": DELIVERED}:
+        raw = _delivered(raw)
+        metadata = raw["metadata"]
     if raw["type"] not in _TYPES:
         return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
     try:
@@ -129,6 +134,12 @@ def parsed(data: str) -> AnyEvent:
             return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
         wrong = problem.errors(include_url=False)[0]["msg"]
         raise UnexpectedAnswerError(f"A {raw['type']} event is not as AG-UI describes it: {wrong}.") from problem
+
+
+def _delivered(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the end of a run whose message people answer as AG-UI has it: the outcome is in the metadata."""
+    others = {name: value for name, value in raw.items() if name != "outcome"}
+    return {**others, "metadata": {**(raw.get("metadata") or {}), "outcome": DELIVERED}}
 
 
 def metadata_of(event: AnyEvent) -> dict[str, Any]:

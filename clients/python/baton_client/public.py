@@ -29,7 +29,7 @@ from baton_client.errors import (
 )
 from baton_client.interrupt_answers import Answer
 from baton_client.interrupt_texts import CardField
-from baton_client.run_parts import ModelUsage, Source, UploadedPart
+from baton_client.run_parts import ModelUsage, Person, Source, UploadedPart
 from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
 from baton_client.tools import ClientTool, client_tool
 from baton_client.version import VERSION
@@ -62,6 +62,7 @@ __all__ = [
     "NotFoundError",
     "Pager",
     "PermissionDeniedError",
+    "Person",
     "RateLimitError",
     "RunResult",
     "RunStream",

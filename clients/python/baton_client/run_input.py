@@ -5,12 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from baton_client.errors import ConfigurationError
 from baton_client.interrupt_answers import Answer
 from baton_client.tools import ClientTool
 
+WhileBusy = Literal["queue", "steer", "interrupt"]
+"""The treatment of a message while a run is in progress: it waits, enters the run, or stops it."""
 Content = str | Sequence[str | Mapping[str, Any]]
 """A message: a text, or texts and parts, such as ``client.threads.files.upload`` returns."""
 
@@ -47,6 +49,7 @@ class RunInput:
         context: Mapping[str, str],
         branch: Mapping[str, Any] | None,
         time_zone: str | None = None,
+        while_busy: WhileBusy | None = None,
     ) -> RunInput:
         """Raises ``ConfigurationError`` if there is nothing to send. A ``branch`` may answer an old message again."""
         if content is None and not answers and branch is None:
@@ -62,6 +65,8 @@ class RunInput:
             forwarded["branch"] = dict(branch)
         if time_zone is not None:
             forwarded["timeZone"] = time_zone
+        if while_busy is not None:
+            forwarded["whileBusy"] = while_busy
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
 
     def answering(self, answers: Sequence[Answer]) -> RunInput:

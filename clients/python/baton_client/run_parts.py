@@ -51,6 +51,22 @@ class Source(Model):
     """Whether a file is among the conversation's files."""
 
 
+class Person(Model):
+    """A person of a desk, as users see them."""
+
+    id: str
+    name: str
+    avatar_url: str | None = None
+
+    @classmethod
+    def of(cls, raw: Any) -> Person | None:
+        """Return the author of a message as a server sent it; ``None`` for agents."""
+        try:
+            return cls.model_validate(raw) if raw else None
+        except ValidationError:
+            return None
+
+
 class ModelUsage(Model):
     """The tokens of a model in a run."""
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from baton_client.interrupt_texts import CardField, write_text
-from baton_client.run_parts import ModelUsage, Source
+from baton_client.run_parts import ModelUsage, Person, Source
 from baton_client.structured import instance_of
 
 T = TypeVar("T")
 
-Outcome = Literal["success", "cancelled", "interrupt", "none"]
-"""The end of a run; ``none`` where nothing was there to follow."""
+Outcome = Literal["success", "cancelled", "interrupt", "delivered", "none"]
+"""The end of a run; ``delivered``: people answer the message; ``none`` where nothing was there to follow."""
 TaskStatus = Literal["working", "completed", "failed", "timed_out", "cancelled"]
 """The state of a question to another agent."""
 
@@ -67,6 +67,10 @@ class SaidMessage:
     consulted: list[Source] = field(default_factory=list)
     """Documents that agents were given for it, and that it does not cite."""
     is_complete: bool = False
+    author: Person | None = None
+    """The person of a desk who has written it; ``None`` for what agents say."""
+    attachments: list[dict[str, Any]] = field(default_factory=list)
+    """The images and files of a person's message, as AG-UI parts."""
 
 
 @dataclass(slots=True)
@@ -89,7 +93,7 @@ class RunResult:
     thread_id: str
     run_id: str
     outcome: Outcome
-    """``success``, ``cancelled`` or ``interrupt``; ``none`` where nothing was there to follow."""
+    """``delivered``: people answer the message, and no agent does; ``none`` where nothing was there to follow."""
     messages: list[SaidMessage]
     tasks: list[SubTask]
     interrupts: list[Interrupt]

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel
 
 from baton_client.events import (
+    DELIVERED,
     AnyEvent,
     MessagesSnapshotEvent,
     RunFinishedEvent,
@@ -24,7 +25,7 @@ from baton_client.events import (
     seq_of,
 )
 from baton_client.interrupt_texts import read_fields
-from baton_client.run_parts import ModelUsage, sources_of
+from baton_client.run_parts import ModelUsage, Person, sources_of
 from baton_client.run_result import Interrupt, Outcome, RunResult, SaidMessage, SubTask, TaskStatus
 
 CLIENT_TOOL = "client_tool"
@@ -67,7 +68,10 @@ class RunState:
                 self._started(event)
             case TextMessageStartEvent():
                 agent_id = metadata_of(event).get("agentId")
-                self.messages.append(SaidMessage(event.message_id, agent_id=agent_id, agent_name=event.name))
+                author = Person.of(metadata_of(event).get("author"))
+                self.messages.append(
+                    SaidMessage(event.message_id, agent_id=agent_id, agent_name=event.name, author=author)
+                )
             case TextMessageContentEvent():
                 if message := self._message(event.message_id):
                     message.text += event.delta
@@ -78,6 +82,7 @@ class RunState:
                 elif message:
                     message.sources = sources_of(metadata_of(event).get("sources"))
                     message.consulted = sources_of(metadata_of(event).get("consulted"))
+                    message.attachments = list(metadata_of(event).get("attachments") or ())
                     message.is_complete = True
             case ToolCallStartEvent():
                 self._arguments[event.tool_call_id] = ""
@@ -144,6 +149,8 @@ class RunState:
         self.answer = event.result
         # AG-UI's model of the event allows no other types.
         self.outcome = "interrupt" if self.interrupts else cast("Outcome", outcome.get("type") or "success")
+        if metadata_of(event).get("outcome") == DELIVERED:
+            self.outcome = "delivered"
         self.usage += [ModelUsage.model_validate(_plain(usage) or {}) for usage in event.usage or ()]
 
     def _interrupt(self, raw: Mapping[str, Any]) -> Interrupt:

@@ -38,6 +38,10 @@ class AgentVersionMismatchError(ConflictError):
     """The agent has changed. (agent_version_mismatch)"""
 
 
+class AlreadyRunningError(ConflictError):
+    """The message is being answered. (already_running)"""
+
+
 class AnswerInvalidError(ServerError):
     """The answer does not fit its schema. (answer_invalid)"""
 
@@ -62,6 +66,18 @@ class ContextTooLongError(ServerError):
     """The message is too long for the model. (context_too_long)"""
 
 
+class DeskClosedError(ConflictError):
+    """Closed at the moment. (desk_closed)"""
+
+
+class DeskNotTakenError(ConflictError):
+    """Take the conversation first. (desk_not_taken)"""
+
+
+class DeskTakenError(ConflictError):
+    """Taken by somebody else. (desk_taken)"""
+
+
 class DocumentBusyError(ConflictError):
     """The document is being changed. (document_busy)"""
 
@@ -80,6 +96,10 @@ class DocumentUnreadableError(BadRequestError):
 
 class EmbedderUnavailableError(ServerError):
     """The embedding model is not available. (embedder_unavailable)"""
+
+
+class EventNotTakenError(BadRequestError):
+    """The agent takes no such events. (event_not_taken)"""
 
 
 class ExtractionUnavailableError(ServerError):
@@ -134,6 +154,10 @@ class MessageTooLargeError(BadRequestError):
     """The message is too large. (message_too_large)"""
 
 
+class MessageWithdrawnError(ConflictError):
+    """The message was withdrawn. (message_withdrawn)"""
+
+
 class MethodNotAllowedError(BadRequestError):
     """Method not allowed. (method_not_allowed)"""
 
@@ -174,8 +198,20 @@ class NotAForkError(ConflictError):
     """Not a fork. (not_a_fork)"""
 
 
+class NotAtDeskError(ConflictError):
+    """Not at a desk. (not_at_desk)"""
+
+
 class NotInHandoffError(ConflictError):
     """No specialist to leave. (not_in_handoff)"""
+
+
+class NotRegenerableError(ConflictError):
+    """People have answered here. (not_regenerable)"""
+
+
+class NothingRunningError(ConflictError):
+    """Nothing is running. (nothing_running)"""
 
 
 class NothingToMergeError(ConflictError):
@@ -196,6 +232,10 @@ class ProcedureNameTakenError(ConflictError):
 
 class ProcedureVersionMismatchError(ConflictError):
     """The procedure has changed. (procedure_version_mismatch)"""
+
+
+class QueueFullError(RateLimitError):
+    """Too many messages wait. (queue_full)"""
 
 
 class RerunUnavailableError(ConflictError):
@@ -244,6 +284,10 @@ class SourceRefusedError(BadRequestError):
 
 class StoreUnavailableError(ServerError):
     """Storage is not available. (store_unavailable)"""
+
+
+class TaskExpiredError(BadRequestError):
+    """The task has expired. (task_expired)"""
 
 
 class ThreadBusyError(ServerError):
@@ -314,6 +358,14 @@ class UnsupportedPartError(BadRequestError):
     """Unsupported content part. (unsupported_part)"""
 
 
+class WaitsForApprovalError(ConflictError):
+    """The run waits for an answer. (waits_for_approval)"""
+
+
+class WaitsForPeopleError(ConflictError):
+    """The conversation waits for people. (waits_for_people)"""
+
+
 class WorkflowUnavailableError(ConflictError):
     """The workflow cannot be continued. (workflow_unavailable)"""
 
@@ -333,17 +385,22 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "agent_mismatch": AgentMismatchError,
     "agent_unavailable": AgentUnavailableError,
     "agent_version_mismatch": AgentVersionMismatchError,
+    "already_running": AlreadyRunningError,
     "answer_invalid": AnswerInvalidError,
     "approvals_waiting": ApprovalsWaitingError,
     "branch_crosses_handoff": BranchCrossesHandoffError,
     "branch_unavailable": BranchUnavailableError,
     "content_filtered": ContentFilteredError,
     "context_too_long": ContextTooLongError,
+    "desk_closed": DeskClosedError,
+    "desk_not_taken": DeskNotTakenError,
+    "desk_taken": DeskTakenError,
     "document_busy": DocumentBusyError,
     "document_of_source": DocumentOfSourceError,
     "document_too_large": DocumentTooLargeError,
     "document_unreadable": DocumentUnreadableError,
     "embedder_unavailable": EmbedderUnavailableError,
+    "event_not_taken": EventNotTakenError,
     "extraction_unavailable": ExtractionUnavailableError,
     "forbidden": PermissionDeniedError,
     "handoff_in_progress": HandoffInProgressError,
@@ -360,6 +417,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "malformed_json": MalformedJsonError,
     "message_id_conflict": MessageIdConflictError,
     "message_too_large": MessageTooLargeError,
+    "message_withdrawn": MessageWithdrawnError,
     "method_not_allowed": MethodNotAllowedError,
     "model_error": ModelError,
     "model_misconfigured": ModelMisconfiguredError,
@@ -370,13 +428,17 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "model_timeout": ModelTimeoutError,
     "model_unavailable": ModelUnavailableError,
     "not_a_fork": NotAForkError,
+    "not_at_desk": NotAtDeskError,
     "not_found": NotFoundError,
     "not_in_handoff": NotInHandoffError,
+    "not_regenerable": NotRegenerableError,
+    "nothing_running": NothingRunningError,
     "nothing_to_merge": NothingToMergeError,
     "origin_refused": OriginRefusedError,
     "procedure_changed": ProcedureChangedError,
     "procedure_name_taken": ProcedureNameTakenError,
     "procedure_version_mismatch": ProcedureVersionMismatchError,
+    "queue_full": QueueFullError,
     "rate_limited": RateLimitError,
     "rerun_unavailable": RerunUnavailableError,
     "run_changed": RunChangedError,
@@ -390,6 +452,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "source_conflict": SourceConflictError,
     "source_refused": SourceRefusedError,
     "store_unavailable": StoreUnavailableError,
+    "task_expired": TaskExpiredError,
     "thread_busy": ThreadBusyError,
     "thread_led_by_parent": ThreadLedByParentError,
     "thread_unavailable": ThreadUnavailableError,
@@ -408,6 +471,8 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "unknown_source": UnknownSourceError,
     "unsupported_document": UnsupportedDocumentError,
     "unsupported_part": UnsupportedPartError,
+    "waits_for_approval": WaitsForApprovalError,
+    "waits_for_people": WaitsForPeopleError,
     "workflow_unavailable": WorkflowUnavailableError,
     "wrong_dimension": WrongDimensionError,
     "wrong_embedding_dimension": WrongEmbeddingDimensionError,

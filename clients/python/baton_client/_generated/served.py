@@ -85,14 +85,6 @@ class AgentDay(Model):
     The turns of an agent on a day.
     """
 
-    day: str
-    """
-    In UTC.
-    """
-    agent_id: str | None = Field(None, alias="agentId")
-    """
-    The agent that spoke last; null for turns in which none did.
-    """
     turns: int
     failures: int
     """
@@ -108,6 +100,14 @@ class AgentDay(Model):
     unpriced: int
     """
     Turns whose cost is not known, and not in `cost`.
+    """
+    day: str
+    """
+    In UTC.
+    """
+    agent_id: str | None = Field(None, alias="agentId")
+    """
+    The agent that spoke last; null for turns in which none did.
     """
 
 
@@ -144,6 +144,44 @@ class AuditRecord(Model):
     action: str
     outcome: str
     detail: dict[str, Any]
+
+
+class BackgroundTask(Model):
+    """
+    A task in the background.
+    """
+
+    task_id: str = Field(..., alias="taskId")
+    kind: str
+    """
+    Of an `agent`, the task's id is that of the thread in which it works. A `remote_agent` works elsewhere.
+    """
+    name: str
+    """
+    The id of the agent, or the name of the tool.
+    """
+    status: str
+    started_at: AwareDatetime = Field(..., alias="startedAt")
+    progress: str | None = None
+    """
+    How far it is, as the tool or the remote agent has reported; null if it has not.
+    """
+    expires_at: AwareDatetime = Field(..., alias="expiresAt")
+    """
+    When it is given up.
+    """
+    result_run_id: str | None = Field(None, alias="resultRunId")
+    """
+    The run that its result has begun; null before that.
+    """
+
+
+class BackgroundTaskList(Model):
+    """
+    The tasks of a conversation, the newest first.
+    """
+
+    items: list[BackgroundTask]
 
 
 class Branch(Model):
@@ -381,6 +419,24 @@ class DeletedSource(Model):
     """
 
 
+class Desk(Model):
+    """
+    A desk.
+    """
+
+    id: str
+    name: str
+    is_open: bool = Field(..., alias="isOpen")
+
+
+class DeskListOfCaller(Model):
+    """
+    The desks that the caller answers.
+    """
+
+    items: list[Desk]
+
+
 class DocumentError(Model):
     """
     The reason that a version could not be taken in.
@@ -390,6 +446,18 @@ class DocumentError(Model):
     message: str
     """
     The uploader's remedy.
+    """
+
+
+class Draft(Model):
+    """
+    A draft, which nobody but the caller has seen.
+    """
+
+    text: str
+    sources: list[dict[str, Any]]
+    """
+    The documents that its writer was given, as in `metadata.sources`.
     """
 
 
@@ -443,48 +511,6 @@ class EpisodeFact(Model):
     superseded_by: str | None = Field(None, alias="supersededBy")
     """
     The id of that fact.
-    """
-
-
-class EpisodeMatch(Model):
-    """
-    A message that matches.
-    """
-
-    message_id: str = Field(..., alias="messageId")
-    ordinal: int
-    text: str
-    """
-    Without personal data.
-    """
-    timestamp: AwareDatetime
-    score: float
-    """
-    From 0 to 1; comparable between episodes.
-    """
-
-
-class EpisodeMessage(Model):
-    """
-    A message of an episode.
-    """
-
-    id: str
-    ordinal: int
-    """
-    Its position in the conversation, from 0.
-    """
-    role: str
-    content: str
-    timestamp: AwareDatetime
-    agent_id: str | None = Field(None, alias="agentId")
-    contains_pii: bool = Field(..., alias="containsPii")
-    """
-    Whether it contains personal data.
-    """
-    redacted_content: str | None = Field(None, alias="redactedContent")
-    """
-    The text without personal data, which is summarised and indexed; null without any.
     """
 
 
@@ -728,73 +754,14 @@ class Library(Model):
     A library of the project, which agents of all tenants may search.
     """
 
+    index_fill_percent: int | None = Field(None, alias="indexFillPercent")
+    """
+    The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if there is no bound, as in OpenSearch, without documents, and while the index does not answer.
+    """
     name: str
     documents: int
     """
     The number of its documents.
-    """
-
-
-class Limits(Model):
-    """
-    A limit of each kind; null: none.
-    """
-
-    agents: int | None = None
-    """
-    Agents that the tenant has made.
-    """
-    documents_per_agent: int | None = Field(None, alias="documentsPerAgent")
-    """
-    Documents of one agent.
-    """
-    captures_per_day: int | None = Field(None, alias="capturesPerDay")
-    """
-    Procedures captured in a day of UTC, of all agents together.
-    """
-    thread_tokens: int | None = Field(None, alias="threadTokens")
-    """
-    Tokens of one conversation, of all its models.
-    """
-    runs_at_once: int | None = Field(None, alias="runsAtOnce")
-    """
-    Runs in progress at the same time.
-    """
-    user_runs_at_once: int | None = Field(None, alias="userRunsAtOnce")
-    """
-    The same of one user.
-    """
-    messages_per_minute: int | None = Field(None, alias="messagesPerMinute")
-    """
-    Messages in a minute of the clock.
-    """
-    user_messages_per_minute: int | None = Field(None, alias="userMessagesPerMinute")
-    """
-    The same of one user.
-    """
-    tokens_per_day: int | None = Field(None, alias="tokensPerDay")
-    """
-    Tokens in a day of UTC, of all conversations and models.
-    """
-    user_tokens_per_day: int | None = Field(None, alias="userTokensPerDay")
-    """
-    The same of one user.
-    """
-    connections: int | None = None
-    """
-    Open WebSocket connections.
-    """
-    user_connections: int | None = Field(None, alias="userConnections")
-    """
-    The same of one user.
-    """
-    follow_streams: int | None = Field(None, alias="followStreams")
-    """
-    Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.
-    """
-    user_follow_streams: int | None = Field(None, alias="userFollowStreams")
-    """
-    The same of one user.
     """
 
 
@@ -809,6 +776,17 @@ class MatchedFact(Model):
     score: float
     superseded_at: str | None = Field(None, alias="supersededAt")
     superseded_by: str | None = Field(None, alias="supersededBy")
+
+
+class MessageAuthor(Model):
+    """
+    The person who wrote a message in an agent's place.
+    """
+
+    kind: Literal["person"] | None = None
+    id: str
+    name: str
+    avatar_url: str | None = Field(None, alias="avatarUrl")
 
 
 class FinishReasonEnum(StrEnum):
@@ -826,46 +804,23 @@ class FinishReason(RootModel[FinishReasonEnum | None]):
     """
 
 
-class MessageMetadata(Answered):
+class MessageSource(Model):
     """
-    Metadata of a message.
+    The cause of a run that no message of the user has begun.
     """
 
-    ordinal: int
-    run_id: str = Field(..., alias="runId")
-    status: str
-    finish_reason: FinishReason | None = Field(None, alias="finishReason")
+    kind: str
+    id: str
     """
-    `length` where an answer was cut because it was too long.
+    The id of the schedule, the event or the task.
     """
-    refused_by: str | None = Field(None, alias="refusedBy")
+    type: str | None = None
     """
-    The hook or guardrail that has refused the answer, whose sentence stands in its place; left out otherwise.
+    The type of an event.
     """
-    agent_id: str | None = Field(None, alias="agentId")
-    agent_name: str | None = Field(None, alias="agentName")
-    is_handoff_summary: bool = Field(..., alias="isHandoffSummary")
-    is_tool_result: bool = Field(..., alias="isToolResult")
-    tool_name: str | None = Field(None, alias="toolName")
-    timestamp: AwareDatetime
-    source: str | None = None
-    tokens: int
-    sources: list[dict[str, Any]]
-    consulted: list[dict[str, Any]] | None = None
+    late: int | None = None
     """
-    Documents that agents were given for the answer and that no text cites; left out without any.
-    """
-    result: Any | None = None
-    """
-    The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have it.
-    """
-    outcome: str | None = None
-    """
-    The end of the call that a tool's message answers; only those have it.
-    """
-    time_zone: str | None = Field(None, alias="timeZone")
-    """
-    The user's time zone when it was sent; left out where it is not known, and of answers.
+    Seconds by which the run began late; left out if it was on time.
     """
 
 
@@ -890,6 +845,39 @@ class ModelReport(Model):
     """
 
 
+class Note(Model):
+    """
+    A note that a person has left.
+    """
+
+    id: str
+    text: str
+    author: MessageAuthor
+    created_at: AwareDatetime = Field(..., alias="createdAt")
+    """
+    When it was left.
+    """
+
+
+class OfferedDesk(Model):
+    """
+    A desk of a main agent, for users who may ask for a person there.
+    """
+
+    id: str
+    name: str
+    description: str
+    avatar_url: str | None = Field(None, alias="avatarUrl")
+    is_open: bool = Field(..., alias="isOpen")
+    """
+    Whether its people answer now.
+    """
+    opens_at: str | None = Field(None, alias="opensAt")
+    """
+    When it opens next; null while it is open, and if it stays closed for more than a year.
+    """
+
+
 class Outcome(Model):
     """
     The end of a run.
@@ -897,7 +885,7 @@ class Outcome(Model):
 
     type: str
     """
-    `interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it.
+    `interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it. `delivered`: people of a desk will answer.
     """
 
 
@@ -964,12 +952,16 @@ class ProcedureSourceMessage(Model):
     id: str
     role: str
     """
-    `tool`: the result of a call.
+    `tool`: the result of a call; `event`: what has begun a turn without a message of the user.
     """
     run_id: str = Field(..., alias="runId")
     agent_id: str | None = Field(None, alias="agentId")
     """
     The agent that said it, or called.
+    """
+    author: MessageAuthor | None = None
+    """
+    The person of a desk who wrote it; left out of what users and agents said.
     """
     text: str
     tool_calls: list[ProcedureSourceCall] = Field(..., alias="toolCalls")
@@ -1062,6 +1054,47 @@ class PublishedEvaluation(Model):
     The lower end of its 95% interval.
     """
     high: float | None = None
+
+
+class QueuedEvent(Model):
+    """
+    The run that an event begins.
+    """
+
+    thread_id: str = Field(..., alias="threadId")
+    run_id: str = Field(..., alias="runId")
+
+
+class QueuedMessage(Model):
+    """
+    A message that waits.
+    """
+
+    message_id: str = Field(..., alias="messageId")
+    busy: str
+    """
+    What becomes of it: it waits for its turn, enters the run in progress, or has stopped it.
+    """
+    content: str | list[dict[str, Any]] | None = None
+    """
+    The message's content; null if it is longer than 32 KB.
+    """
+    sent_at: AwareDatetime = Field(..., alias="sentAt")
+
+
+class QuietHours(Model):
+    """
+    The hours of a day in which such runs wait, on the clocks of the user.
+    """
+
+    begin: str
+    """
+    The hour and minute at which they begin.
+    """
+    end: str
+    """
+    The hour and minute at which they end; before `begin`: of the next day.
+    """
 
 
 class RatedMessage(Model):
@@ -1179,6 +1212,63 @@ class Run(Model):
     attempt: int
 
 
+class Schedule(Model):
+    """
+    A schedule: a time, or several, at which a run begins by itself.
+    """
+
+    id: str
+    user_id: str | None = Field(None, alias="userId")
+    """
+    The schedule's user; left out of the caller's own.
+    """
+    agent_id: str = Field(..., alias="agentId")
+    thread_id: str = Field(..., alias="threadId")
+    """
+    The conversation that it is in, which its runs enter unless its agent chooses the newest.
+    """
+    text: str
+    at: AwareDatetime
+    """
+    The time of the first slot at the earliest.
+    """
+    rule: str | None = None
+    """
+    The rule by which it repeats; null if it runs once.
+    """
+    time_zone: str = Field(..., alias="timeZone")
+    """
+    The time zone of its slots; `user`: that of its user.
+    """
+    ends_at: str | None = Field(None, alias="endsAt")
+    """
+    The time after which it has no slots; null without one.
+    """
+    status: str
+    """
+    `finished`: it has no further slot. It is kept for 30 days.
+    """
+    next_at: AwareDatetime | None = Field(None, alias="nextAt")
+    """
+    The next slot; null while it is paused, and after the last one.
+    """
+    last_at: str | None = Field(None, alias="lastAt")
+    """
+    The time at which its last run began; null before the first.
+    """
+    last_run_id: str | None = Field(None, alias="lastRunId")
+    """
+    That run; null before the first.
+    """
+    paused: bool
+    created_by: str = Field(..., alias="createdBy")
+    created_at: AwareDatetime = Field(..., alias="createdAt")
+    runs: int
+    """
+    The runs that have begun.
+    """
+
+
 class SelectedBranch(Model):
     """
     The branch that the conversation continues with.
@@ -1189,6 +1279,29 @@ class SelectedBranch(Model):
     last_seq: int = Field(..., alias="lastSeq")
     """
     Sequence number of the thread's last event.
+    """
+
+
+class SelfStartedRuns(Model):
+    """
+    The rules for runs that no message of a user begins. What is null is not limited, or as deployed.
+    """
+
+    enabled: bool | None = None
+    """
+    False: no schedule and no event begins a run.
+    """
+    per_conversation_per_day: int | None = Field(None, alias="perConversationPerDay")
+    """
+    Such runs in one conversation in a day of UTC.
+    """
+    per_user_per_day: int | None = Field(None, alias="perUserPerDay")
+    """
+    Such runs of one user in a day of UTC.
+    """
+    quiet_hours: QuietHours | None = Field(None, alias="quietHours")
+    """
+    The hours in which they wait.
     """
 
 
@@ -1267,6 +1380,10 @@ class ToolCallRecord(Model):
     """
     succeeded: bool
     error_message: str | None = Field(None, alias="errorMessage")
+    refused_to: str | None = Field(None, alias="refusedTo")
+    """
+    The state of the workflow that the tool sends back instead of completing it; null: it names none.
+    """
     called_at: AwareDatetime = Field(..., alias="calledAt")
     duration_ms: int = Field(..., alias="durationMs")
 
@@ -1278,6 +1395,29 @@ class ToolState(Model):
 
     before: StateText
     after: StateText
+
+
+class TurnCounts(Model):
+    """
+    Some turns, with what they used.
+    """
+
+    turns: int
+    failures: int
+    """
+    Turns that ended with an error.
+    """
+    input_tokens: int = Field(..., alias="inputTokens")
+    output_tokens: int = Field(..., alias="outputTokens")
+    cached_input_tokens: int = Field(..., alias="cachedInputTokens")
+    cost: float | None = None
+    """
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    """
+    unpriced: int
+    """
+    Turns whose cost is not known, and not in `cost`.
+    """
 
 
 class TurnFeedback(Model):
@@ -1316,6 +1456,41 @@ class Usage(Model):
     cached_input_tokens: int | None = Field(None, alias="cachedInputTokens")
     """
     Input tokens that the provider read from its prompt cache; left out where there are none.
+    """
+
+
+class WebhookDelivery(Model):
+    """
+    An event for one webhook. Its content is read from the conversation when it is sent.
+    """
+
+    id: str
+    status: str
+    """
+    `waiting`: it is about to be sent again.
+    """
+    webhook_id: str = Field(..., alias="webhookId")
+    """
+    The webhook of the settings.
+    """
+    event: str
+    event_id: str = Field(..., alias="eventId")
+    """
+    The `webhook-id` of every attempt.
+    """
+    thread_id: str = Field(..., alias="threadId")
+    user_id: str = Field(..., alias="userId")
+    """
+    The conversation's user.
+    """
+    happened_at: AwareDatetime = Field(..., alias="happenedAt")
+    died_at: AwareDatetime | None = Field(None, alias="diedAt")
+    """
+    The time at which it was given up; null while it waits.
+    """
+    reason: str | None = None
+    """
+    Why the last attempt failed; null while it waits.
     """
 
 
@@ -1483,16 +1658,95 @@ class ContextItem(Model):
     """
 
 
-class CurrentLimits(Model):
+class DeskItem(Model):
     """
-    The limits that hold for the tenant.
+    A conversation at a desk.
     """
 
-    limits: Limits
-    deployment: Limits
-    effective: Limits
-    changed_by: str | None = Field(None, alias="changedBy")
-    changed_at: AwareDatetime | None = Field(None, alias="changedAt")
+    thread_id: str = Field(..., alias="threadId")
+    desk_id: str = Field(..., alias="deskId")
+    status: str
+    since: AwareDatetime
+    """
+    When it came to the desk.
+    """
+    user_id: str = Field(..., alias="userId")
+    user_name: str | None = Field(None, alias="userName")
+    """
+    The user's name, as their token gives it; null where it gives none.
+    """
+    title: str | None = None
+    """
+    The conversation's title; null without one.
+    """
+    locale: str | None = None
+    """
+    The user's language, as their token gives it (claim `locale`); null where it gives none.
+    """
+    time_zone: str | None = Field(None, alias="timeZone")
+    """
+    The user's time zone; null where it is not known.
+    """
+    last_message: str = Field(..., alias="lastMessage")
+    """
+    The beginning of the last message of the user or a person.
+    """
+    unread: int
+    """
+    Messages of the user that no person has answered.
+    """
+    unanswered_since: AwareDatetime | None = Field(None, alias="unansweredSince")
+    """
+    Since when the user waits for an answer, also to none of these; null if they do not.
+    """
+    person: MessageAuthor | None = None
+    """
+    The person who has taken it; null while it waits.
+    """
+    last_seq: int = Field(..., alias="lastSeq")
+    """
+    Sequence number of the conversation's last event.
+    """
+    typing: bool | None = None
+    """
+    Whether the user is typing; known in `/v1/desk/events`, to the person who has taken it.
+    """
+
+
+class DeskListing(Model):
+    """
+    A page of the conversations at desks.
+    """
+
+    items: list[DeskItem]
+    next_cursor: str | None = Field(None, alias="nextCursor")
+    """
+    Pass it as `cursor` to get the next page; null on the last.
+    """
+
+
+class DeskState(Model):
+    """
+    A conversation at a desk.
+    """
+
+    agent_id: str = Field(..., alias="agentId")
+    """
+    The desk.
+    """
+    status: str
+    since: AwareDatetime
+    """
+    Since when it has this status.
+    """
+    person: MessageAuthor | None = None
+    """
+    The person who has taken it; null while it waits.
+    """
+    ahead: int | None = None
+    """
+    Conversations that waited already when it came; null once it is taken, and where it is not known.
+    """
 
 
 class Document(Model):
@@ -1581,6 +1835,22 @@ class DocumentAnswer(Model):
     """
 
 
+class DocumentListing(Model):
+    """
+    A page of documents.
+    """
+
+    index_fill_percent: int | None = Field(None, alias="indexFillPercent")
+    """
+    The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if there is no bound, as in OpenSearch, without documents, and while the index does not answer.
+    """
+    items: list[Document]
+    next_cursor: str | None = Field(None, alias="nextCursor")
+    """
+    Pass it as `cursor` to get the next page; null on the last.
+    """
+
+
 class Episode(Model):
     """
     A session that has ended.
@@ -1617,6 +1887,59 @@ class Episode(Model):
     message_count: int = Field(..., alias="messageCount")
     total_input_tokens: int = Field(..., alias="totalInputTokens")
     total_output_tokens: int = Field(..., alias="totalOutputTokens")
+
+
+class EpisodeMatch(Model):
+    """
+    A message that matches.
+    """
+
+    message_id: str = Field(..., alias="messageId")
+    ordinal: int
+    text: str
+    """
+    Without personal data.
+    """
+    timestamp: AwareDatetime
+    score: float
+    """
+    From 0 to 1; comparable between episodes.
+    """
+    author: MessageAuthor | None = None
+    """
+    The person of a desk who wrote it; left out of what users and agents said.
+    """
+
+
+class EpisodeMessage(Model):
+    """
+    A message of an episode.
+    """
+
+    id: str
+    ordinal: int
+    """
+    Its position in the conversation, from 0.
+    """
+    role: str
+    """
+    `event`: what has begun a turn without a message of the user.
+    """
+    content: str
+    timestamp: AwareDatetime
+    agent_id: str | None = Field(None, alias="agentId")
+    author: MessageAuthor | None = None
+    """
+    The person of a desk who wrote it; left out of what users and agents said.
+    """
+    contains_pii: bool = Field(..., alias="containsPii")
+    """
+    Whether it contains personal data.
+    """
+    redacted_content: str | None = Field(None, alias="redactedContent")
+    """
+    The text without personal data, which is summarised and indexed; null without any.
+    """
 
 
 class EpisodeWithMessages(Model):
@@ -1750,38 +2073,168 @@ class KnowledgeItem(Model):
     source: KnowledgeSource
 
 
-class Message(Model):
+class Limits(Model):
     """
-    An AG-UI message with Baton's metadata.
+    A limit of each kind; null: none.
+    """
+
+    agents: int | None = None
+    """
+    Agents that the tenant has made.
+    """
+    documents_per_agent: int | None = Field(None, alias="documentsPerAgent")
+    """
+    Documents of one agent.
+    """
+    captures_per_day: int | None = Field(None, alias="capturesPerDay")
+    """
+    Procedures captured in a day of UTC, of all agents together.
+    """
+    thread_tokens: int | None = Field(None, alias="threadTokens")
+    """
+    Tokens of one conversation, of all its models.
+    """
+    runs_at_once: int | None = Field(None, alias="runsAtOnce")
+    """
+    Runs in progress at the same time.
+    """
+    user_runs_at_once: int | None = Field(None, alias="userRunsAtOnce")
+    """
+    The same of one user.
+    """
+    messages_per_minute: int | None = Field(None, alias="messagesPerMinute")
+    """
+    Messages in a minute of the clock.
+    """
+    user_messages_per_minute: int | None = Field(None, alias="userMessagesPerMinute")
+    """
+    The same of one user.
+    """
+    tokens_per_day: int | None = Field(None, alias="tokensPerDay")
+    """
+    Tokens in a day of UTC, of all conversations and models.
+    """
+    user_tokens_per_day: int | None = Field(None, alias="userTokensPerDay")
+    """
+    The same of one user.
+    """
+    connections: int | None = None
+    """
+    Open WebSocket connections.
+    """
+    user_connections: int | None = Field(None, alias="userConnections")
+    """
+    The same of one user.
+    """
+    follow_streams: int | None = Field(None, alias="followStreams")
+    """
+    Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.
+    """
+    user_follow_streams: int | None = Field(None, alias="userFollowStreams")
+    """
+    The same of one user.
+    """
+    self_started_runs: SelfStartedRuns | None = Field(None, alias="selfStartedRuns")
+    """
+    The rules for runs that schedules, events and tasks begin.
+    """
+
+
+class ListedAgent(Model):
+    """
+    An agent of the list.
     """
 
     id: str
-    role: str
-    content: str | list[dict[str, Any]] | None = None
+    name: str
+    description: str
+    avatar_url: str | None = Field(None, alias="avatarUrl")
+    main: bool
     """
-    Left out where an agent said nothing and only called tools.
+    Whether a conversation may begin with it.
     """
-    metadata: MessageMetadata
-    feedback: Feedback | None = None
+    version: int | None = None
     """
-    The user's feedback on an answer; left out where there is none.
+    The version of the tenant's own agent; null for one that ships.
+    """
+    functions: list[str] | None = None
+    """
+    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Only those have it, and only holders of `agent:write` get it.
+    """
+    is_default: bool = Field(..., alias="isDefault")
+    """
+    Whether conversations begin with it that name no agent.
+    """
+    desks: list[OfferedDesk]
+    """
+    The desks that it hands conversations over to, and that the caller may ask for.
     """
 
 
-class MessageListing(Model):
+class MessageMetadata(Answered):
     """
-    A page of a conversation's messages.
+    Metadata of a message.
     """
 
-    items: list[Message]
-    next_cursor: str | None = Field(None, alias="nextCursor")
+    ordinal: int
+    run_id: str = Field(..., alias="runId")
+    status: str
+    finish_reason: FinishReason | None = Field(None, alias="finishReason")
     """
-    Pass it as `cursor` to get the next page; null on the last.
+    `length` where an answer was cut because it was too long.
     """
-    last_seq: int = Field(..., alias="lastSeq")
+    refused_by: str | None = Field(None, alias="refusedBy")
     """
-    Sequence number of the last event that the messages include. Resume after the first page's: what follows is in no message yet, such as the question and answer of a run in progress.
+    The hook or guardrail that has refused the answer, whose sentence stands in its place; left out otherwise.
     """
+    agent_id: str | None = Field(None, alias="agentId")
+    agent_name: str | None = Field(None, alias="agentName")
+    is_handoff_summary: bool = Field(..., alias="isHandoffSummary")
+    is_tool_result: bool = Field(..., alias="isToolResult")
+    tool_name: str | None = Field(None, alias="toolName")
+    timestamp: AwareDatetime
+    source: str | MessageSource | None = None
+    """
+    `import` for messages of another system, `desk` for Baton's sentences about a desk; an object for the cause of a run that no message of the user has begun.
+    """
+    tokens: int
+    sources: list[dict[str, Any]]
+    consulted: list[dict[str, Any]] | None = None
+    """
+    Documents that agents were given for the answer and that no text cites; left out without any.
+    """
+    result: Any | None = None
+    """
+    The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have it.
+    """
+    outcome: str | None = None
+    """
+    The end of the call that a tool's message answers; only those have it.
+    """
+    author: MessageAuthor | None = None
+    """
+    The person of a desk who wrote it; left out of what users and agents wrote.
+    """
+    attachments: list[dict[str, Any]] | None = None
+    """
+    The images and files of a person's message; left out without any.
+    """
+    is_steered: bool | None = Field(None, alias="isSteered")
+    """
+    True for a user's message that has entered a run in progress; left out otherwise.
+    """
+    time_zone: str | None = Field(None, alias="timeZone")
+    """
+    The user's time zone when it was sent; left out where it is not known, and of answers.
+    """
+
+
+class MessageQueue(Model):
+    """
+    The messages that wait in a conversation.
+    """
+
+    items: list[QueuedMessage]
 
 
 class Overview(Model):
@@ -1806,6 +2259,7 @@ class Overview(Model):
     """
     At most ten that had turns in the period; by tokens where the cost is not known.
     """
+    self_started: TurnCounts = Field(..., alias="selfStarted")
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
     Pass it as `cursor` to count more conversations; null when all are counted.
@@ -1839,6 +2293,10 @@ class Problem(Model):
     errors: list[ProblemField] | None = None
     """
     The fields of a definition that are not valid; left out of other problems.
+    """
+    person: dict[str, Any] | None = None
+    """
+    The person who has taken a conversation, in `desk_taken`; left out of other problems.
     """
 
 
@@ -2038,6 +2496,10 @@ class State(Model):
     """
 
     active_agent: ActiveAgent = Field(..., alias="activeAgent")
+    desk: DeskState | None = None
+    """
+    The desk that is active; null if none is.
+    """
     workflow: WorkflowInProgress | None = None
     resumable: list[Workflow]
     """
@@ -2150,6 +2612,10 @@ class Thread(Model):
     """
     Sequence number of the thread's last event, those of a run in progress included.
     """
+    unread: int
+    """
+    Answers that the user has not read.
+    """
     created_at: AwareDatetime = Field(..., alias="createdAt")
     last_activity_at: AwareDatetime = Field(..., alias="lastActivityAt")
 
@@ -2167,7 +2633,7 @@ class Turn(Model):
     attempt: int
     status: str
     """
-    `running`, or `interrupted` where its worker has died, while it is in progress; then its outcome.
+    `running`, or `interrupted` where its worker has died, while it is in progress; then its outcome. `delivered`: the message went to the people of a desk.
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
@@ -2201,6 +2667,14 @@ class Turn(Model):
     trace_id: str | None = Field(None, alias="traceId")
     """
     The id of its OpenTelemetry trace; left out without one, and while it is in progress.
+    """
+    author: MessageAuthor | None = None
+    """
+    The person of a desk whose message or note it is; left out of other turns.
+    """
+    opened_by: str | None = Field(None, alias="openedBy")
+    """
+    What has begun it, if it began by itself; left out of other turns, and while it is in progress.
     """
     feedback: list[TurnFeedback] | None = None
     """
@@ -2324,6 +2798,42 @@ class ContextRecord(Model):
     feedback: list[RecordedFeedback] | None = None
 
 
+class CurrentLimits(Model):
+    """
+    The limits that hold for the tenant.
+    """
+
+    limits: Limits
+    deployment: Limits
+    effective: Limits
+    changed_by: str | None = Field(None, alias="changedBy")
+    changed_at: AwareDatetime | None = Field(None, alias="changedAt")
+
+
+class DeskCase(Model):
+    """
+    A conversation at a desk, with what its people need to answer.
+    """
+
+    item: DeskItem
+    reason: str
+    """
+    Why it was handed over.
+    """
+    summary: str
+    """
+    What the agent has handed over with it; empty unless `context` is `summary`.
+    """
+    notes: list[Note]
+    """
+    The notes of the current session, the newest 100, oldest first.
+    """
+    desks: list[Desk]
+    """
+    The other desks, to which it can be transferred.
+    """
+
+
 class FoundKnowledge(Model):
     """
     The texts of an agent's documents about a question.
@@ -2343,6 +2853,27 @@ class FoundKnowledge(Model):
     """
 
 
+class Message(Model):
+    """
+    An AG-UI message with Baton's metadata.
+    """
+
+    id: str
+    role: str
+    """
+    `event`: what has begun a run without a message of the user, such as a reminder; `metadata.source` names it.
+    """
+    content: str | list[dict[str, Any]] | None = None
+    """
+    Left out where an agent said nothing and only called tools.
+    """
+    metadata: MessageMetadata
+    feedback: Feedback | None = None
+    """
+    The user's feedback on an answer; left out where there is none.
+    """
+
+
 class MessageAnswer(Answered):
     """
     The messages of a finished turn.
@@ -2358,6 +2889,22 @@ class MessageAnswer(Answered):
     state: State
     usage: Usage
     outcome: Outcome
+
+
+class MessageListing(Model):
+    """
+    A page of a conversation's messages.
+    """
+
+    items: list[Message]
+    next_cursor: str | None = Field(None, alias="nextCursor")
+    """
+    Pass it as `cursor` to get the next page; null on the last.
+    """
+    last_seq: int = Field(..., alias="lastSeq")
+    """
+    Sequence number of the last event that the messages include. Resume after the first page's: what follows is in no message yet, such as the question and answer of a run in progress.
+    """
 
 
 class Rerun(Model):

@@ -12,6 +12,7 @@ import httpx
 
 from baton_client.asynchronous.resources.agents import AsyncAgents
 from baton_client.asynchronous.resources.audit import AsyncAudit
+from baton_client.asynchronous.resources.desks import AsyncDesks
 from baton_client.asynchronous.resources.documents import AsyncDocuments
 from baton_client.asynchronous.resources.episodes import AsyncEpisodes
 from baton_client.asynchronous.resources.evaluations import AsyncEvaluations
@@ -19,9 +20,11 @@ from baton_client.asynchronous.resources.messages import AsyncMessages
 from baton_client.asynchronous.resources.models import AsyncModels
 from baton_client.asynchronous.resources.procedures import AsyncProcedures
 from baton_client.asynchronous.resources.runs import AsyncRuns
+from baton_client.asynchronous.resources.schedules import AsyncSchedules
 from baton_client.asynchronous.resources.tenant import AsyncTenant
 from baton_client.asynchronous.resources.threads import AsyncThreads
 from baton_client.asynchronous.resources.users import AsyncUsers
+from baton_client.asynchronous.resources.webhooks import AsyncWebhooks
 from baton_client.asynchronous.resources.workflows import AsyncWorkflows
 from baton_client.asynchronous.tokens import AsyncTokens, TokenSource
 from baton_client.asynchronous.transport import AsyncTransport, Request
@@ -87,6 +90,7 @@ class AsyncBaton:
         self._transport = transport
         self.agents = AsyncAgents(transport)
         self.audit = AsyncAudit(transport)
+        self.desks = AsyncDesks(transport)
         self.documents = AsyncDocuments(transport)
         self.episodes = AsyncEpisodes(transport)
         self.evaluations = AsyncEvaluations(transport)
@@ -94,9 +98,11 @@ class AsyncBaton:
         self.models = AsyncModels(transport)
         self.procedures = AsyncProcedures(transport)
         self.runs = AsyncRuns(transport)
+        self.schedules = AsyncSchedules(transport)
         self.tenant = AsyncTenant(transport)
         self.threads = AsyncThreads(transport)
         self.users = AsyncUsers(transport)
+        self.webhooks = AsyncWebhooks(transport)
         self.workflows = AsyncWorkflows(transport)
 
     @property

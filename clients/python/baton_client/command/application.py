@@ -34,10 +34,12 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and say what to do."),
     "version": ("application:print_version", "Print the version of this command."),
     "agents": ("agents:app", "List agents, and show one."),
-    "threads": ("threads:app", "List, read and end conversations."),
+    "threads": ("threads:app", "List, read and end conversations, and see to their tasks and events."),
     "documents": ("documents:app", "List, upload, search and delete an agent's documents."),
     "procedures": ("procedures:app", "Read procedures and decide on them."),
+    "schedules": ("schedules:app", "Make, list, change, pause and cancel schedules and reminders."),
     "users": ("users:app", "Forget users, and export what is stored of them."),
+    "workflows": ("workflows:app", "List completed workflows with their data."),
     "audit": ("audit:app", "Read the audit log; needs audit:read."),
 }
 """The commands of this distribution: modules with their functions or groups, and what the list of commands says."""

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ import typer
 from baton_client.addresses import path
 from baton_client.command.agents import show_agents
 from baton_client.command.chat_input import ChatInput, chat_input
+from baton_client.command.chat_meanwhile import Meanwhile
 from baton_client.command.connection import END_OF_RUN, Json
 from baton_client.command.exits import CommandError, advice
 from baton_client.command.run_view import RunView, question_line, show_question
@@ -23,11 +24,12 @@ from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
 from baton_client.errors import BatonError
 from baton_client.interrupt_answers import Answer
-from baton_client.run_input import RunInput
+from baton_client.run_input import RunInput, WhileBusy
 
 HELP = (
     "/attach FILE sends a file with the next message, /new begins another conversation, /agent ID one with that agent, "
-    "/agent lists agents, /end closes the conversation, /thread shows its id, /quit leaves."
+    "/agent lists agents, /end closes the conversation, /thread shows its id, /quit leaves. While the agent works, "
+    "/steer TEXT and /interrupt TEXT choose what becomes of a message, /withdraw takes the last one back."
 )
 YES = frozenset({"y", "yes", "ok", "okay", "sure"})
 NO = frozenset({"", "n", "no"})
@@ -76,6 +78,10 @@ class Chat:
         self._view: RunView | None = None
         """The view of the run in progress."""
         self._is_leaving = False
+        self._seq = 0
+        """The number of the last event that was shown."""
+        self._is_at_desk = False
+        """Whether people answer."""
 
     async def resume(self) -> None:
         """Show the end of the conversation, and ask what it waits for."""
@@ -87,6 +93,7 @@ class Chat:
                 who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
                 for line in message_lines(who, message):
                     self._output.line(line, style="dim")
+        self._seq, self._is_at_desk = thread.get("lastSeq") or 0, bool((thread.get("state") or {}).get("desk"))
         if thread.get("interrupts"):
             await self._answer(thread["interrupts"])
 
@@ -112,7 +119,9 @@ class Chat:
         self._input = keyboard
         if keyboard.is_terminal:
             self._output.note(f"{HELP} Ctrl-C stops an answer, twice leaves.")
+        following = self._follow_people()
         async for text in keyboard.messages():
+            await _end(following)
             try:
                 if await self._said(text):
                     return
@@ -120,6 +129,33 @@ class Chat:
                 if not keyboard.is_terminal:
                     raise
                 self._output.error(advice(problem))
+            following = self._follow_people()
+        await _end(following)
+
+    def _follow_people(self) -> asyncio.Task[None] | None:
+        """Show what people of a desk write while the user does; None if no people answer."""
+        if not self._is_at_desk or self._output.is_json or not (self._input and self._input.is_terminal):
+            return None
+
+        async def follow() -> None:
+            view = RunView(self._output)
+            async with aclosing(self._session.connection.follow(self._thread_id, self._seq)) as events:
+                async for event in events:
+                    self._note(event)
+                    view.show(event)
+                    if event["type"] in END_OF_RUN and not self._is_at_desk:
+                        return
+
+        return asyncio.ensure_future(follow())
+
+    def _note(self, event: Json) -> None:
+        """Note the number of an event, and whether the conversation is at a desk."""
+        self._seq = max(self._seq, (event.get("metadata") or {}).get("seq") or 0)
+        if event["type"] == "STATE_SNAPSHOT":
+            self._is_at_desk = bool((event.get("snapshot") or {}).get("desk"))
+        for change in event.get("delta") or () if event["type"] == "STATE_DELTA" else ():
+            if change.get("path") == "/desk":
+                self._is_at_desk = bool(change.get("value"))
 
     async def turn(self, text: str) -> None:
         """Send a message and show its run. Raises ``CommandError`` if that fails or waits for somebody."""
@@ -165,28 +201,48 @@ class Chat:
     def _begin_another(self, agent_id: str | None) -> None:
         """Let the next message begin another conversation, without files that were meant for this one."""
         self._thread_id, self._agent_id, self._parts = str(uuid.uuid4()), agent_id, []
+        self._seq, self._is_at_desk = 0, False
         self._output.note(f"The next message begins another conversation{f' with {agent_id}' if agent_id else ''}.")
 
-    def _asked(self, content: Any, answers: tuple[Answer, ...]) -> Json:
+    def _asked(
+        self,
+        content: Any,
+        answers: tuple[Answer, ...],
+        message_id: str | None = None,
+        while_busy: WhileBusy | None = None,
+    ) -> Json:
         return RunInput.of(
             content,
             thread_id=self._thread_id,
-            message_id=str(uuid.uuid4()),
+            message_id=message_id or str(uuid.uuid4()),
             agent_id=self._agent_id,
             answers=answers,
             tools=(),
             context={},
             branch=None,
+            while_busy=while_busy,
         ).body()
 
     async def _run(self, body: Json) -> None:
         self._view = view = RunView(self._output, asks=False)
-        with self._stopping() as stops:
+        meanwhile = Meanwhile(
+            self._session.connection,
+            self._output,
+            self._thread_id,
+            lambda text, message_id, while_busy: self._asked(text, (), message_id, while_busy),
+            self._end_line,
+        )
+        runs = set[str]()
+        listening = self._input.listening(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
+        with self._stopping() as stops, listening:
             try:
                 async with aclosing(self._session.connection.run(body, on_wait=self._wait_shown)) as events:
-                    await self._show(view, events)
+                    await self._show(view, events, runs)
+                while (others := await self._next_of(meanwhile, runs)) is not None:
+                    await self._show(view, others, runs)
             finally:
                 view.end_line()
+                await meanwhile.aclose()
         if stops and (self._input is None or not self._input.is_terminal):
             raise KeyboardInterrupt
         if view.error:
@@ -194,8 +250,20 @@ class Chat:
         if view.interrupts:
             await self._answer(view.interrupts)
 
-    async def _show(self, view: RunView, events: AsyncIterator[Json]) -> None:
+    async def _next_of(self, meanwhile: Meanwhile, runs: set[str]) -> AsyncIterator[Json] | None:
+        """Return the events of the next run of what was written meanwhile; show refusals."""
+        while True:
+            try:
+                return await meanwhile.next_of(runs)
+            except BatonError as problem:
+                self._end_line()
+                self._output.error(advice(problem))
+
+    async def _show(self, view: RunView, events: AsyncIterator[Json], runs: set[str]) -> None:
         async for event in events:
+            self._note(event)
+            if event["type"] == "RUN_STARTED":
+                runs.add(str(event.get("runId")))
             if self._output.is_json:
                 self._output.json(event)
             else:
@@ -277,6 +345,15 @@ class Chat:
             )
         except BatonError as problem:
             self._output.error(advice(problem))
+
+
+async def _end(task: asyncio.Task[None] | None) -> None:
+    """End the display of what people write. A server that is away is reported by the next message."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()
 
 
 def _is_approval(interrupt: Json) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+
+MAX_TYPED = 64 * 1024
+"""Bytes that are read of the terminal at once."""
 
 
 class ChatInput(Protocol):
@@ -23,6 +28,9 @@ class ChatInput(Protocol):
 
     async def ask(self, text: str) -> str:
         """Return the answer to a question."""
+
+    def listening(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Give lines to ``take`` that are typed while the block runs, in which nothing else is read."""
 
 
 def chat_input() -> ChatInput:
@@ -45,6 +53,10 @@ class Lines:
         """Answer nothing."""
         return ""
 
+    def listening(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Take nothing: each line is a message that is answered in turn."""
+        return nullcontext()
+
 
 class Prompt:
     """A terminal. Esc Enter (or Alt-Enter) begins another line; the arrows bring earlier messages back."""
@@ -60,10 +72,13 @@ class Prompt:
 
     async def messages(self) -> AsyncIterator[str]:
         """Yield what is typed, until Ctrl-D or Ctrl-C twice."""
+        from prompt_toolkit.patch_stdout import patch_stdout
+
         was_interrupted = False
         while True:
             try:
-                text = await self._session.prompt_async("> ")
+                with patch_stdout(raw=True):  # people of a desk may write meanwhile
+                    text = await self._session.prompt_async("> ")
             except EOFError:
                 return
             except KeyboardInterrupt:
@@ -81,3 +96,25 @@ class Prompt:
             return await self._session.prompt_async(text)
         except EOFError:
             return ""
+
+    @contextmanager
+    def listening(self, take: Callable[[str], None]) -> Iterator[None]:
+        """See ``ChatInput``. A line that is not finished when the block ends is left for the prompt."""
+        loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
+
+        def read() -> None:
+            typed = os.read(number, MAX_TYPED)
+            if not typed:
+                loop.remove_reader(number)
+            for line in typed.decode(errors="replace").splitlines():
+                take(line)
+
+        try:
+            loop.add_reader(number, read)
+        except NotImplementedError:  # Windows: the next prompt gets what is typed
+            yield
+            return
+        try:
+            yield
+        finally:
+            loop.remove_reader(number)

@@ -98,11 +98,14 @@ class Connection:
 
         first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
         source = AsyncEvents(self.transport, body["threadId"], first=first, on_wait=on_wait)
+        run_ids: set[str | None] | None = None
         async with aclosing(source.received()) as events:
             async for received in events:
-                yield json.loads(received.data)
                 run_id = metadata_of(received.event).get("runId")
-                if received.event.type in END_OF_RUN and run_id in {None, body["runId"]}:
+                if run_ids is None:  # a message that enters a run in progress has the events of that run
+                    run_ids = {None, body["runId"], run_id}
+                yield json.loads(received.data)
+                if received.event.type in END_OF_RUN and run_id in run_ids:
                     return
 
     async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:

@@ -18,7 +18,7 @@ DEFAULT_LIFETIME_SECONDS = 3600.0
 
 
 async def local_tokens(http: httpx.AsyncClient, url: str, who: Mapping[str, Any]) -> StoredTokens:
-    """Return a token of the local cloud at ``url`` for a ``tenant``, a ``user`` and ``permissions``.
+    """Return a token of the local cloud at ``url`` for ``who``: tenant, user, permissions and claims about the user.
 
     Raises ``CommandError`` if the server is not a local cloud, or refuses.
     """

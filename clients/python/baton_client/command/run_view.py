@@ -37,7 +37,7 @@ class RunView:
         self.interrupts: list[Json] = []
         """The interrupts that the run that ended last waits for."""
         self.outcome: str | None = None
-        """The outcome of the run that ended last: ``success``, ``cancelled``, ``interrupt`` or ``error``."""
+        """The outcome of the run that ended last, which is ``error`` if it failed."""
         self.error: str | None = None
 
     def show(self, event: Json) -> None:
@@ -53,7 +53,7 @@ class RunView:
             self.error = f"{event.get('code') or 'internal_error'}: {event.get('message')}"
             return
         outcome = event.get("outcome") or {}
-        self.outcome = outcome.get("type") or "success"
+        self.outcome = _metadata(event).get("outcome") or outcome.get("type") or "success"
         self.interrupts = outcome.get("interrupts") or []
 
     def end_line(self) -> None:
@@ -77,7 +77,8 @@ class RunView:
 
     def _text_message_start(self, event: Json) -> None:
         self.end_line()
-        self._output.part(f"{one_line(event.get('name') or 'Baton')}: ", style="bold cyan")
+        person = " (a person)" if _metadata(event).get("author") else ""
+        self._output.part(f"{one_line(event.get('name') or 'Baton')}{person}: ", style="bold cyan")
         self._is_in_text = True
 
     def _text_message_content(self, event: Json) -> None:
@@ -90,10 +91,12 @@ class RunView:
         if metadata.get("takenBack"):
             self._say("(This text was taken back.)")
             return
-        for label in ("sources", "consulted"):
-            names = [_source_name(source) for source in metadata.get(label) or []]
+        for part in metadata.get("attachments") or []:
+            self._say(f"[{_file_name(part)}]")
+        for field, label in (("sources", "Sources"), ("consulted", "Consulted, not cited")):
+            names = [_source_name(source) for source in metadata.get(field) or []]
             if names:
-                self._say(f"{label.capitalize()}: {', '.join(dict.fromkeys(names))}")
+                self._say(f"{label}: {', '.join(dict.fromkeys(names))}")
         if metadata.get("finishReason") == "length":
             self._say("(The answer was cut: it was too long.)", "yellow")
 
@@ -114,7 +117,8 @@ class RunView:
     def _tool_call_result(self, event: Json) -> None:
         outcome = _metadata(event).get("outcome")
         if outcome in {"failed", "refused"}:
-            reason = one_line(event.get("content") or "", MAX_REASON)
+            # The prefix is for the model.
+            reason = one_line((event.get("content") or "").removeprefix("Error: "), MAX_REASON)
             what = f"> the call {outcome if outcome == 'failed' else 'was refused'}"
             self._say(f"{what}: {reason}" if reason else what, "yellow")
 
@@ -153,7 +157,12 @@ class RunView:
 
     def _custom(self, event: Json) -> None:
         if event.get("name") == "thread_closed":
-            self._say("* The conversation is closed.", "magenta")
+            person = (event.get("value") or {}).get("person") or {}
+            name = one_line(person.get("name") or "")
+            self._say(f"* {name} has ended the conversation." if name else "* The conversation is closed.", "magenta")
+        if event.get("name") == "message_steered":
+            message = (event.get("value") or {}).get("message") or {}
+            self._say(f"> the agent has got: {one_line(_content(message.get('content')), MAX_REASON)}")
 
     def _messages_snapshot(self, event: Json) -> None:
         for message in event.get("messages") or []:
@@ -166,6 +175,8 @@ class RunView:
         self.keep(event)
         if self.outcome == "cancelled":
             self._say("(Stopped.)", "yellow")
+        if self.outcome == "delivered":
+            self._say("(Delivered. A person answers.)")
         if self._asks:
             for interrupt in self.interrupts:
                 show_question(self._output, interrupt)
@@ -227,6 +238,11 @@ def _content(content: Any) -> str:
     if isinstance(content, list):
         return " ".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
     return str(content)
+
+
+def _file_name(part: Json) -> str:
+    metadata = _metadata(part)
+    return one_line(str(metadata.get("name") or metadata.get("filename") or part.get("type")))
 
 
 def _source_name(source: Json) -> str:

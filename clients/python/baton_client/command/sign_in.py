@@ -27,6 +27,9 @@ def login(
     tenant: Annotated[str, typer.Option(help="With --local.")] = "demo",
     user: Annotated[str, typer.Option(help="With --local.")] = "ada",
     permission: Annotated[list[str] | None, typer.Option(help="With --local; several times.")] = None,
+    name: Annotated[str | None, typer.Option(help="With --local: the name that others read.")] = None,
+    picture: Annotated[str | None, typer.Option(help="With --local: the https address of a picture.")] = None,
+    locale: Annotated[str | None, typer.Option(help="With --local: the language, such as de-AT.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Sign in by a code that you enter in a browser, here or elsewhere, and store the profile."""
@@ -41,7 +44,13 @@ def login(
             token_file=token_file or old.token_file,
         )
         if local:
-            who = {"tenant": tenant, "user": user, "permissions": permission or []}
+            about = {"name": name, "picture": picture, "locale": locale}
+            who = {
+                "tenant": tenant,
+                "user": user,
+                "permissions": permission or [],
+                **{claim: value for claim, value in about.items() if value is not None},
+            }
             tokens = await local_tokens(session.http, profile.url, who)
         else:
             if not profile.client_id:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from baton_client.addresses import path
+from baton_client.addresses import given, path
 from baton_client.command.connection import Json
+from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.run_view import ShownCall, question_lines
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line, plain
 
-app = typer.Typer(no_args_is_help=True, help="List, read and end conversations.")
+app = typer.Typer(no_args_is_help=True, help="List, read and end conversations, and see to their tasks and events.")
 
 THREAD = "/v1/threads/{thread_id}"
 ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
@@ -35,6 +37,14 @@ COLUMNS = [
     ("TITLE", lambda item: one_line(item.get("title") or "-", 50)),
     ("STATE", lambda item: (item.get("run") and "running") or item.get("status")),
     ("LAST ACTIVITY", lambda item: item.get("lastActivityAt")),
+    ("UNREAD", lambda item: item.get("unread") or "-"),
+]
+TASK_COLUMNS = [
+    ("ID", lambda item: item["taskId"]),
+    ("NAME", lambda item: one_line(item["name"], 40)),
+    ("STATUS", lambda item: item["status"]),
+    ("STARTED", lambda item: item["startedAt"]),
+    ("PROGRESS", lambda item: one_line(item.get("progress") or "-", 60)),
 ]
 
 
@@ -115,6 +125,80 @@ def delete(context: typer.Context, thread_id: ThreadId, yes: Yes = False, as_jso
     run(context, command, as_json=as_json)
 
 
+@app.command("mark-read")
+def mark_read(
+    context: typer.Context,
+    thread_id: ThreadId,
+    ordinal: Annotated[int | None, typer.Option(min=0, help="The last message that was read, if not the last.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Mark a conversation as read, up to its last message."""
+
+    async def command(session: Session) -> None:
+        address, last = path(THREAD, thread_id=thread_id), ordinal
+        if last is None:
+            newest = (await session.connection.get(address + "/messages", limit=1))["items"]
+            last = newest[-1]["metadata"]["ordinal"] if newest else 0
+        await session.connection.send("PUT", address + "/read", {"ordinal": last})
+        session.output.value({"ordinal": last}, ["Read."])
+
+    run(context, command, as_json=as_json)
+
+
+@app.command()
+def background(context: typer.Context, thread_id: ThreadId, as_json: AsJson = False) -> None:
+    """List the tasks in the background of a conversation, the newest first."""
+
+    async def command(session: Session) -> None:
+        tasks = await session.connection.get(path(THREAD + "/background", thread_id=thread_id))
+        session.output.rows(tasks["items"], TASK_COLUMNS, empty="There are no tasks in the background.")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command("cancel-background")
+def cancel_background(
+    context: typer.Context, thread_id: ThreadId, task_id: str, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Cancel a task in the background: its result no longer enters."""
+
+    async def command(session: Session) -> None:
+        address = path(THREAD + "/background/{task_id}", thread_id=thread_id, task_id=task_id)
+        session.confirm(f"Cancel the task {one_line(task_id)}?", is_agreed=yes)
+        session.output.rows([await session.connection.send("DELETE", address)], TASK_COLUMNS, empty="")
+
+    run(context, command, as_json=as_json)
+
+
+@app.command("send-event")
+def send_event(
+    context: typer.Context,
+    thread_id: ThreadId,
+    event_id: Annotated[str, typer.Argument(help="Your id of the event. The same one again begins no second run.")],
+    event_type: Annotated[str, typer.Argument(help="A type that the agent takes.")],
+    data: Annotated[str | None, typer.Option(help="Its data, as JSON.")] = None,
+    user: Annotated[str | None, typer.Option(help="The user of the conversation, if it is not yours.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The main agent of a new conversation.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Begin a run by an event; needs event:send."""
+
+    async def command(session: Session) -> None:
+        body = {"eventId": event_id, "type": event_type, "data": _parse(data), **given(userId=user, agentId=agent)}
+        queued = await session.connection.send("POST", path(THREAD + "/events", thread_id=thread_id), body)
+        session.output.value(queued, [f"Queued as the run {queued['runId']}."])
+
+    run(context, command, as_json=as_json)
+
+
+def _parse(data: str | None) -> Any:
+    """Return the JSON value of an option. Raises ``CommandError``."""
+    try:
+        return None if data is None else json.loads(data)
+    except ValueError as problem:
+        raise CommandError(f"--data is not JSON: {problem}.", ExitCode.USAGE) from None
+
+
 def _list(context: typer.Context, as_json: bool, limit: int, **params: Any) -> None:
     async def command(session: Session) -> None:
         items = await session.connection.items("/v1/threads", limit=limit, **params)
@@ -144,13 +228,14 @@ def _lines(thread: Json, messages: list[Json]) -> list[str]:
 
 def message_lines(who: str, message: Json) -> list[str]:
     """Return a message as people read it: its text, the calls that its agent made, and whether it was stopped."""
-    text = message_text(message)
+    text, metadata = message_text(message), message.get("metadata") or {}
+    who = f"{who} (a person)" if metadata.get("author") else who
     lines = [f"{one_line(who)}: {text}"] if text or not message.get("toolCalls") else []
     for call in message.get("toolCalls") or []:
         function = call.get("function") or {}
         label = (call.get("metadata") or {}).get("label")
         shown_call = ShownCall(str(function.get("name")), str(function.get("arguments")), label)
         lines.append(f"  > {one_line(who)} calls {shown_call}")
-    if (message.get("metadata") or {}).get("status") == "cancelled":
+    if metadata.get("status") == "cancelled":
         lines.append("  (Stopped.)")
     return lines

@@ -1,6 +1,18 @@
 import { BatonError, errorOf, NetworkError } from "./errors.ts";
 import type { TokenSource } from "./token.ts";
-import type { Agent, Branch, Feedback, FilePart, MessagePage, Page, Rating, Thread, Workflow } from "./wire.ts";
+import type {
+  BackgroundTask,
+  Branch,
+  Feedback,
+  FilePart,
+  ListedAgent,
+  MessagePage,
+  Page,
+  Rating,
+  Schedule,
+  Thread,
+  Workflow,
+} from "./wire.ts";
 
 const READ_MS = 15_000;
 
@@ -10,6 +22,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds until the request is given up; 0: never. */
   readonly timeout?: number;
+  /** Whether it goes on when the page is left. */
+  readonly keepalive?: boolean;
 }
 
 /** The HTTP API, with a token that is fetched anew when it was refused. Everything rejects with `BatonError`. */
@@ -23,11 +37,15 @@ export class Api {
   }
 
   async request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+    const { refusal } = this.#tokens;
+    if (refusal) throw refusal;
+    const token = await this.#tokens.get();
     try {
-      return await this.#once<T>(path, options, await this.#tokens.get());
+      return await this.#once<T>(path, options, token);
     } catch (error) {
       if (!(error instanceof BatonError) || error.status !== 401) throw error;
-      return await this.#once<T>(path, options, await this.#tokens.get({ renew: true }));
+      await this.#tokens.replace(token, error, (newer) => this.#once("/v1/agents", {}, newer));
+      return await this.#once<T>(path, options, await this.#tokens.get());
     }
   }
 
@@ -61,6 +79,12 @@ export class Api {
     return this.request(path + parameters({ limit, cursor, roles: "user,assistant,tool" }));
   }
 
+  /** Withdraws a message that waits while a run is in progress. */
+  withdraw(id: string, messageId: string): Promise<unknown> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/queue/${encodeURIComponent(messageId)}`;
+    return this.request(path, { method: "DELETE" });
+  }
+
   forget(id: string): Promise<unknown> {
     return this.request(`/v1/threads/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
@@ -76,8 +100,37 @@ export class Api {
     return this.request(path, { method: "POST", body: {} });
   }
 
-  agents(): Promise<Page<Agent>> {
+  agents(): Promise<Page<ListedAgent>> {
     return this.request("/v1/agents");
+  }
+
+  /** Asks for a person at a desk: the first one of the main agent's, unless another one is named. */
+  askForDesk(id: string, deskId?: string): Promise<unknown> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/desk`;
+    return this.request(path, { method: "POST", body: deskId === undefined ? {} : { deskId }, timeout: 0 });
+  }
+
+  /** The caller's schedules and reminders, those of the next slots first. */
+  schedules({ limit = 100, cursor }: { limit?: number; cursor?: string | null } = {}): Promise<Page<Schedule>> {
+    return this.request(`/v1/schedules${parameters({ limit, cursor })}`);
+  }
+
+  changeSchedule(id: string, change: { readonly paused?: boolean; readonly text?: string }): Promise<Schedule> {
+    return this.request(`/v1/schedules/${encodeURIComponent(id)}`, { method: "PATCH", body: change });
+  }
+
+  deleteSchedule(id: string): Promise<unknown> {
+    return this.request(`/v1/schedules/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  /** Work in the background of a conversation, the newest first: what is open, and what has ended within thirty days. */
+  background(id: string): Promise<{ readonly items: readonly BackgroundTask[] }> {
+    return this.request(`/v1/threads/${encodeURIComponent(id)}/background`);
+  }
+
+  cancelBackground(id: string, taskId: string): Promise<BackgroundTask> {
+    const path = `/v1/threads/${encodeURIComponent(id)}/background/${encodeURIComponent(taskId)}`;
+    return this.request(path, { method: "DELETE" });
   }
 
   workflows(): Promise<Page<Workflow>> {
@@ -108,7 +161,7 @@ export class Api {
   }
 
   async #once<T>(path: string, options: RequestOptions, token: string): Promise<T> {
-    const { method = "GET", body, timeout = READ_MS } = options;
+    const { method = "GET", body, timeout = READ_MS, keepalive = false } = options;
     const signals = [options.signal, timeout > 0 ? AbortSignal.timeout(timeout) : undefined];
     const headers: Record<string, string> = { Authorization: `Bearer ${token}` };
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -116,11 +169,12 @@ export class Api {
       method,
       headers,
       credentials: "omit",
+      keepalive,
       signal: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await answer.text().catch((cause) => {
-      throw new NetworkError("The connection was lost in the middle of an answer.", cause);
+      throw new NetworkError("The connection was lost.", cause);
     });
     if (!answer.ok) throw errorOf(answer, parsed(text));
     return parsed(text) as T;

@@ -13,7 +13,7 @@ import type {
   ToolItem,
 } from "./items.ts";
 import { patched } from "./json-patch.ts";
-import type { BatonEvent, EventMetadata, Interrupt, KnownEvent } from "./wire.ts";
+import type { BatonEvent, Content, EventMessage, EventMetadata, Interrupt, KnownEvent, StoredMessage } from "./wire.ts";
 
 type Type = KnownEvent["type"];
 type Changes = {
@@ -24,6 +24,16 @@ export function applyEvent(talk: Conversation, event: BatonEvent): void {
   if (!Object.hasOwn(CHANGES, event.type)) return;
   const change = CHANGES[event.type as Type] as (talk: Conversation, event: BatonEvent, about: EventMetadata) => void;
   change(talk, event, event.metadata ?? {});
+}
+
+/** Shows a message where it has entered its run; until then it stood at the end. */
+function putSteered(talk: Conversation, value: Readonly<Record<string, unknown>>, about: EventMetadata): void {
+  const id = String(value.messageId);
+  const known = talk.find(id) as MessageItem | undefined;
+  if (known?.ordinal !== undefined) return; // it is stored, in its place
+  const content = (value.message as { content?: Content } | undefined)?.content ?? known?.content ?? "";
+  talk.drop((item) => item.id === id);
+  talk.put({ id, role: "user", content, open: false, steered: true } as MessageItem, about);
 }
 
 const CHANGES: Changes = {
@@ -38,17 +48,23 @@ const CHANGES: Changes = {
     if (about.replayed) return;
     settleInterrupts(talk, event, about);
     for (const said of event.input?.messages ?? []) {
+      if (isEvent(said)) {
+        const { kind: reason, label } = said.content;
+        talk.put({ ...note(said.id, "event"), label, reason } as NoteItem, { ...about, runId });
+      }
       if (said.role !== "user") continue;
       const known = talk.find(said.id);
       const whole = { id: said.id, role: "user", content: said.content ?? "", open: false } as MessageItem;
       const isStored = known?.ordinal !== undefined;
       talk.put(isStored ? known : { ...(known as MessageItem), ...whole, failed: null }, { ...about, runId });
-      if (known) talk.change(said.id, { delivery: undefined } as unknown as Partial<Item>);
+      if (known) talk.change(said.id, { delivery: undefined, waits: null } as unknown as Partial<Item>);
     }
   },
 
   RUN_FINISHED(talk, { runId, outcome }, about) {
     endRun(talk, runId);
+    const asked = outcome?.type === "delivered" ? talk.lastMessage("user", runId) : undefined;
+    if (asked) talk.change(asked.id, { delivered: true });
     if (outcome?.type === "cancelled") {
       const answer = talk.lastMessage("assistant", runId);
       if (answer) talk.change(answer.id, { cancelled: true });
@@ -59,6 +75,7 @@ const CHANGES: Changes = {
 
   RUN_ERROR(talk, { message, code }, about) {
     const isRefusal = about.action !== undefined;
+    if (code === "message_withdrawn") return talk.drop(({ id }) => id === about.messageId);
     const asked =
       talk.find(about.messageId ?? talk.run?.messageId) ?? talk.lastMessage("user", about.runId ?? undefined);
     const begun = about.runId ? talk.lastMessage("assistant", about.runId) : undefined;
@@ -81,6 +98,7 @@ const CHANGES: Changes = {
     if (talk.isOver(about)) return; // what was loaded is newer
     // Inside a run the conversation goes on, even if the snapshot still tells how it stood before the run.
     talk.state = about.runId ? { ...snapshot, status: "active" } : snapshot;
+    if (snapshot.activeAgent?.isMain) talk.mainId = snapshot.activeAgent.id;
   },
 
   STATE_DELTA(talk, { delta }, about) {
@@ -97,7 +115,13 @@ const CHANGES: Changes = {
     if (known?.ordinal !== undefined) return talk.put(known, about); // it is stored, and so complete
     const begun = { id: messageId, role: "assistant", content: "", open: true } as const;
     talk.put(
-      { ...begun, ...(name !== undefined && { name }), ...(about.agentId && { agentId: about.agentId }) },
+      {
+        ...begun,
+        ...(name !== undefined && { name }),
+        ...(about.agentId && { agentId: about.agentId }),
+        ...(about.author && { author: about.author }),
+        isOfDesk: about.source === "desk",
+      },
       about,
     );
   },
@@ -109,12 +133,13 @@ const CHANGES: Changes = {
       talk.change(messageId, { content: message.content + delta });
   },
 
-  TEXT_MESSAGE_END(talk, { messageId }, { sources, consulted, finishReason, takenBack }) {
+  TEXT_MESSAGE_END(talk, { messageId }, { sources, consulted, attachments, finishReason, takenBack }) {
     if (takenBack) return talk.drop(({ id }) => id === messageId); // it was the model's thinking
     talk.change(messageId, {
       open: false,
       ...(sources && { sources }),
       ...(consulted && { consulted }),
+      ...(attachments && { attachments }),
       truncated: finishReason === "length",
     } as Partial<Item>);
   },
@@ -198,8 +223,10 @@ const CHANGES: Changes = {
   CUSTOM(talk, { name, value }, about) {
     if (name === "message_accepted") {
       const item = talk.find(String(value.messageId));
-      if (item?.role === "user" && item.delivery) talk.change(item.id, { delivery: "accepted" });
+      const waits = (value.busy ?? null) as NonNullable<MessageItem["waits"]> | null;
+      if (item?.role === "user" && item.delivery) talk.change(item.id, { delivery: "accepted", waits });
     }
+    if (name === "message_steered") putSteered(talk, value, about);
     if (name === "thread_title" && typeof value.title === "string") talk.title = value.title;
     if (name === "branch_selected" && !talk.isOver(about)) {
       talk.cutAfter((value.after as string | null) ?? null);
@@ -209,9 +236,13 @@ const CHANGES: Changes = {
     if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };
     const reason = String(value.reason);
     talk.closedBecause = reason;
-    if (about.seq !== undefined) talk.put({ ...note(`closed:${about.seq}`, "closed"), reason }, about);
+    const person = (value.person ?? null) as { readonly name?: string } | null;
+    const end = { ...note(`closed:${about.seq}`, "closed"), reason, ...(person?.name ? { name: person.name } : {}) };
+    if (about.seq !== undefined) talk.put(end, about);
   },
 };
+
+const isEvent = (said: StoredMessage | EventMessage): said is EventMessage => said.role === "activity";
 
 const note = (id: string, kind: string): NoteItem => ({ id, role: "note", kind, open: false });
 
@@ -261,13 +292,25 @@ function progressed(talk: Conversation, id: string, change: Partial<AskedAgent>)
   }
 }
 
-/** Nothing of the run goes on any more, however it ended. */
+/** Whether the call that asks an agent has ended before the agent: its work goes on in the background. */
+const isAnswered = (talk: Conversation, { runId }: ResearchItem, { id }: AskedAgent): boolean =>
+  talk.items.some(
+    (item) =>
+      item.role === "tool" &&
+      item.runId === runId &&
+      item.name === toolFor(id.replace("asked:", "")) &&
+      item.outcome === "succeeded",
+  );
+
+/** Nothing of the run goes on any more, however it ended; what works in the background is no part of it. */
 function endRun(talk: Conversation, runId: string | null | undefined): void {
   talk.changeAll((item) => {
     if (!item.open || (item.runId !== runId && item.runId != null)) return null;
     if (item.role !== "research") return { open: false };
     const agents = item.agents.map((agent) =>
-      agent.progress === "working" || agent.progress === "asked" ? { ...agent, progress: "stopped" as const } : agent,
+      agent.progress === "working" || agent.progress === "asked"
+        ? { ...agent, progress: isAnswered(talk, item, agent) ? ("background" as const) : ("stopped" as const) }
+        : agent,
     );
     return { open: false, agents };
   });
@@ -277,7 +320,7 @@ function endRun(talk: Conversation, runId: string | null | undefined): void {
 function putInterrupts(talk: Conversation, interrupts: readonly Interrupt[], about: EventMetadata): void {
   for (const interrupt of interrupts) {
     const item = interruptItem(talk, interrupt);
-    if (item) talk.put(item, about);
+    if (item) talk.putBefore(`tool:${interrupt.toolCallId}`, item, about);
   }
 }
 
@@ -285,7 +328,7 @@ function putInterrupts(talk: Conversation, interrupts: readonly Interrupt[], abo
 function putWaiting(talk: Conversation, interrupts: readonly Interrupt[], seq: number): void {
   for (const interrupt of interrupts) {
     const item = interruptItem(talk, interrupt);
-    if (item) talk.items = [...talk.items, { ...item, seq }];
+    if (item) talk.putBefore(`tool:${interrupt.toolCallId}`, { ...item, seq });
   }
 }
 

@@ -5,7 +5,7 @@ import { uuid } from "./clock.ts";
 import { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { Emitter } from "./emitter.ts";
-import { BatonError } from "./errors.ts";
+import { BatonError, TokenError } from "./errors.ts";
 import { contentOf } from "./files.ts";
 import { History, type Known, LOAD_AGAIN_MS } from "./history.ts";
 import { type Item, isClientCall, type MessageItem } from "./items.ts";
@@ -13,6 +13,7 @@ import type { Offer } from "./offer.ts";
 import { fits, Outbox } from "./outbox.ts";
 import { Outgoing } from "./outgoing.ts";
 import { PageTools } from "./page-tools.ts";
+import { People } from "./people.ts";
 import { sentencesOf } from "./sentences.ts";
 import { Sequence } from "./sequence.ts";
 import type { ChatEvents, ChatOptions, ChatSnapshot } from "./snapshot.ts";
@@ -20,9 +21,20 @@ import type { SafeStore } from "./storage.ts";
 import { type News, Tabs } from "./tabs.ts";
 import type { Refusal } from "./time-zone.ts";
 import { identityOf, type TokenSource } from "./token.ts";
-import type { BatonEvent, Branch, ClientFrame, Content, KnownEvent, PartFrame, Rating } from "./wire.ts";
+import type {
+  BatonEvent,
+  Branch,
+  ClientFrame,
+  Content,
+  FilePart,
+  KnownEvent,
+  PartFrame,
+  Rating,
+  ThreadUpdate,
+} from "./wire.ts";
 
 const SILENCE_MS = 15_000;
+const CHECK_MS = 5_000;
 /** A number that no conversation has reached: asking for what follows it tells whether there is one. */
 const NEVER = 10 ** 12;
 
@@ -35,6 +47,12 @@ interface Services {
   readonly known: Known;
   /** Forgets what this page keeps of its user. */
   readonly forget: () => void;
+}
+
+export interface SendOptions {
+  readonly messageId?: string;
+  /** What becomes of it while a run is in progress: it waits, enters the run, or stops it. By default the agent decides. */
+  readonly whileBusy?: "queue" | "steer" | "interrupt";
 }
 
 /** One conversation, kept complete and current over whatever the network does. */
@@ -52,6 +70,7 @@ export class Chat extends Emitter<ChatEvents> {
   readonly #outgoing: Outgoing;
   readonly #pageTools: PageTools;
   readonly #alternatives: Alternatives;
+  readonly #people: People;
   readonly #ending = new AbortController();
   readonly #offer: Offer;
   readonly #known: Known;
@@ -88,6 +107,7 @@ export class Chat extends Emitter<ChatEvents> {
         this.#changed();
       },
       tokenFailed: (error) => this.emit("tokenerror", error),
+      refused: () => void this.#checkToken(),
       arrived: () => this.#outbox.arrived(),
       isRunning: () => this.#talk.run !== null,
     });
@@ -99,6 +119,12 @@ export class Chat extends Emitter<ChatEvents> {
     const common = { threadId, api, talk: this.#talk, ended, changed: () => this.#changed() };
     const failed = (error: BatonError) => this.emit("error", error);
     this.#alternatives = new Alternatives(common);
+    this.#people = new People({
+      ...common,
+      agentId,
+      connection: this.#connection,
+      posted: () => this.#isKnownNow(),
+    });
     this.#history = new History({
       ...common,
       sequence: this.#sequence,
@@ -146,9 +172,11 @@ export class Chat extends Emitter<ChatEvents> {
   }
 
   /** Says something, and returns the message's id. Without a connection it is kept until there is one. */
-  send(content: Content, { messageId = uuid() }: { messageId?: string } = {}): string {
+  send(content: Content, { messageId = uuid(), whileBusy }: SendOptions = {}): string {
     const agent = this.#history.isKnown || this.#agentId === undefined ? {} : { agentId: this.#agentId };
-    const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, content, ...agent };
+    const busy = whileBusy === undefined ? {} : { whileBusy };
+    const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, content, ...agent, ...busy };
+    this.#people.sent();
     this.#talk.say(messageId, content);
     this.#pageTools.markAsked(messageId);
     this.#outbox.add(messageId, frame);
@@ -156,6 +184,19 @@ export class Chat extends Emitter<ChatEvents> {
     this.#tellSaid(frame);
     this.#changed();
     return messageId;
+  }
+
+  /** Withdraws a message that waits while a run is in progress. Rejects if it is being answered. */
+  async withdraw(messageId: string): Promise<void> {
+    await this.#tellingErrors(this.#api.withdraw(this.threadId, messageId));
+    if (this.#scope !== null) this.#tabs?.tell({ kind: "withdrawn", scope: this.#scope, messageId });
+    this.#withdrawn(messageId);
+    this.#changed();
+  }
+
+  #withdrawn(messageId: string): void {
+    this.#outbox.done(messageId);
+    this.#talk.drop(({ id }) => id === messageId);
   }
 
   /** Asks for another answer to a message of the user's. The one there is stays as an alternative. */
@@ -243,6 +284,16 @@ export class Chat extends Emitter<ChatEvents> {
     this.#outgoing.wish({ action: "exit" });
   }
 
+  /** Asks for a person: at the main agent's first desk, unless another one is named. */
+  async askForPerson(deskId?: string): Promise<void> {
+    await this.#tellingErrors(this.#people.ask(deskId));
+  }
+
+  /** Notify a person who answers that the user is writing, every few seconds at most. */
+  typed(): void {
+    this.#people.typed();
+  }
+
   /** Takes up an unfinished workflow here. */
   continue(workflowId: string): void {
     this.#pageTools.markAsked(this.#talk.lastMessage("user")?.id ?? "");
@@ -272,6 +323,7 @@ export class Chat extends Emitter<ChatEvents> {
     this.#stopOffering?.();
     clearTimeout(this.#silence);
     this.#catchingUp.end();
+    this.#people.end();
     this.#connection.close();
     this.#outgoing.end();
   }
@@ -287,6 +339,7 @@ export class Chat extends Emitter<ChatEvents> {
       this.emit("userchange", { threadId: this.threadId });
       return;
     }
+    const wasHere = this.#user !== null;
     if (this.#user === null) {
       this.#user = user;
       this.#takeUp(scopeOf(identity.tenant, identity.user, this.threadId));
@@ -296,7 +349,19 @@ export class Chat extends Emitter<ChatEvents> {
     if (this.#history.isProbing) this.#connection.send({ action: "resume", threadId: this.threadId, after: NEVER });
     if (this.#history.isLoaded && this.#history.isKnown) this.#resume();
     if (this.#history.isStuck) void this.#history.load();
+    if (!wasHere) void this.#people.read();
     this.#changed();
+  }
+
+  /** A handshake that fails does not say why: a request does. */
+  async #checkToken(): Promise<void> {
+    try {
+      await this.#api.request("/v1/agents", { timeout: CHECK_MS });
+    } catch (error) {
+      const refusal = error as BatonError;
+      if (refusal.status !== 401 || !this.#connection.refuse()) return;
+      this.emit("tokenerror", TokenError.refused(refusal));
+    }
   }
 
   /** What this browser keeps of the conversation: what was said and not sent, by this page or by another one. */
@@ -337,6 +402,8 @@ export class Chat extends Emitter<ChatEvents> {
     if (news.kind === "begun") {
       if (this.#history.isKnown) return;
       this.#isKnownNow();
+    } else if (news.kind === "withdrawn") {
+      this.#withdrawn(news.messageId);
     } else if (news.kind === "refused") {
       const { messageId, failed } = news;
       if (this.#talk.find(messageId)?.role !== "user") return;
@@ -363,6 +430,8 @@ export class Chat extends Emitter<ChatEvents> {
 
   #received(frame: BatonEvent | PartFrame): void {
     const about = (frame.metadata ?? {}) as NonNullable<BatonEvent["metadata"]>;
+    const { name, value } = frame as { name?: string; value?: unknown };
+    if (name === "thread_updated") return this.emit("thread", value as ThreadUpdate);
     if (about.threadId && this.#history.canonicalId !== null && about.threadId !== this.#history.canonicalId) return;
     this.#watchForSilence();
     const isWish = about.messageId !== undefined && this.#outbox.get(about.messageId)?.branch !== undefined;
@@ -374,7 +443,7 @@ export class Chat extends Emitter<ChatEvents> {
       this.#refused(frame as Extract<KnownEvent, { type: "RUN_ERROR" }>, about.action);
       return;
     }
-    if (about.threadId && frame.type === "RUN_STARTED") this.#history.canonicalId = about.threadId;
+    if (about.threadId && (frame.type === "RUN_STARTED" || about.resume)) this.#history.canonicalId = about.threadId;
     // A conversation that begins now has nothing to load, however long the answer to that takes.
     if (frame.type === "RUN_STARTED" && about.seq === 1) this.#history.isLoaded = true;
     if (!this.#history.isLoaded && (about.seq !== undefined || frame.type === "PART")) {
@@ -403,10 +472,14 @@ export class Chat extends Emitter<ChatEvents> {
       this.#history.isKnown = true;
       this.#known.add(this.threadId);
     }
+    const custom = event as Extract<KnownEvent, { type: "CUSTOM" }>;
+    if (custom.type === "CUSTOM" && custom.name === "message_steered")
+      this.#outbox.done(String(custom.value.messageId));
     if (this.#talk.run === null) this.#isStopping = false;
     for (const item of this.#talk.items) {
       if (item.role === "interrupt" && item.settled && this.#outbox.has(item.id)) this.#outbox.done(item.id);
     }
+    this.#people.heard(event);
     this.emit("event", event);
     this.#alternatives.heard(event);
     const { seq } = event.metadata ?? {};
@@ -417,11 +490,19 @@ export class Chat extends Emitter<ChatEvents> {
       const item = this.#talk.find(known.messageId);
       if (item?.role === "assistant") this.emit("message", item);
     } else if (known.type === "RUN_FINISHED") {
+      if (this.#hasUploads(known.runId)) void this.#history.readAgain(); // with where they can be downloaded
       for (const { id } of known.outcome?.interrupts ?? []) {
         const item = this.#talk.find(`interrupt:${id}`);
         if (item?.role === "interrupt") this.emit("interrupt", item);
       }
     }
+  }
+
+  #hasUploads(runId: string): boolean {
+    const isUpload = ({ source }: FilePart) => source?.type === "file";
+    return this.#talk.items.some(
+      (item) => item.role === "assistant" && item.runId === runId && item.attachments?.some(isUpload),
+    );
   }
 
   /** Answers that are kept, of what nobody waits for any more. */
@@ -440,6 +521,7 @@ export class Chat extends Emitter<ChatEvents> {
 
   #refused(event: Extract<KnownEvent, { type: "RUN_ERROR" }>, action: string): void {
     this.#outbox.done(action);
+    if (action === "typing") return; // nobody misses it
     if (action === "resume" && this.#history.isProbing) {
       this.#history.isProbing = false;
       if (event.code === "thread_unavailable") void this.#history.begun();
@@ -524,6 +606,11 @@ export class Chat extends Emitter<ChatEvents> {
       items,
       state,
       agent: state?.activeAgent ?? null,
+      main: this.#people.main,
+      desk: state?.desk ?? null,
+      deskOpensAt: this.#people.opensAt,
+      desks: this.#people.desks,
+      typing: this.#people.typing,
       workflow: state?.workflow ?? null,
       offers,
       run,

@@ -1,6 +1,6 @@
 import { seconds } from "./clock.ts";
 import type { TokenError } from "./errors.ts";
-import type { TokenSource } from "./token.ts";
+import { REFUSED_SECONDS, type TokenSource } from "./token.ts";
 import type { BatonEvent, ClientFrame, PartFrame } from "./wire.ts";
 
 /** How the connection is. `retryAt` is in milliseconds of `performance.now()`, for a countdown. */
@@ -12,7 +12,8 @@ export type ConnectionState =
       readonly status: "waiting";
       readonly attempt: number;
       readonly retryAt: number;
-      readonly reason: "network" | "token";
+      /** `token`: there is none; `refused`: the server does not accept it. */
+      readonly reason: "network" | "token" | "refused";
     }
   /** The page says that nobody is signed in. It is tried again when the page is looked at again, and by `retryNow`. */
   | { readonly status: "signed-out" }
@@ -24,6 +25,8 @@ export interface ConnectionListener {
   changed(state: ConnectionState): void;
   /** The token could not be fetched; unless nobody is signed in, it is tried again. */
   tokenFailed(error: TokenError): void;
+  /** The server has let nobody in, of which a WebSocket does not tell why. */
+  refused(): void;
   /** Everything that was sent before the last ping has reached the server. */
   arrived(): void;
   isRunning(): boolean;
@@ -32,6 +35,8 @@ export interface ConnectionListener {
 const CONNECT_SECONDS = 10;
 const FIRST_WAIT_SECONDS = 0.5;
 const LONGEST_WAIT_SECONDS = 20;
+/** Whoever is said to be offline is asked once more: a server on this machine still answers. */
+const OFFLINE_SECONDS = 1;
 /** Silence until a ping is sent, and how long anything may take to be heard after a frame was sent. A run is never silent. */
 const RUNNING = { ask: 8, answer: 5 };
 const RESTING = { ask: 18, answer: 10 };
@@ -76,6 +81,7 @@ export class Connection {
     this.#tickedAt = seconds();
     this.#ticking = setInterval(() => this.#tick(), 1000);
     globalThis.addEventListener?.("online", this.#look);
+    globalThis.addEventListener?.("offline", this.#doubt);
     globalThis.addEventListener?.("pageshow", this.#look);
     globalThis.document?.addEventListener("visibilitychange", this.#look);
     void this.#connect();
@@ -105,6 +111,17 @@ export class Connection {
     this.#retry = setTimeout(() => void this.#connect(), wait * 1000);
   }
 
+  /** Waits long before the next attempt: the token is not accepted. False if there is a connection. */
+  refuse(): boolean {
+    if (this.isOpen || (this.#state.status !== "waiting" && this.#state.status !== "connecting")) return false;
+    this.#drop();
+    this.#failures = Math.max(this.#failures, 1);
+    const wait = REFUSED_SECONDS * 1000;
+    this.#tell({ status: "waiting", attempt: this.#failures, retryAt: performance.now() + wait, reason: "refused" });
+    this.#retry = setTimeout(() => void this.#connect(), wait);
+    return true;
+  }
+
   /** Opens another connection beside this one, which goes on until the other one is there. */
   renew(): void {
     this.#renewAt = Number.POSITIVE_INFINITY;
@@ -120,6 +137,7 @@ export class Connection {
     if (this.#state.status === "closed") return;
     clearInterval(this.#ticking);
     globalThis.removeEventListener?.("online", this.#look);
+    globalThis.removeEventListener?.("offline", this.#doubt);
     globalThis.removeEventListener?.("pageshow", this.#look);
     globalThis.document?.removeEventListener("visibilitychange", this.#look);
     this.#drop();
@@ -159,7 +177,10 @@ export class Connection {
       return;
     }
     attempt.socket.onopen = () => this.#opened(attempt);
-    attempt.socket.onclose = () => this.#failed(attempt, "network");
+    attempt.socket.onclose = () => {
+      this.#failed(attempt, "network");
+      if (!this.isOpen) this.#on.refused();
+    };
   }
 
   #opened(attempt: Attempt): void {
@@ -172,6 +193,7 @@ export class Connection {
     socket.onclose = () => this.#lost();
     this.#heardAt = seconds();
     this.#renewAt = seconds() + Math.max(this.#tokens.freshSeconds, 1);
+    this.#tokens.accept();
     this.#tell({ status: "open" });
     this.#on.opened();
     this.ping();
@@ -248,6 +270,11 @@ export class Connection {
     this.#state = state;
     this.#on.changed(state);
   }
+
+  readonly #doubt = (): void => {
+    this.ping();
+    this.#answerBy = Math.min(this.#answerBy, seconds() + OFFLINE_SECONDS);
+  };
 
   /** Another network, or a page that is looked at again: what was waited for may never come. */
   readonly #look = (): void => {

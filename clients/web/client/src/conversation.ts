@@ -13,6 +13,8 @@ export class Conversation {
   title: string | null = null;
   items: readonly Item[] = [];
   state: ThreadState | null = null;
+  /** The id of the main agent, once it is known. */
+  mainId: string | null = null;
   run: Run | null = null;
   /** Why the conversation was closed, where that was seen. */
   closedBecause: string | null = null;
@@ -54,6 +56,7 @@ export class Conversation {
   /** Whether something is awaited that no item shows yet. */
   get isWaiting(): boolean {
     const last = this.items.at(-1);
+    if (this.state?.desk) return false; // people answer, whenever they do
     if (this.run) return this.items.findLast((item) => item.open) === undefined; // what goes on stands at the end
     return last?.role === "user" && last.delivery === "accepted" && !last.failed;
   }
@@ -125,6 +128,14 @@ export class Conversation {
     this.items = this.items.toSpliced(this.#place(added), 0, added);
   }
 
+  /** Puts a question before the call that it is about, or at the end. */
+  putBefore(id: string, item: Item, { runId, attempt, seq }: EventMetadata = {}): void {
+    const at = this.items.findLastIndex((other) => other.id === id);
+    const added = { ...item, ...(runId !== undefined && { runId, attempt, seq }) } as Item;
+    if (at < 0 && runId !== undefined) return this.put(item, { runId, ...(seq !== undefined && { seq }) });
+    this.items = this.items.toSpliced(at < 0 ? this.items.length : at, 0, added);
+  }
+
   /** Adds or replaces stored messages, in the order of the conversation. */
   merge(messages: readonly StoredMessage[]): void {
     const items = [...this.items];
@@ -132,7 +143,8 @@ export class Conversation {
       const at = items.findIndex(({ id }) => id === item.id);
       const known = items[at];
       if (known) {
-        items[at] = { ...known, ...item } as Item;
+        const waits = known.role === "tool" && item.runId !== undefined && known.runId !== item.runId;
+        items[at] = { ...known, ...item, ...(waits && { waits }) } as Item; // another run brought its result
         continue;
       }
       if (item.role === "tool" && item.name === undefined) {
@@ -166,12 +178,18 @@ const isUnsent = (item: Item): boolean => item.role === "user" && item.runId == 
 function itemsOf(message: StoredMessage): Partial<Item>[] {
   const { ordinal, runId, status, sources, consulted, isHandoffSummary, outcome, finishReason } =
     message.metadata ?? {};
-  const { agentId, agentName, timestamp } = message.metadata ?? {};
+  const { agentId, agentName, timestamp, author, attachments } = message.metadata ?? {};
   const stored = { open: false, ...(ordinal !== undefined && { ordinal }), ...(runId !== undefined && { runId }) };
   if (message.role === "tool") {
     const result = typeof message.content === "string" ? message.content : JSON.stringify(message.content ?? "");
     const call = { ...stored, id: `tool:${message.toolCallId}`, role: "tool" as const, result };
     return [{ ...call, ...(outcome && { outcome }) }];
+  }
+  if (message.role === "event") {
+    const { kind: reason, type } = Object(message.metadata?.source) as { kind?: string; type?: string };
+    return [
+      { ...stored, id: message.id, role: "note", kind: "event", reason, label: type ?? message.content },
+    ] as Partial<Item>[];
   }
   if (isHandoffSummary || (message.role !== "user" && message.role !== "assistant")) return [];
   const calls = (message.toolCalls ?? []).map(({ id, function: { name, arguments: args }, metadata }) => {
@@ -191,6 +209,10 @@ function itemsOf(message: StoredMessage): Partial<Item>[] {
     ...(timestamp && { timestamp }),
     ...(sources && { sources }),
     ...(consulted && { consulted }),
+    ...(message.metadata?.isSteered && { steered: true }),
+    ...(author && { author }),
+    isOfDesk: message.metadata?.source === "desk",
+    ...(attachments && { attachments }),
     ...(message.feedback && { feedback: message.feedback }),
   };
   return [...calls, said as Partial<Item>];

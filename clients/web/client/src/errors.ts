@@ -32,7 +32,7 @@ export class NetworkError extends BatonError {
 }
 
 /**
- * The token callback gave no token. `code` is `signed_out` if it threw something whose `status` is 401 or 403, such as a
+ * The token callback gave no token, or one that the server refuses (`token_refused`). `code` is `signed_out` if it threw something whose `status` is 401 or 403, such as a
  * `Response`: it is not tried again. It is `network_failed` without an answer, and `token_failed` otherwise.
  */
 export class TokenError extends BatonError {
@@ -43,6 +43,11 @@ export class TokenError extends BatonError {
     const isOut = status === 401 || status === 403;
     const code = isOut ? "signed_out" : isOfNetwork(cause) ? "network_failed" : "token_failed";
     super(message, { code, retryable: !isOut, cause, ...(status && { status }) });
+  }
+
+  /** The server does not accept the token, for the reason that `refusal` gives. */
+  static refused(refusal: BatonError): TokenError {
+    return Object.assign(new TokenError(refusal.message, refusal), { code: "token_refused", retryable: true });
   }
 }
 

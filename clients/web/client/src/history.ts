@@ -44,7 +44,7 @@ export class History {
   isLoadingOlder = false;
   /** It is being found out over the connection whether the server has this conversation. */
   isProbing = false;
-  /** Nobody is signed in: it is loaded when somebody is. */
+  /** Nobody is signed in, or the token is refused: it is loaded when there is a connection. */
   isStuck = false;
   /** Events came before the messages that they follow. */
   missedEvents = false;
@@ -109,6 +109,7 @@ export class History {
       this.canonicalId = thread.id;
       this.#host.talk.merge(page.items);
       this.#host.talk.title = thread.title ?? null;
+      this.#host.talk.mainId = thread.agentId;
       this.#host.talk.state = thread.state ?? this.#host.talk.state;
       this.#host.talk.historySeq = thread.lastSeq;
       this.#host.talk.openRunId = thread.run?.runId ?? null;
@@ -126,7 +127,8 @@ export class History {
       if (!(error instanceof BatonError) || error.status !== 404) {
         const isRefused =
           error instanceof BatonError && error.status !== undefined && !error.retryable && error.status !== 401;
-        if ((error as BatonError).code === "signed_out") this.isStuck = true;
+        const { code, status } = error as BatonError;
+        if (code === "signed_out" || status === 401) this.isStuck = true;
         else if (isRefused) this.#host.failed(error);
         else setTimeout(() => void this.load(), LOAD_AGAIN_MS);
         return;

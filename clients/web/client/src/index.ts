@@ -1,7 +1,7 @@
 /** The client of Baton: conversations with agents over WebSocket and HTTP, without anything else than a browser. */
 
 export { Api } from "./api.ts";
-export { Chat } from "./chat.ts";
+export { Chat, type SendOptions } from "./chat.ts";
 export { BatonClient, type ClientOptions, type Seen } from "./client.ts";
 export type { ConnectionState } from "./connection.ts";
 export type { Run } from "./conversation.ts";

@@ -1,4 +1,4 @@
-import type { ActivityContent, CallOutcome, Content, Feedback, Interrupt, Source } from "./wire.ts";
+import type { ActivityContent, CallOutcome, Content, Feedback, FilePart, Interrupt, Person, Source } from "./wire.ts";
 
 /** What there is to show of a conversation, in order. Items are replaced, never changed: the same object is the same sight. */
 export type Item = MessageItem | ThinkingItem | NoteItem | ResearchItem | ToolItem | InterruptItem;
@@ -44,8 +44,19 @@ export interface MessageItem extends Shown {
   /** Cut because it was too long. */
   readonly truncated?: boolean;
   readonly failed?: Failure | null;
+  /** The person of a desk who wrote it, in an agent's place; and the files that they sent with it. */
+  readonly author?: Person;
+  readonly attachments?: readonly FilePart[];
+  /** Baton's own sentence about a desk, which no agent and no person has said. */
+  readonly isOfDesk?: boolean;
   /** Of the user's own: not yet known to have reached the server, or taken and waiting for its turn. */
   readonly delivery?: "sending" | "accepted";
+  /** Of the user's own, sent while a run was in progress: it waits for its turn, to enter that run, or has stopped it. */
+  readonly waits?: "queued" | "steered" | "interrupts" | null;
+  /** Of the user's own: it has entered a run in progress. */
+  readonly steered?: boolean;
+  /** Of the user's own: people answer it, and no agent does. */
+  readonly delivered?: boolean;
 }
 
 /**
@@ -59,18 +70,23 @@ export interface ThinkingItem extends Shown {
   readonly agentId?: string | null;
 }
 
-export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | (string & {});
+export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | "event" | (string & {});
 
-/** A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` tell. */
+/**
+ * A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` tell. An `event`
+ * has begun its run by itself: `reason` is `schedule`, `event` or `task`, and `label` its text.
+ */
 export interface NoteItem extends Shown {
   readonly role: "note";
   readonly kind: NoteKind;
   readonly label?: string;
   readonly reason?: string;
   readonly to?: string;
+  /** Who has done it, where that is a person of a desk. */
+  readonly name?: string;
 }
 
-export type AgentProgress = "asked" | "working" | "waiting" | "done" | "failed" | "late" | "stopped";
+export type AgentProgress = "asked" | "working" | "waiting" | "done" | "failed" | "late" | "stopped" | "background";
 
 export interface AskedAgent {
   readonly id: string;
@@ -95,7 +111,7 @@ export interface ToolItem extends Shown {
   readonly args: string;
   readonly result?: string;
   readonly outcome?: CallOutcome;
-  /** Its run waits for somebody's answer. */
+  /** It waits, or has waited, for somebody's answer. */
   readonly waits?: boolean;
   /** How far it is, by its own words. */
   readonly progress?: string;

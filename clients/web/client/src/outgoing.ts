@@ -124,7 +124,7 @@ export class Outgoing {
 
 /** A message as AG-UI's run input. The connection tells how it is answered, so the run goes on without this request. */
 function inputOf(frame: ClientFrame): object {
-  const { threadId, messageId, content, agentId, branch, timeZone, tools = [], context = [] } = frame;
+  const { threadId, messageId, content, agentId, branch, timeZone, whileBusy, tools = [], context = [] } = frame;
   const isRegenerated = content === undefined;
   const id = String(messageId);
   return {
@@ -138,6 +138,7 @@ function inputOf(frame: ClientFrame): object {
       onDisconnect: "continue",
       ...(agentId !== undefined && { agentId }),
       ...(timeZone !== undefined && { timeZone }),
+      ...(whileBusy !== undefined && { whileBusy }),
       ...(branch !== undefined && { branch: isRegenerated ? { ...(branch as object), messageId: id } : branch }),
     },
     protocolVersion: "1.0",

@@ -2,7 +2,17 @@ import type { ConnectionState } from "./connection.ts";
 import type { Run } from "./conversation.ts";
 import type { BatonError, TokenError } from "./errors.ts";
 import type { InterruptItem, Item, MessageItem } from "./items.ts";
-import type { Agent, BatonEvent, Branch, ThreadState, Workflow } from "./wire.ts";
+import type {
+  Agent,
+  BatonEvent,
+  Branch,
+  Desk,
+  OfferedDesk,
+  Person,
+  ThreadState,
+  ThreadUpdate,
+  Workflow,
+} from "./wire.ts";
 
 /** Everything there is to show of a conversation at one moment. Parts that did not change are the same objects. */
 export interface ChatSnapshot {
@@ -14,6 +24,16 @@ export interface ChatSnapshot {
   readonly items: readonly Item[];
   readonly state: ThreadState | null;
   readonly agent: Agent | null;
+  /** The main agent: the one that the next conversation begins with, while nothing was said; `null` until it is known. */
+  readonly main: Agent | null;
+  /** Where people answer instead of an agent; `null` where none do. */
+  readonly desk: Desk | null;
+  /** When the desk opens that the conversation waits at; `null` if it is open. */
+  readonly deskOpensAt: string | null;
+  /** The desks that the user may ask for now. */
+  readonly desks: readonly OfferedDesk[];
+  /** The person who is writing just now. */
+  readonly typing: Person | null;
   readonly workflow: Workflow | null;
   /** Unfinished workflows that can be continued. */
   readonly offers: readonly Workflow[];
@@ -46,6 +66,8 @@ export interface ChatEvents {
   interrupt: InterruptItem;
   /** What happens while an answer is awaited, in a sentence: agents are asked, another one takes over, a run failed. */
   activity: { readonly text: string };
+  /** Something was said, or read, in a conversation of the user's that does not show; or this one was read elsewhere. */
+  thread: ThreadUpdate;
   /** A request was refused, or failed. */
   error: BatonError;
   /** The token callback failed; it is called again. */

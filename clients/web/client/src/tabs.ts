@@ -5,6 +5,7 @@ import { type ClientFrame, isContent } from "./wire.ts";
 export type News =
   | { readonly kind: "said"; readonly scope: string; readonly frame: ClientFrame }
   | { readonly kind: "refused"; readonly scope: string; readonly messageId: string; readonly failed: Failure }
+  | { readonly kind: "withdrawn"; readonly scope: string; readonly messageId: string }
   /** The server has the conversation now. */
   | { readonly kind: "begun"; readonly scope: string }
   | { readonly kind: "deleted"; readonly threadId: string }
@@ -88,6 +89,7 @@ function isNews(data: unknown): data is News {
   if (kind === "deleted") return typeof threadId === "string";
   if (typeof scope !== "string") return false;
   if (kind === "begun") return true;
+  if (kind === "withdrawn") return typeof messageId === "string";
   if (kind === "refused") return typeof messageId === "string" && typeof (failed as Failure)?.text === "string";
   const { action, messageId: id, content } = (frame ?? {}) as Partial<ClientFrame>;
   const isSayable = content === undefined || isContent(content);

@@ -1,5 +1,5 @@
 import { seconds } from "./clock.ts";
-import { NetworkError, TokenError } from "./errors.ts";
+import { type BatonError, NetworkError, TokenError } from "./errors.ts";
 
 /** Promises a token of the signed-in user; `signal` is aborted when nobody waits for it any more. */
 export type TokenCallback = (signal: AbortSignal) => Promise<string> | string;
@@ -14,6 +14,8 @@ const PATIENCE_SECONDS = 10;
 const EARLY_SECONDS = 60;
 /** Browsers keep delays in 32 bits of milliseconds. */
 const LONGEST_SECONDS = 24 * 3600;
+/** A token that was refused is hardly ever accepted later: the page has to give another one. */
+export const REFUSED_SECONDS = 60;
 
 /** Gives out a token that is good for a while yet; several who ask at once share one call of the callback. */
 export class TokenSource {
@@ -21,6 +23,9 @@ export class TokenSource {
   #token: string | null = null;
   #staleAt = 0;
   #pending: Promise<string> | null = null;
+  #refusal: BatonError | null = null;
+  #refusedUntil = 0;
+  #checking: Promise<void> | null = null;
 
   constructor(token: string | TokenCallback) {
     this.#callback = typeof token === "string" ? () => token : token;
@@ -43,6 +48,43 @@ export class TokenSource {
   /** Forgets the token that was refused. */
   discard(): void {
     this.#token = null;
+  }
+
+  /** What the server has said against the newest token, for a while: nothing need be asked with it. */
+  get refusal(): BatonError | null {
+    return seconds() < this.#refusedUntil ? this.#refusal : null;
+  }
+
+  /** The server has accepted a token. */
+  accept(): void {
+    this.#refusal = null;
+  }
+
+  /**
+   * Resolves once there is a newer token than `token`, which `error` refuses, and `check` was not refused with it.
+   * Rejects with the refusal. Requests that were refused at the same time share the newer token and its check.
+   */
+  async replace(token: string, error: BatonError, check: (newer: string) => Promise<unknown>): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    if (this.#checking === null && this.#token !== null && this.#token !== token) return;
+    this.#checking ??= this.#replace(token, error, check).finally(() => {
+      this.#checking = null;
+    });
+    await this.#checking;
+    if (this.refusal) throw this.refusal;
+  }
+
+  async #replace(token: string, error: BatonError, check: (newer: string) => Promise<unknown>): Promise<void> {
+    const newer = await this.get({ renew: true });
+    const refusal =
+      newer === token
+        ? error
+        : await check(newer).then(
+            () => null,
+            (answer: BatonError) => (answer.status === 401 ? answer : null),
+          );
+    this.#refusal = refusal;
+    this.#refusedUntil = seconds() + REFUSED_SECONDS;
   }
 
   async #fetch(): Promise<string> {

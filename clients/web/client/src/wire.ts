@@ -20,9 +20,48 @@ export interface Workflow {
   readonly updatedAt?: string;
 }
 
+/** A person of a desk, as users see them. */
+export interface Person {
+  readonly kind: "person";
+  readonly id: string;
+  readonly name: string;
+  readonly avatarUrl?: string | null;
+}
+
+/** A conversation at a desk, where people answer. */
+export interface Desk {
+  readonly agentId: string;
+  readonly status: "waiting" | "active";
+  readonly since: string;
+  /** Who has taken it; `null` while it waits. */
+  readonly person: Person | null;
+  /** Conversations that waited already when it came, 50 at most; `null` where that is not known. */
+  readonly ahead: number | null;
+}
+
+/** A desk that a user may ask for. */
+export interface OfferedDesk {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly avatarUrl?: string | null;
+  readonly isOpen: boolean;
+  /** When it opens next; `null` while it is open. */
+  readonly opensAt: string | null;
+}
+
+/** An agent of `GET /v1/agents`. */
+export interface ListedAgent extends Agent {
+  readonly main: boolean;
+  /** Whether conversations begin with it that name no agent. */
+  readonly isDefault?: boolean;
+  readonly desks?: readonly OfferedDesk[];
+}
+
 /** Who answers and in which workflow: the `state` of a thread. */
 export interface ThreadState {
   readonly activeAgent?: Agent;
+  readonly desk?: Desk | null;
   readonly workflow?: Workflow | null;
   readonly resumable?: readonly Workflow[];
   readonly status?: "active" | "closed";
@@ -38,6 +77,8 @@ export interface Source {
   readonly score?: number | null;
   readonly section?: string | null;
   readonly page?: number | null;
+  /** What `page` counts, if not pages. */
+  readonly pageUnit?: "page" | "sheet";
   readonly url?: string | null;
   /** The number by which a text cites the passage, as in `[2]`. */
   readonly number?: number | null;
@@ -98,6 +139,7 @@ export interface StoredMessage {
   readonly feedback?: Feedback | null;
   readonly metadata?: {
     readonly ordinal?: number;
+    readonly isSteered?: boolean;
     readonly runId?: string;
     readonly status?: "complete" | "cancelled";
     readonly finishReason?: "length" | null;
@@ -109,6 +151,11 @@ export interface StoredMessage {
     readonly sources?: readonly Source[];
     readonly consulted?: readonly Source[];
     readonly outcome?: CallOutcome;
+    /** What has begun the run, of a message of the role `event`; `desk` of a sentence about a desk. */
+    readonly source?: { readonly kind: string; readonly type?: string } | string | null;
+    /** The person of a desk who wrote it, and the files of their message. */
+    readonly author?: Person;
+    readonly attachments?: readonly FilePart[];
   };
 }
 
@@ -171,6 +218,16 @@ export interface Thread {
   readonly lastSeq: number;
   readonly createdAt: string;
   readonly lastActivityAt: string;
+  /** Answers that the user has not read */
+  readonly unread?: number;
+}
+
+/** What has changed in a conversation of the user's that does not show: CUSTOM `thread_updated`. */
+export interface ThreadUpdate {
+  readonly threadId: string;
+  readonly title: string | null;
+  readonly unread: number;
+  readonly lastActivityAt: string;
 }
 
 export interface Page<T> {
@@ -223,6 +280,10 @@ export interface EventMetadata {
   readonly finishReason?: string | null;
   readonly takenBack?: boolean;
   readonly refusedBy?: string;
+  readonly author?: Person;
+  /** `desk` of a sentence about a desk. */
+  readonly source?: string;
+  readonly attachments?: readonly FilePart[];
   readonly branch?: BranchStart;
   readonly part?: number;
   readonly of?: number;
@@ -242,13 +303,48 @@ export interface PatchOperation {
 }
 
 export interface Outcome {
-  readonly type: "success" | "cancelled" | "interrupt";
+  /** `delivered`: people answer the message, and no agent does. */
+  readonly type: "success" | "cancelled" | "interrupt" | "delivered";
   readonly interrupts?: readonly Interrupt[];
 }
 
+/** Work that outlives the run that began it. Its result begins another run. */
+export interface BackgroundTask {
+  readonly taskId: string;
+  readonly kind: "agent" | "remote_agent" | "tool";
+  /** The id of the agent, or the name of the tool. */
+  readonly name: string;
+  readonly status: "working" | "waiting" | "completed" | "failed" | "cancelled" | "expired";
+  /** How far it is, in the worker's own words. */
+  readonly progress: string | null;
+  readonly startedAt: string;
+  readonly expiresAt: string;
+  readonly resultRunId: string | null;
+}
+
 /** What is said or asked when a run begins. */
+/** A time, or several, at which a run begins by itself. */
+export interface Schedule {
+  readonly id: string;
+  readonly agentId: string;
+  readonly threadId: string;
+  readonly text: string;
+  readonly rule: string | null;
+  readonly timeZone: string;
+  readonly status: "active" | "paused" | "finished";
+  readonly nextAt: string | null;
+  readonly paused: boolean;
+}
+
+/** What has begun a run by itself. */
+export interface EventMessage {
+  readonly id: string;
+  readonly role: "activity";
+  readonly content: { readonly kind?: string; readonly label?: string };
+}
+
 export interface RunInput {
-  readonly messages?: readonly StoredMessage[];
+  readonly messages?: readonly (StoredMessage | EventMessage)[];
   readonly resume?: readonly {
     readonly interruptId: string;
     readonly status: string;

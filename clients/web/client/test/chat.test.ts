@@ -103,6 +103,47 @@ test("a message is sent again until its run has begun, also by the next page", a
   assert.deepEqual(page.storage.kept("baton:outbox:"), []);
 });
 
+test("a message that waits is shown as such, moves to where it enters the run, and is not sent again", async () => {
+  const chat = await connected();
+  const first = chat.send("Hello");
+  const [started, ...answer] = runOf(first, "Three.");
+  FakeSocket.last.hear(started as object);
+  const id = chat.send("To Graz.", { whileBusy: "steer" });
+  assert.equal(FakeSocket.last.sent.findLast(({ action }) => action === "message")?.whileBusy, "steer");
+  const value = { messageId: id, threadId: THREAD, busy: "steered" };
+  FakeSocket.last.hear({ type: "CUSTOM", name: "message_accepted", value });
+  const waiting = chat.snapshot.items.find((item) => item.id === id);
+  assert.deepEqual(
+    [waiting?.role === "user" && waiting.waits, waiting?.role === "user" && waiting.delivery],
+    ["steered", "accepted"],
+  );
+  const about = (started as { metadata: object }).metadata as { seq: number; runId: string };
+  const entered = { messageId: id, runId: about.runId, message: { id, role: "user", content: "To Graz." } };
+  FakeSocket.last.hear({
+    type: "CUSTOM",
+    name: "message_steered",
+    value: entered,
+    metadata: { ...about, seq: about.seq + 1 },
+  });
+  for (const event of answer) {
+    const metadata = (event as { metadata: { seq: number } }).metadata;
+    FakeSocket.last.hear({ ...event, metadata: { ...metadata, seq: metadata.seq + 1 } });
+  }
+  assert.deepEqual(said(chat), ["user: Hello", "user: To Graz.", "assistant: Three."]);
+  const shown = chat.snapshot.items.find((item) => item.id === id);
+  assert.equal(shown?.role === "user" && shown.steered, true);
+  assert.deepEqual(page.storage.kept("baton:outbox:"), []);
+});
+
+test("a withdrawn message leaves the conversation, here and where its refusal is heard", async () => {
+  const chat = await connected();
+  const id = chat.send("Never mind.");
+  const about = { messageId: id, action: "message", threadId: THREAD, retryable: false };
+  FakeSocket.last.hear({ type: "RUN_ERROR", code: "message_withdrawn", message: "Withdrawn.", metadata: about });
+  assert.deepEqual(said(chat), []);
+  assert.deepEqual(page.storage.kept("baton:outbox:"), []);
+});
+
 test("another user's messages are not sent", async () => {
   const chat = await connected();
   chat.send("Hello");

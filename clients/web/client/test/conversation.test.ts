@@ -195,3 +195,21 @@ test("a call shows how far it is, by its own words", () => {
   tell(talk, [progress("2 of 3")]);
   assert.deepEqual(shown(), [undefined, undefined, "2 of 3"]);
 });
+
+test("what began a run by itself is a note, live and from the store", () => {
+  const begun = { id: "m-0", role: "activity", activityType: "event", content: { kind: "schedule", label: "Water." } };
+  const live = new Conversation();
+  told(live, 1, 1, { type: "RUN_STARTED", runId: "run-1", input: { messages: [begun] } });
+  const source = { kind: "schedule", id: "s-1" };
+  const kept = { id: "m-0", role: "event", content: "Water.", metadata: { ordinal: 0, runId: "run-1", source } };
+  const loaded = new Conversation();
+  loaded.merge([kept as StoredMessage]);
+  for (const { items } of [live, loaded]) {
+    assert.deepEqual(
+      items.map((item) => item.role === "note" && [item.id, item.kind, item.reason, item.label]),
+      [["m-0", "event", "schedule", "Water."]],
+    );
+  }
+  live.merge([kept as StoredMessage]);
+  assert.equal(live.items.length, 1);
+});

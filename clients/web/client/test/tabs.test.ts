@@ -178,14 +178,14 @@ test("nothing is asked of a conversation that was made here", async () => {
   FakeSocket.last.open();
   await settled();
   assert.equal(chat.snapshot.isLoaded, true);
-  assert.deepEqual(page.asked, ["http://baton.test/v1/workflows"]);
+  assert.deepEqual(page.asked.toSorted(), ["http://baton.test/v1/agents", "http://baton.test/v1/workflows"]);
 });
 
 test("whether a host's conversation has begun is asked without a request that fails", async () => {
   page.answers["/v1/workflows"] = { items: [], nextCursor: null };
   const chat = await connected();
   assert.equal(chat.snapshot.isLoaded, true);
-  assert.deepEqual(page.asked, ["http://baton.test/v1/workflows"]);
+  assert.deepEqual(page.asked.toSorted(), ["http://baton.test/v1/agents", "http://baton.test/v1/workflows"]);
 });
 
 test("without a connection a conversation is loaded by HTTP", async () => {

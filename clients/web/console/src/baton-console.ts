@@ -42,15 +42,17 @@ export class BatonConsole extends LitElement {
       main { padding: 20px 24px 48px; min-inline-size: 0; }
       .skip { position: absolute; inset-inline-start: -9999px; }
       .skip:focus { inset-inline-start: 8px; inset-block-start: 8px; background: var(--raised); padding: 8px; z-index: 2; }
-      .toast { position: fixed; inset-block-end: 16px; inset-inline-end: 16px; background: var(--raised); border: 1px solid var(--border); border-radius: var(--radius); padding: 10px 14px; box-shadow: 0 8px 24px rgb(0 0 0 / 0.2); max-inline-size: min(420px, 90vw); overflow-wrap: anywhere; }
-      .toast:empty { display: none; }
+      .toast { position: fixed; inset-block-end: 16px; inset-inline-end: 16px; background: var(--raised); border: 1px solid var(--border); border-radius: var(--radius); padding: 10px 14px; box-shadow: 0 8px 24px rgb(0 0 0 / 0.2); max-inline-size: min(420px, calc(100vw - 32px)); overflow-wrap: anywhere; z-index: 1; pointer-events: none; }
+      .toast:empty { opacity: 0; }
       @media (max-width: 760px) {
-        .frame { grid-template-columns: minmax(0, 1fr); }
-        nav { position: static; block-size: auto; flex-flow: row wrap; border-inline-end: 0; border-block-end: 1px solid var(--border); }
+        .frame { grid-template: max-content minmax(0, 1fr) / minmax(0, 1fr); }
+        nav { position: static; block-size: auto; flex-flow: row wrap; align-items: center; border-inline-end: 0; border-block-end: 1px solid var(--border); }
         nav strong { inline-size: 100%; padding-block-end: 4px; }
         .who { margin: 0; padding: 4px 10px; }
         main { padding: 16px; }
       }
+      /* What somebody writes stands at the bottom there. */
+      @media (max-width: 900px) { .toast { inset: 8px 16px auto; max-inline-size: none; } }
     `,
   ];
   protected declare place: Place;
@@ -66,6 +68,7 @@ export class BatonConsole extends LitElement {
   #toastTimer: ReturnType<typeof setTimeout> | undefined;
   #expiryTimer: ReturnType<typeof setTimeout> | undefined;
   #asking: Promise<void> | null = null;
+  #renewing: Promise<boolean> | null = null;
 
   constructor() {
     super();
@@ -192,7 +195,7 @@ export class BatonConsole extends LitElement {
   async #enter(): Promise<void> {
     const session = this.#session;
     if (!session) return;
-    const api = new ConsoleApi(this.#config.apiUrl ?? location.origin, {
+    const api = new ConsoleApi(this.#apiUrl, {
       token: () => session.token(),
       refused: (token) => this.#refused(session, token),
       ended: () => this.#expire(),
@@ -201,22 +204,52 @@ export class BatonConsole extends LitElement {
     this.#show(api, await api.get<Person>(["users", "me"]));
   }
 
+  get #apiUrl(): string {
+    return this.#config.apiUrl ?? location.origin;
+  }
+
   #show(api: ConsoleApi, person: Person): void {
     const { traceUrl, traces } = this.#config;
     const shownAt = { ...(traceUrl && { traceUrl }), ...(traces && { traces }) };
     this.#context = { api, person, traces: shownAt, notify: (message) => this.#notify(message) };
     this.person = person;
+    this.#leaveOverview(person);
     clearTimeout(this.#expiryTimer);
     const wait = Math.min(Math.max(0, Date.parse(person.expiresAt) - Date.now()), MAX_WAIT_MS);
     this.#expiryTimer = setTimeout(() => void this.#expired(api), wait);
   }
 
+  /** Goes to the first view that the person may see, if the page was opened without a place and is none of theirs. */
+  #leaveOverview(person: Person): void {
+    if (this.place.path.length || may(person, viewAt(this.place)?.permission ?? null)) return;
+    const first = VIEWS.find((each) => each.label && may(person, each.permission));
+    if (first) location.replace(hrefOf([first.root]));
+  }
+
   /** Gets a newer token for one that was refused; without one, nothing of the person stays on the page. */
   async #refused(session: Session, token: string): Promise<boolean> {
     if (session !== this.#session || !session.isSignedIn) return false;
-    if ((await session.token()) !== token || (await session.renew())) return true;
-    this.#expire();
-    return false;
+    if (!this.#renewing && (await session.token()) !== token) return true;
+    this.#renewing ??= this.#renewed(session).finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  /** Whether there is a newer token that the server takes: it is asked once, however much was refused. */
+  async #renewed(session: Session): Promise<boolean> {
+    let isRenewed = await session.renew();
+    if (isRenewed) {
+      const nothing = () => {};
+      const holder = { token: () => session.token(), refused: async () => false, ended: nothing, forbidden: nothing };
+      const api = new ConsoleApi(this.#apiUrl, holder);
+      isRenewed = await api.get(["users", "me"]).then(
+        () => true,
+        (error) => problemOf(error).status !== 401,
+      );
+    }
+    if (!isRenewed) this.#expire();
+    return isRenewed;
   }
 
   /** The token has ended while the page was open: the server says whether the session has gone on. */

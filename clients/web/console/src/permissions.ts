@@ -3,9 +3,11 @@ export type Permission =
   | "agent:write"
   | "audit:read"
   | "context:inspect"
+  | "desk:answer"
   | "document:write"
   | "pii:read"
   | "procedure:approve"
+  | "schedule:manage"
   | "tenant:manage"
   | "thread:read_all"
   | "user:manage";
@@ -14,9 +16,11 @@ export const ALL_PERMISSIONS: readonly Permission[] = [
   "agent:write",
   "audit:read",
   "context:inspect",
+  "desk:answer",
   "document:write",
   "pii:read",
   "procedure:approve",
+  "schedule:manage",
   "tenant:manage",
   "thread:read_all",
   "user:manage",

@@ -8,6 +8,7 @@ import {
   sum,
   summed,
   type Totals,
+  type TurnCounts,
 } from "../src/views/overview/totals.ts";
 
 function day(date: string, agentId: string | null, turns: number, more: Partial<AgentDay> = {}): AgentDay {
@@ -25,6 +26,11 @@ function day(date: string, agentId: string | null, turns: number, more: Partial<
   };
 }
 
+function counted(turns: number, cost: number | null): TurnCounts {
+  const { day: _, agentId: __, ...counts } = day("", null, turns, { cost, unpriced: 0 });
+  return counts;
+}
+
 function page(more: Partial<OverviewPage>): OverviewPage {
   return {
     from: "2026-03-14T00:00:00.000Z",
@@ -35,6 +41,7 @@ function page(more: Partial<OverviewPage>): OverviewPage {
     firstTokens: { boundsMs: [100, 200], counts: [0, 0, 0] },
     slowest: [],
     costliest: [],
+    selfStarted: counted(0, null),
     nextCursor: null,
     ...more,
   };
@@ -47,9 +54,11 @@ const PAGES = [
     firstTokens: { boundsMs: [100, 200], counts: [2, 0, 0] },
     slowest: [{ threadId: "t1", title: null, runId: "r1", durationMs: 5 }],
     costliest: [{ threadId: "t1", title: null, cost: 0.1, totalTokens: 22 }],
+    selfStarted: counted(1, 0.1),
   }),
   page({
     threads: 0,
+    selfStarted: counted(1, 0.2),
     days: [day("2026-03-14", "a", 1, { cost: 0.2, unpriced: 0 })],
     errors: [
       { code: "model_error", turns: 2 },
@@ -85,6 +94,7 @@ test("pages add up to the same in whatever order", () => {
       ["2026-03-14", "a", 3, 0.3],
     ],
   );
+  assert.deepEqual(totals?.selfStarted, counted(2, 0.3));
   assert.deepEqual(totals?.errors, [
     { code: "interrupted", turns: 1 },
     { code: "model_error", turns: 3 },

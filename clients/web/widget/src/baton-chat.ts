@@ -8,6 +8,8 @@ import {
   type ClientTool,
   type ConnectionState,
   type ContextSource,
+  type Item,
+  type SendOptions,
   type TokenCallback,
   textOf,
 } from "#client";
@@ -24,6 +26,7 @@ import { submitByClick } from "./submission.ts";
 import { fetchToken } from "./token-url.ts";
 import { define, type Ui } from "./ui.ts";
 import { lastSeen, unreadIn } from "./unread.ts";
+import type { UnreadThreads } from "./unread-threads.ts";
 import "./components/composer.ts";
 import "./components/header.ts";
 import { loadMarkdown } from "./components/markdown.ts";
@@ -33,6 +36,8 @@ import "./components/transcript.ts";
 /** Fields whose change needs another client, and so another connection. */
 const CLIENT_FIELDS = ["endpoint", "socket", "token", "tokenUrl"] as const;
 const TOKEN_AGAIN_MS = 3000;
+/** How long a conversation shows until what is unread elsewhere is asked for. */
+const COUNT_MS = 1500;
 const CHAT_FIELDS = ["sessionId", "agent"] as const;
 
 /** What `<baton-chat>` dispatches, by the event's name; the value is its `detail`. */
@@ -106,6 +111,9 @@ export class BatonChat extends LitElement {
   #starts = 0;
   #startAgain: (() => void) | null = null;
   #seenId: string | null = null;
+  #ownUnread = 0;
+  /** What is unread in all conversations, once it was asked for. */
+  #threads: UnreadThreads | null = null;
   /** What the user said last while a workflow was under way: until they say more, it was left a moment ago. */
   #leftAfter: string | null | undefined = null;
   /** A new answer tells of changes more often than a screen can show. */
@@ -141,10 +149,10 @@ export class BatonChat extends LitElement {
   }
 
   /** Says something in the user's name. */
-  async send(text: string): Promise<void> {
+  async send(text: string, options: Pick<SendOptions, "whileBusy"> = {}): Promise<void> {
     this.open = true;
     await this.updateComplete;
-    (await this.#started())?.send(text);
+    (await this.#started())?.send(text, options);
   }
 
   /** Connects now instead of waiting: somebody has signed in, perhaps. */
@@ -189,13 +197,18 @@ export class BatonChat extends LitElement {
   }
 
   #signedOut(): void {
-    this.#end();
-    this.#client = null;
+    this.#endClient();
     this.isListing = false;
     this.token = undefined;
     this.tokenUrl = undefined;
     this.open = false;
     this.#tell("baton-logout", null);
+  }
+
+  #endClient(): void {
+    this.#end();
+    this.#client = this.#threads = null;
+    this.#showUnread();
   }
 
   override connectedCallback(): void {
@@ -220,11 +233,12 @@ export class BatonChat extends LitElement {
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (changed.has("locale") || !this.hasUpdated) void this.#speak();
     if (CLIENT_FIELDS.some((name) => changed.has(name))) {
-      this.#end();
-      this.#client = null;
+      this.#endClient();
     } else if (CHAT_FIELDS.some((name) => changed.has(name))) this.#end();
     if (this.#client && (changed.has("tools") || changed.has("context"))) this.#offer(this.#client);
-    if (this.#isWanted && !this.trouble) void this.#started();
+    if (!this.#isWanted) {
+      if (this.#client?.seen) this.#countAll(); // somebody has talked here before
+    } else if (!this.trouble) void this.#started();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -262,7 +276,7 @@ export class BatonChat extends LitElement {
         @click=${submitByClick} @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
         @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
         @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-retry=${this.retry} @baton-said=${() => this.#transcript?.toEnd()}>
-        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?listing=${this.isListing}></baton-chat-header>
+        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?single=${this.sessionId != null} ?listing=${this.isListing}></baton-chat-header>
         ${this.isListing ? html`<baton-chat-threads .ui=${ui} .client=${this.#client} .currentId=${snapshot?.canonicalId ?? snapshot?.threadId ?? null} .title=${snapshot?.title ?? ""}></baton-chat-threads>` : nothing}
         <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
         ${isEmpty && !this.isListing ? html`<div class="welcome" part="welcome"><slot name="welcome"><p>${ui.locale.say("welcome")}</p></slot></div>` : nothing}
@@ -271,7 +285,9 @@ export class BatonChat extends LitElement {
           ${snapshot?.isClosed ? html`<p class="closed" role="status">${ui.locale.say("closed")}</p>` : nothing}
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           <baton-chat-status .ui=${ui} .connection=${snapshot?.connection ?? this.trouble ?? { status: "idle" }}></baton-chat-status>
-          <baton-chat-composer .ui=${ui} ?running=${snapshot?.run != null} ?stopping=${snapshot?.isStopping ?? false}></baton-chat-composer>
+          ${snapshot?.items.some(hasTask) ? this.#background(snapshot) : nothing}
+          ${snapshot?.desks.length ? this.#people(snapshot.desks) : nothing}
+          <baton-chat-composer .ui=${ui} ?running=${snapshot?.run != null && !snapshot.desk} ?stopping=${snapshot?.isStopping ?? false}></baton-chat-composer>
         </footer>
         ${this.isDropping ? html`<div class="drop" aria-hidden="true">${ui.locale.say("drop")}</div>` : nothing}
       </section>
@@ -281,6 +297,16 @@ export class BatonChat extends LitElement {
   #offers({ offers }: ChatSnapshot, isEmpty: boolean): TemplateResult {
     void import("./components/offers.ts").catch(() => {});
     return html`<baton-chat-offers .ui=${this.ui} .workflows=${offers} ?returning=${isEmpty}></baton-chat-offers>`;
+  }
+
+  #people(desks: ChatSnapshot["desks"]): TemplateResult {
+    void import("./components/desk.ts").catch(() => {});
+    return html`<baton-chat-people .ui=${this.ui} .desks=${desks}></baton-chat-people>`;
+  }
+
+  #background(snapshot: ChatSnapshot): TemplateResult {
+    void import("./components/background.ts").catch(() => {});
+    return html`<baton-chat-background .ui=${this.ui} .client=${this.#client} .snapshot=${snapshot}></baton-chat-background>`;
   }
 
   #launcher(): TemplateResult {
@@ -295,6 +321,10 @@ export class BatonChat extends LitElement {
 
   get #composer(): BatonComposer | null {
     return this.renderRoot.querySelector("baton-chat-composer");
+  }
+
+  get #list(): BatonThreads | null {
+    return this.renderRoot.querySelector("baton-chat-threads");
   }
 
   get #transcript(): BatonTranscript | null {
@@ -375,10 +405,38 @@ export class BatonChat extends LitElement {
     const { threadId, itemId, isOpen: was } = client.seen ?? {};
     if (threadId !== snapshot.threadId || itemId !== this.#seenId || was !== isOpen)
       client.seen = { threadId: snapshot.threadId, itemId: this.#seenId, isOpen };
-    this.#showUnread(unread);
+    if (isShown) this.#threads?.look(snapshot, this.#seenId);
+    else this.#leave();
+    this.#ownUnread = unread;
+    this.#showUnread();
   };
 
-  #showUnread(count: number): void {
+  /** Counts what is unread in the user's other conversations, too. */
+  #countAll(read?: ChatSnapshot): void {
+    const client = this.#client;
+    if (!client || this.#threads) return;
+    void import("./unread-threads.ts").then(
+      ({ UnreadThreads }) => {
+        if (this.#threads || client !== this.#client) return;
+        this.#threads = new UnreadThreads(client, () => this.#showUnread(), this.sessionId);
+        if (read) this.#threads.look(read, lastSeen(read.items), 0);
+        this.#count(); // that conversation shows still, perhaps, and has gone on
+      },
+      () => {},
+    );
+  }
+
+  /** The reader leaves the conversation, or has left it: if nothing has come since it showed, all of it is read. */
+  #leave(): void {
+    const { snapshot } = this;
+    this.#threads?.leave();
+    if (!snapshot || lastSeen(snapshot.items) !== this.#seenId) return;
+    this.#threads?.look(snapshot, this.#seenId, 0); // its run has ended since, perhaps
+    this.#countAll(snapshot);
+  }
+
+  #showUnread(): void {
+    const count = this.#ownUnread + (this.#threads?.totalBeside(this.snapshot) ?? 0);
     if (count === this.unread) return;
     this.unread = count;
     this.#tell("baton-unread", { count });
@@ -399,6 +457,10 @@ export class BatonChat extends LitElement {
       this.#tell("baton-change", snapshot);
     });
     chat.on("event", (event) => this.#tell("baton-event", event));
+    chat.on("thread", (update) => {
+      this.#threads?.heard(update);
+      this.#list?.take(update);
+    });
     chat.on("message", (item) => {
       const { say } = this.ui.locale;
       this.announced = say("said", { name: item.name ?? say("assistant"), text: textOf(item.content) });
@@ -430,11 +492,15 @@ export class BatonChat extends LitElement {
     if (!this.#chat) return;
     this.snapshot = this.#chat.snapshot;
     this.#count();
+    // A first answer does not wait for it.
+    if (!this.#threads && this.snapshot.items.length && !this.snapshot.run)
+      setTimeout(() => this.#countAll(), COUNT_MS);
   }
 
   #end(): void {
     this.#starts += 1;
     this.#redrawing.cancel();
+    this.#leave();
     this.#chat?.disconnect();
     this.#chat = null;
     this.problem = "";
@@ -442,7 +508,8 @@ export class BatonChat extends LitElement {
     this.snapshot = null;
     this.trouble = null;
     this.#leftAfter = null;
-    this.#showUnread(0);
+    this.#ownUnread = 0;
+    this.#showUnread();
     if (this.ui.chat) this.ui = { ...this.ui, chat: null };
   }
 
@@ -466,6 +533,7 @@ export class BatonChat extends LitElement {
   async #toggleList(): Promise<void> {
     this.isListing = !this.isListing;
     if (!this.isListing) {
+      void this.#threads?.read(this.sessionId); // some may be deleted
       await this.updateComplete;
       this.#composer?.focus();
       return;
@@ -474,15 +542,14 @@ export class BatonChat extends LitElement {
       this.isListing = false;
     });
     await this.updateComplete;
-    const list = this.renderRoot.querySelector<BatonThreads>("baton-chat-threads");
-    await list?.updateComplete;
-    list?.focus();
+    await this.#list?.updateComplete;
+    this.#list?.focus();
   }
 
   #keyed(event: KeyboardEvent): void {
     if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
-    if (this.snapshot?.run) this.#chat?.stop();
+    if (this.snapshot?.run && !this.snapshot.desk) this.#chat?.stop();
     else if (this.mode !== "inline") this.hide();
   }
 
@@ -503,6 +570,9 @@ export class BatonChat extends LitElement {
   }
 }
 
+const TASK_ID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/;
+/** Whether a call has begun work that goes on, perhaps: what came back names it. */
+const hasTask = (item: Item): boolean => item.role === "tool" && TASK_ID.test(item.result ?? "");
 const lastSaid = ({ items }: ChatSnapshot) => items.findLast(({ role }) => role === "user")?.id;
 
 define("baton-chat", BatonChat);

@@ -45,6 +45,13 @@ const hostOf = (piece: Piece): Element | null => (piece.getRootNode() as Partial
 /** Whether what models write and read is shown: for developers. */
 export const isForDevelopers = (piece: Piece): boolean => hostOf(piece)?.hasAttribute("developer") ?? false;
 
+/** Whether nothing that was said can be answered again or changed: the page wants it so. */
+export const isFixed = (piece: Piece): boolean => hostOf(piece)?.hasAttribute("no-branches") ?? false;
+
+/** Whether documents are named that an answer does not cite. */
+export const showsConsulted = (piece: Piece): boolean =>
+  isForDevelopers(piece) || (hostOf(piece)?.hasAttribute("consulted") ?? false);
+
 /** Tells the page of a card; false if the page shows it elsewhere. */
 export function offerCard(
   piece: Piece,

@@ -2,8 +2,8 @@ import type { Source } from "#client";
 import type { Locale } from "./locales/index.ts";
 
 /** Where in its document a passage stands; empty for others. */
-export const placeOf = ({ page, section }: Source, say: Locale["say"]): string =>
-  page ? say("page", { page }) : (section ?? "");
+export const placeOf = ({ page, pageUnit = "page", section }: Source, say: Locale["say"]): string =>
+  page ? say(pageUnit, { page }) : (section ?? "");
 
 /** A source in a few words: its title, and where in it the passage stands. */
 export const nameOf = (source: Source, say: Locale["say"]): string =>

@@ -1,6 +1,11 @@
 import { type CSSResult, LitElement } from "lit";
 import type { Chat, ChatSnapshot } from "#client";
 import { Locale } from "./locales/index.ts";
+// Most components need these: each file of their own would be a request, and larger than it is here.
+import "./cards.ts";
+import "./icons.ts";
+import "./keys.ts";
+import "./sources.ts";
 
 /** What every component needs; a new object when any of it changes. */
 export interface Ui {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lexer } from "marked";
 import { blocksOf } from "../src/markdown/blocks.ts";
+import { htmlOf } from "../src/markdown/html.ts";
 import { isPlain } from "../src/markdown/nodes.ts";
 
 const plain = (text: string) => new Lexer().lex(text).every(isPlain);
@@ -40,8 +41,19 @@ test("blocks together are the text", () => {
 });
 
 test("prices are no formulas", () => {
-  assert.match(
-    blocksOf("It costs $5 or $10, and $x^2$ is a formula.", {})[0]?.html() ?? "",
-    /\$5 or \$10, and <span data-math="inline">x\^2</,
+  const [block] = blocksOf("It costs $5 or $10, and $x^2$ is a formula.", {});
+  assert.ok(block);
+  assert.match(htmlOf(block), /\$5 or \$10, and <span data-math="inline">x\^2</);
+});
+
+test("formulas, code and what stands around HTML keep their form", () => {
+  const htmls = blocksOf("$$x < y$$\n\nSo <b>$$a$$</b> and \\(b\\)\n\n```js x\n1 < 2\n```", {}).map(htmlOf);
+  assert.deepEqual(
+    htmls.filter((html) => html !== ""),
+    [
+      '<p><span data-math="display">x &lt; y</span></p>',
+      '<p>So <b>\n<span data-math="display">a</span></b> and <span data-math="inline">b</span></p>\n',
+      '<pre data-language="js"><code>1 &lt; 2</code></pre>',
+    ],
   );
 });

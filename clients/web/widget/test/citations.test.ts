@@ -4,7 +4,7 @@ import type { Source } from "#client";
 import { Locale } from "../src/locales/index.ts";
 import { withMarks, withoutMarks } from "../src/markdown/citations.ts";
 import { listed } from "../src/source-list.ts";
-import { addressOf } from "../src/sources.ts";
+import { addressOf, nameOf } from "../src/sources.ts";
 
 /** A passage that the text cites wherever it has `written`. */
 function cited(number: number, text: string, ...written: string[]): Source {
@@ -74,6 +74,11 @@ test("the list has each passage that is cited, in the order of the numbers, and 
       [0, "Other"],
     ],
   );
+});
+
+test("a passage of a workbook stands on a sheet", () => {
+  const fleet: Source = { kind: "document", id: "d", title: "Fleet", page: 2, pageUnit: "sheet" };
+  assert.equal(nameOf(fleet, new Locale().say), "Fleet, sheet 2");
 });
 
 test("only addresses of web pages are followed", () => {

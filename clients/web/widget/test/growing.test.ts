@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Token, Tokens } from "marked";
 import { blocksOf } from "../src/markdown/blocks.ts";
 import { borderOf, entriesOf, growingOf, TAIL } from "../src/markdown/growing.ts";
+import { htmlOf } from "../src/markdown/html.ts";
 
 const ENTRIES: Readonly<Record<string, (number: number) => string>> = {
   bullets: (number) => `- Point ${number} with **words**\n  - and a point of its own\n`,
@@ -69,7 +70,14 @@ const SENTENCES = [
 ];
 
 test("a long paragraph is the same in one piece and divided at its border", () => {
-  const htmlOf = (text: string) => (blocksOf(text, {})[0]?.html() ?? "").trim().replace(/^<p>|<\/p>$/g, "");
+  const wordsOf = (text: string) => {
+    const [block] = blocksOf(text, {});
+    return block
+      ? htmlOf(block)
+          .trim()
+          .replace(/^<p>|<\/p>$/g, "")
+      : "";
+  };
   for (let seed = 0; seed < 40; seed++) {
     let text = "";
     while (text.length < 6000) text += SENTENCES[(text.length * 7 + seed) % SENTENCES.length];
@@ -78,7 +86,7 @@ test("a long paragraph is the same in one piece and divided at its border", () =
     const border = borderOf(block);
     assert.ok(border > 3000, `divided at ${border}`);
     assert.ok(block.raw.length - border >= TAIL);
-    assert.equal(htmlOf(block.raw.slice(0, border)) + htmlOf(block.raw.slice(border)), htmlOf(block.raw));
+    assert.equal(wordsOf(block.raw.slice(0, border)) + wordsOf(block.raw.slice(border)), wordsOf(block.raw));
   }
 });
 

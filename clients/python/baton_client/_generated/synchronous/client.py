@@ -14,6 +14,7 @@ import httpx
 
 from baton_client._generated.synchronous.resources.agents import Agents
 from baton_client._generated.synchronous.resources.audit import Audit
+from baton_client._generated.synchronous.resources.desks import Desks
 from baton_client._generated.synchronous.resources.documents import Documents
 from baton_client._generated.synchronous.resources.episodes import Episodes
 from baton_client._generated.synchronous.resources.evaluations import Evaluations
@@ -21,9 +22,11 @@ from baton_client._generated.synchronous.resources.messages import Messages
 from baton_client._generated.synchronous.resources.models import Models
 from baton_client._generated.synchronous.resources.procedures import Procedures
 from baton_client._generated.synchronous.resources.runs import Runs
+from baton_client._generated.synchronous.resources.schedules import Schedules
 from baton_client._generated.synchronous.resources.tenant import Tenant
 from baton_client._generated.synchronous.resources.threads import Threads
 from baton_client._generated.synchronous.resources.users import Users
+from baton_client._generated.synchronous.resources.webhooks import Webhooks
 from baton_client._generated.synchronous.resources.workflows import Workflows
 from baton_client._generated.synchronous.tokens import Tokens, TokenSource
 from baton_client._generated.synchronous.transport import Request, Transport
@@ -89,6 +92,7 @@ class Baton:
         self._transport = transport
         self.agents = Agents(transport)
         self.audit = Audit(transport)
+        self.desks = Desks(transport)
         self.documents = Documents(transport)
         self.episodes = Episodes(transport)
         self.evaluations = Evaluations(transport)
@@ -96,9 +100,11 @@ class Baton:
         self.models = Models(transport)
         self.procedures = Procedures(transport)
         self.runs = Runs(transport)
+        self.schedules = Schedules(transport)
         self.tenant = Tenant(transport)
         self.threads = Threads(transport)
         self.users = Users(transport)
+        self.webhooks = Webhooks(transport)
         self.workflows = Workflows(transport)
 
     @property

@@ -10,7 +10,7 @@ from baton_client.addresses import given
 from baton_client.asynchronous.resource import AsyncResource
 from baton_client.errors import ConfigurationError
 from baton_client.models import MessageAnswer
-from baton_client.run_input import Content, parts
+from baton_client.run_input import Content, WhileBusy, parts
 
 
 class AsyncMessages(AsyncResource):
@@ -25,13 +25,15 @@ class AsyncMessages(AsyncResource):
         agent_id: str | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        while_busy: WhileBusy | None = None,
         timeout: float | None = None,
     ) -> MessageAnswer:
         """Send a message, wait until it is answered, and return the answer.
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is
         the idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an
-        earlier message again adds no message. ``time_zone`` is the user's, if not the client's.
+        earlier message again adds no message. ``time_zone`` is the user's, if not the client's. ``while_busy`` says
+        what becomes of the message while a run is in progress; one that enters it gets the answer of that run.
         ``timeout`` is in seconds; an answer can take minutes, and ``client.runs.stream`` shows it as it comes.
         Raises ``ConfigurationError`` without message and branch.
         """
@@ -41,4 +43,5 @@ class AsyncMessages(AsyncResource):
         content = parts(message) if message is not None else None
         zone = self._zone(time_zone)
         optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch, timeZone=zone)
+        optional |= given(whileBusy=while_busy)
         return await self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)

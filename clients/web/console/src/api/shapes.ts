@@ -24,6 +24,8 @@ export interface Thread {
   readonly lastSeq: number;
   readonly createdAt: string;
   readonly lastActivityAt: string;
+  /** Answers that the user has not read. */
+  readonly unread: number;
   /** Null where the deployment states no prices. */
   readonly cost?: number | null;
   /** The code of the last failure that a run has ended with. */
@@ -34,7 +36,7 @@ export interface Turn {
   readonly runId: string;
   readonly messageId: string;
   readonly attempt: number;
-  readonly status: "running" | "interrupted" | "success" | "cancelled" | "error" | "interrupt";
+  readonly status: "running" | "interrupted" | "success" | "cancelled" | "error" | "interrupt" | "delivered";
   readonly agentId: string | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
@@ -142,6 +144,42 @@ export interface CompletedWorkflow {
   readonly data: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly result: string | null;
   readonly completedAt: string;
+}
+
+export interface Schedule {
+  readonly id: string;
+  readonly userId: string;
+  readonly agentId: string;
+  readonly threadId: string;
+  readonly text: string;
+  readonly rule: string | null;
+  readonly timeZone: string;
+  readonly status: "active" | "paused" | "finished";
+  readonly nextAt: string | null;
+  readonly paused: boolean;
+  readonly runs: number;
+}
+
+/** Work that goes on after the run that has begun it. */
+export interface BackgroundTask {
+  readonly taskId: string;
+  readonly kind: "agent" | "remote_agent" | "tool";
+  readonly name: string;
+  readonly status: "working" | "waiting" | "completed" | "failed" | "cancelled" | "expired";
+  readonly startedAt: string;
+  readonly progress: string | null;
+  readonly expiresAt: string;
+  readonly resultRunId: string | null;
+}
+
+export interface WebhookDelivery {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly event: string;
+  readonly threadId: string;
+  readonly userId: string;
+  readonly diedAt: string;
+  readonly reason: string;
 }
 
 export interface AuditRecord {

@@ -29,6 +29,8 @@ export class SignIn extends LitElement {
       <h1>${texts.console}</h1>
       <label>${texts.tenant}<input name="tenant" required pattern="[a-z0-9][a-z0-9_\\-]{0,62}" value="demo" spellcheck="false" autocomplete="off" /></label>
       <label>${texts.user}<input name="user" required maxlength="256" value="admin" spellcheck="false" autocomplete="off" /></label>
+      <label>${texts.shownName}<input name="name" maxlength="100" autocomplete="off" /></label>
+      <label>${texts.picture}<input name="picture" type="url" pattern="https://.*" maxlength="1000" spellcheck="false" autocomplete="off" /></label>
       <label>${texts.permissions}<textarea name="permissions" rows="4" spellcheck="false">${PROPOSED.join(" ")}</textarea></label>
       <p class="bad" role="alert">${this.problem}</p>
       <button class="primary" type="submit">${texts.signIn}</button>
@@ -39,7 +41,13 @@ export class SignIn extends LitElement {
     event.preventDefault();
     const fields = new FormData(event.target as HTMLFormElement);
     const text = (name: string): string => String(fields.get(name) ?? "").trim();
-    const detail: LocalIdentity = { tenant: text("tenant"), user: text("user"), permissions: text("permissions") };
+    const detail: LocalIdentity = {
+      tenant: text("tenant"),
+      user: text("user"),
+      permissions: text("permissions"),
+      name: text("name") || undefined,
+      picture: text("picture") || undefined,
+    };
     this.dispatchEvent(new CustomEvent("identity", { detail }));
   };
 }

@@ -6,6 +6,10 @@ export interface LocalIdentity {
   readonly tenant: string;
   readonly user: string;
   readonly permissions: string;
+  /** The name that users read whom they answer. */
+  readonly name?: string | undefined;
+  /** The https address of their picture. */
+  readonly picture?: string | undefined;
 }
 
 const KEY = "baton-console:local";

@@ -37,7 +37,7 @@ export const base = css`
   button.danger { color: var(--danger); border-color: currentColor; }
   button.link { border: 0; padding: 0; background: none; color: var(--accent); text-decoration: underline; text-underline-offset: 2px; }
   :is(button, a, input, select, textarea, summary, [tabindex]):focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-  label { display: inline-flex; flex-direction: column; gap: 2px; color: var(--muted); font-size: 12.5px; }
+  label { display: inline-flex; flex-direction: column; gap: 2px; max-inline-size: 100%; color: var(--muted); font-size: 12.5px; }
   label > :is(input, select, textarea) { color: var(--text); font-size: 14px; }
   /* A shadow at an edge says that there is more: what scrolls with the table covers it at the table's own ends. */
   .frame, .scroll { background: linear-gradient(90deg, var(--background) 14px, transparent 40px calc(100% - 40px), var(--background) calc(100% - 14px)) local, linear-gradient(90deg, color-mix(in srgb, var(--text) 25%, transparent), transparent 16px calc(100% - 16px), color-mix(in srgb, var(--text) 25%, transparent)); }

@@ -59,12 +59,28 @@ export const VIEWS: readonly ViewKind[] = [
     load: () => import("./compare/compare-view.ts"),
   },
   {
+    element: "console-desk",
+    permission: "desk:answer",
+    label: "desk",
+    root: "desk",
+    shows: upTo(1),
+    load: () => import("./desk/desk-view.ts"),
+  },
+  {
     element: "console-workflows",
     permission: "thread:read_all",
     label: "workflows",
     root: "workflows",
     shows: alone,
     load: () => import("./workflows/workflows-view.ts"),
+  },
+  {
+    element: "console-schedules",
+    permission: "schedule:manage",
+    label: "schedules",
+    root: "schedules",
+    shows: alone,
+    load: () => import("./schedules/schedules-view.ts"),
   },
   {
     element: "console-audit",
@@ -121,6 +137,14 @@ export const VIEWS: readonly ViewKind[] = [
     root: "limits",
     shows: alone,
     load: () => import("./limits/limits-view.ts"),
+  },
+  {
+    element: "console-webhooks",
+    permission: "tenant:manage",
+    label: "webhooks",
+    root: "webhooks",
+    shows: alone,
+    load: () => import("./webhooks/webhooks-view.ts"),
   },
 ];
 

@@ -21,6 +21,7 @@ export class BatonActions extends Piece {
     ...Piece.properties,
     item: { attribute: false },
     askedBy: { attribute: false },
+    editable: { type: Boolean },
     versions: { attribute: false },
     copied: { state: true },
     isCommenting: { state: true },
@@ -28,6 +29,8 @@ export class BatonActions extends Piece {
   declare item: MessageItem;
   /** The user's message that it answers, where that can be answered again from here. */
   declare askedBy: string | null;
+  /** Whether a message of the user's can be replaced. */
+  declare editable: boolean;
   /** The alternatives of a message of the user's. */
   declare versions: readonly Branch[];
   declare copied: boolean;
@@ -40,15 +43,15 @@ export class BatonActions extends Piece {
   }
 
   protected override render(): TemplateResult | typeof nothing {
-    const { role, content, open, delivery } = this.item;
+    const { role, content, open, delivery, steered, author, isOfDesk } = this.item;
     if (open || delivery) return nothing;
     const isAnswer = role === "assistant";
     return html`<div class="actions" part="actions">
       ${isAnswer ? this.#button("copy", this.copied ? icons.check : icons.copy, this.say(this.copied ? "copied" : "copyAnswer"), this.#copy) : nothing}
       ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, WHEN_IDLE) : nothing}
-      ${isAnswer ? this.#rating() : nothing}
+      ${isAnswer && !author && !isOfDesk ? this.#rating() : nothing}
       ${this.#versions()}
-      ${!isAnswer && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, WHEN_IDLE) : nothing}
+      ${!isAnswer && !steered && this.editable && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, WHEN_IDLE) : nothing}
     </div>
       ${this.isCommenting ? html`<baton-chat-feedback .ui=${this.ui} .item=${this.item} @baton-commented=${this.#commented}></baton-chat-feedback>` : nothing}`;
   }

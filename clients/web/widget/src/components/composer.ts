@@ -99,7 +99,7 @@ export class BatonComposer extends Piece {
           <button type="button" class="round quiet" part="button attach-button" title=${this.say("attach")} aria-label=${this.say("attach")} @click=${this.#choose}>${icons.attach}</button>
           <input class="chooser" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#chosen} />
           <textarea part="input" rows="1" dir=${this.hasText ? "auto" : this.ui.locale.direction} aria-label=${this.say("message")} placeholder=${this.say("placeholder")}
-            enterkeyhint="send" @input=${this.#written} @keydown=${this.#keyed}></textarea>
+            enterkeyhint="send" @input=${this.#typed} @keydown=${this.#keyed}></textarea>
           ${this.#button()}
         </div>
       </form>
@@ -168,6 +168,11 @@ export class BatonComposer extends Piece {
   #stop(): void {
     this.ui.chat?.stop();
     this.focus();
+  }
+
+  #typed(): void {
+    this.#written();
+    if (this.hasText) this.ui.chat?.typed();
   }
 
   readonly #written = (): void => {

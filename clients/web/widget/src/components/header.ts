@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { ChatSnapshot } from "#client";
 import { icons } from "../icons.ts";
+import { initialOf, pictureOf } from "../people.ts";
 import { define, Piece } from "../ui.ts";
 
 /** Who answers, how far a workflow is, and what can be done with the conversation as a whole. */
@@ -11,37 +12,54 @@ export class BatonHeader extends Piece {
     heading: { type: String },
     closable: { type: Boolean },
     listing: { type: Boolean },
+    single: { type: Boolean },
   };
   declare snapshot: ChatSnapshot | null;
   declare heading: string;
   declare closable: boolean;
   /** The list of conversations is shown. */
   declare listing: boolean;
+  /** The page says which conversation it is: there is no other one to choose or begin. */
+  declare single: boolean;
 
   protected override render(): TemplateResult {
-    const { agent = null, workflow = null, isClosed = false } = this.snapshot ?? {};
-    const name = agent?.name ?? (this.heading || this.say("assistant"));
-    const canExit = !isClosed && (workflow ? workflow.canExit : agent?.isMain === false);
+    const { agent = null, main = null, desk = null, isClosed = false } = this.snapshot ?? {};
+    const who = desk?.person ?? agent ?? (this.heading ? null : main);
+    const name = who?.name ?? (this.heading || this.say("assistant"));
     return html`
       <header class="header" part="header">
-        ${this.#button("list", icons.list, this.say("conversations"), this.listing)}
-        <span class="avatar" part="avatar" aria-hidden="true">${this.#avatar(name, agent?.avatarUrl)}</span>
+        ${this.single ? nothing : this.#button("list", icons.list, this.say("conversations"), this.listing)}
+        <span class="avatar" part="avatar" aria-hidden="true">${this.#avatar(name, who?.avatarUrl)}</span>
         <div class="who">
-          <h2 class="name" dir="auto" title=${agent?.description ?? nothing}>${name}</h2>
-          ${workflow ? this.#step() : this.#title()}
+          <h2 class="name" dir="auto" title=${desk?.person ? nothing : (agent?.description ?? nothing)}>${name}</h2>
+          ${this.#title()}
         </div>
-        ${canExit ? html`<button type="button" class="secondary small" part="button exit-button" title=${this.say("exitTitle")} @click=${() => this.ui.chat?.exit()}>${this.say("exit")}</button>` : nothing}
-        ${this.#button("new", icons.compose, this.say("newConversation"))}
+        ${this.single ? nothing : this.#button("new", icons.compose, this.say("newConversation"))}
         ${this.snapshot?.isKnown && !isClosed ? this.#button("end", icons.end, this.say("end")) : nothing}
         ${this.closable ? this.#button("close", icons.close, this.say("close")) : nothing}
       </header>
+      ${this.#session()}
     `;
   }
 
+  /** What the user is in beside the conversation with the main agent, and the way out of it. */
+  #session(): TemplateResult | typeof nothing {
+    const { agent = null, workflow = null, desk = null, isClosed = true } = this.snapshot ?? {};
+    if (desk) {
+      void import("./desk.ts").catch(() => {}); // the next drawing tries again
+      return html`<baton-chat-desk .ui=${this.ui} .snapshot=${this.snapshot}></baton-chat-desk>`;
+    }
+    const canExit = !isClosed && (workflow ? workflow.canExit : agent?.isMain === false);
+    if (!workflow && !canExit) return nothing;
+    return html`<div class="session" part="session">
+      <div class="where">${workflow ? this.#step() : nothing}</div>
+      ${canExit ? html`<button type="button" class="secondary small" part="button exit-button" title=${this.say("exitTitle")} @click=${() => this.ui.chat?.exit()}>${this.say("exit")}</button>` : nothing}
+    </div>`;
+  }
+
   #avatar(name: string, address: string | null | undefined): TemplateResult {
-    if (address && /^(https:|\/)/.test(address))
-      return html`<img src=${address} alt="" referrerpolicy="no-referrer" />`;
-    return html`${[...name][0]?.toUpperCase() ?? ""}`;
+    const picture = pictureOf(address);
+    return picture ? html`<img src=${picture} alt="" referrerpolicy="no-referrer" />` : html`${initialOf(name)}`;
   }
 
   #title(): TemplateResult | typeof nothing {

@@ -39,9 +39,8 @@ export class BatonInterrupt extends Piece {
   protected override render(): TemplateResult | typeof nothing {
     const { interrupt, answer } = this.item;
     if (interrupt.reason === "client_tool") return this.#call();
-    // Of an answered one the widget shows what was asked and answered, whoever's card it was.
-    if (answer) return this.#card();
-    return html`<slot name="approval-${interrupt.id}">${this.#isShown ? this.#card() : nothing}</slot>`;
+    // Of an answered one the widget shows what was asked and answered, unless the page's own card stays.
+    return html`<slot name="approval-${interrupt.id}">${this.#isShown || answer ? this.#card() : nothing}</slot>`;
   }
 
   #card(): TemplateResult {
@@ -108,7 +107,7 @@ export class BatonInterrupt extends Piece {
           <button type="submit" class="primary" part="button approve-button">${this.say(isForm ? "submit" : "approve")}</button>
           <button type="button" class="secondary" part="button refuse-button" @click=${this.#refuse}>${this.say(isForm ? "cancel" : "refuse")}</button>
         </p>
-        ${Number.isNaN(expires.valueOf()) ? nothing : html`<p class="until">${this.say("until", { time: this.ui.locale.time(expires) })}</p>`}
+        ${Number.isNaN(expires.valueOf()) ? nothing : html`<p class="until">${this.say("until", { time: this.ui.locale.time(expires, "long") })}</p>`}
       </form>
     `;
   }

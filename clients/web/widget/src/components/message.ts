@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
+import { showsConsulted } from "../cards.ts";
 import { icons } from "../icons.ts";
-import { isComposing } from "../keys.ts";
-import { submit } from "../submission.ts";
-import { define, isIdle, Piece } from "../ui.ts";
+import { initialOf, pictureOf } from "../people.ts";
+import { define, Piece } from "../ui.ts";
 import "./actions.ts";
 import "./markdown.ts";
 
@@ -14,6 +14,8 @@ export class BatonMessage extends Piece {
     item: { attribute: false },
     named: { type: Boolean },
     queued: { type: Boolean },
+    delivered: { type: Boolean },
+    editable: { type: Boolean },
     askedBy: { attribute: false },
     versions: { attribute: false },
     isEdited: { state: true },
@@ -24,6 +26,10 @@ export class BatonMessage extends Piece {
   declare named: boolean;
   /** It waits for a connection. */
   declare queued: boolean;
+  /** People have it, and have not answered yet. */
+  declare delivered: boolean;
+  /** The conversation can go on from it in another way. */
+  declare editable: boolean;
   declare askedBy: string | null;
   declare versions: readonly Branch[];
   declare isEdited: boolean;
@@ -39,34 +45,34 @@ export class BatonMessage extends Piece {
   protected override render(): TemplateResult {
     const { role } = this.item;
     return html`
-      <article class="message ${role}" part="message message-${role}" aria-label=${this.#author}>
-        ${this.named && role === "assistant" ? html`<div class="author" part="author">${this.#author}</div>` : nothing}
-        ${this.isEdited ? this.#editor() : this.#body()}
-        ${this.#passage()} ${this.#sources()} ${this.#marks()} ${this.#failure()}
-        ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} .versions=${this.versions} @baton-edit=${this.#edit}></baton-chat-actions>`}
+      <article class="message ${role}" part="message message-${role}" aria-label=${[this.#author, this.item.author && this.say("person")].filter(Boolean).join(", ")}>
+        ${this.named && role === "assistant" ? this.#byline() : nothing}
+        ${this.isEdited ? html`<baton-chat-editor .ui=${this.ui} .item=${this.item} @baton-edited=${this.#leave}></baton-chat-editor>` : this.#body()}
+        ${this.#passage()} ${this.#sources()} ${this.#marks()} ${this.#waits()} ${this.#failure()}
+        ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} ?editable=${this.editable} .versions=${this.versions} @baton-edit=${this.#edit}></baton-chat-actions>`}
       </article>
     `;
   }
 
-  #body(): TemplateResult {
-    const { role, open } = this.item;
-    return html`<div class="body" part="body" dir="auto" aria-busy=${open ? "true" : "false"}>${role === "assistant" ? this.#answer() : this.#said()}</div>`;
+  #byline(): TemplateResult {
+    const { author } = this.item;
+    if (!author) return html`<div class="author" part="author">${this.#author}</div>`;
+    const picture = pictureOf(author.avatarUrl);
+    return html`<div class="author person" part="author">
+      <span class="face" aria-hidden="true">${picture ? html`<img src=${picture} alt="" referrerpolicy="no-referrer" />` : initialOf(author.name)}</span>
+      <bdi>${author.name}</bdi><span class="kind">${this.say("person")}</span>
+    </div>`;
   }
 
-  #editor(): TemplateResult {
-    return html`<form class="editor" @submit=${this.#save} @keydown=${this.#keyed}>
-      <textarea part="input" rows="3" dir="auto" aria-label=${this.say("edit")} .value=${textOf(this.item.content)}></textarea>
-      <p class="buttons">
-        <button type="button" class="secondary small" part="button cancel-button" @click=${this.#leave}>${this.say("cancel")}</button>
-        <button type="submit" class="primary small when-idle" part="button save-button">${this.say("save")}</button>
-      </p>
-    </form>`;
+  #body(): TemplateResult {
+    const { role, open, attachments = [] } = this.item;
+    const content = role === "assistant" ? this.#answer() : this.#said(); // white space around it would show
+    return html`<div class="body" part="body" dir="auto" aria-busy=${open ? "true" : "false"}>${content}${attachments.map((part) => this.#file(part))}</div>`;
   }
 
   readonly #edit = async (): Promise<void> => {
-    this.isEdited = true;
-    await this.updateComplete;
-    this.querySelector("textarea")?.focus();
+    await import("./editor.ts").catch(() => {}); // without it, the message stays as it is
+    this.isEdited = customElements.get("baton-chat-editor") !== undefined;
   };
 
   readonly #leave = async (): Promise<void> => {
@@ -74,22 +80,6 @@ export class BatonMessage extends Piece {
     await this.updateComplete;
     this.querySelector<HTMLElement>("baton-chat-actions [part~=edit-button]")?.focus();
   };
-
-  #save(event: Event): void {
-    event.preventDefault();
-    const text = this.querySelector("textarea")?.value.trim() ?? "";
-    if (!text || !isIdle(this.ui.chat?.snapshot)) return;
-    if (text !== textOf(this.item.content)) this.ui.chat?.edit(this.item.id, text);
-    void this.#leave();
-  }
-
-  #keyed(event: KeyboardEvent): void {
-    if (isComposing(event) || (event.key !== "Escape" && (event.key !== "Enter" || event.shiftKey))) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (event.key === "Escape") void this.#leave();
-    else submit(event.currentTarget as HTMLFormElement);
-  }
 
   get #author(): string {
     return this.item.role === "user" ? this.say("you") : (this.item.name ?? this.say("assistant"));
@@ -137,22 +127,39 @@ export class BatonMessage extends Piece {
   }
 
   #sources(): TemplateResult | typeof nothing {
-    const { sources = [], consulted = [] } = this.item;
+    const { sources = [] } = this.item;
+    const { consulted = [] } = showsConsulted(this) ? this.item : {};
     if (!sources.length && !consulted.length) return nothing;
     void import("./sources.ts").catch(() => {}); // the next drawing tries again
     return html`<baton-chat-sources .ui=${this.ui} .sources=${sources} .consulted=${consulted}></baton-chat-sources>`;
   }
 
   #marks(): TemplateResult | typeof nothing {
-    const { cancelled, truncated } = this.item;
+    const { cancelled, steered, truncated } = this.item;
     const marks = [
+      steered && this.say("steered"),
       cancelled && this.say("stopped"),
       truncated && this.say("truncated"),
       this.queued && this.say("queued"),
+      this.delivered && this.say("delivered"),
     ];
     const words = marks.filter((mark) => mark !== false && mark !== undefined);
-    return words.length ? html`<p class="mark">${this.queued ? icons.clock : nothing}${words.join(" ")}</p>` : nothing;
+    return words.length
+      ? html`<p class="mark">${this.queued ? icons.clock : this.delivered ? icons.check : nothing}${words.join(" ")}</p>`
+      : nothing;
   }
+
+  /** A message that was sent while a run was in progress, until it has its turn or has entered the run. */
+  #waits(): TemplateResult | typeof nothing {
+    const { waits, failed } = this.item;
+    if (!waits || failed) return nothing;
+    const words = { queued: "waitsForTurn", steered: "waitsToEnter", interrupts: "stopping" } as const;
+    return html`<p class="mark" part="waits">${icons.clock}<span>${this.say(words[waits])}</span><button type="button" class="link" part="button withdraw-button" @click=${this.#withdraw}>${this.say("withdraw")}</button></p>`;
+  }
+
+  readonly #withdraw = (): void => {
+    void this.ui.chat?.withdraw(this.item.id).catch(() => {}); // it is being answered, as its events show
+  };
 
   #failure(): TemplateResult | typeof nothing {
     const { failed } = this.item;

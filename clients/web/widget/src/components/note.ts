@@ -2,7 +2,12 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { NoteItem } from "#client";
 import { define, Piece } from "../ui.ts";
 
-const CLOSED = { UserClosed: "closedByUser", AgentClosed: "closedByAgent", Timeout: "closedByTime" } as const;
+const CLOSED = {
+  UserClosed: "closedByUser",
+  PersonClosed: "closedByPerson",
+  AgentClosed: "closedByAgent",
+  Timeout: "closedByTime",
+} as const;
 
 /** A line between messages: a handoff, a return, an end. */
 export class BatonNote extends Piece {
@@ -17,11 +22,13 @@ export class BatonNote extends Piece {
   }
 
   get #words(): string {
-    const { kind, label, reason } = this.item;
+    const { kind, label, reason, name } = this.item;
     if (this.by) return this.say("handedOver", { name: this.by });
+    if (kind === "event" && reason === "schedule") return this.say("reminder", { text: label ?? "" });
+    if (kind === "event" && reason === "task") return `${this.say("background")}: ${label ?? ""}`;
     if (label) return label;
     if (kind === "stopped") return this.say("stopped");
-    if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed");
+    if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed", { name: name ?? "" });
     return "";
   }
 }

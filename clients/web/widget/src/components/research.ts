@@ -16,6 +16,7 @@ const PROGRESS: Readonly<Record<AgentProgress, Sentence>> = {
   failed: "failed",
   late: "late",
   stopped: "stopped",
+  background: "background",
 };
 
 /** Other agents that are being asked, and how far each is. */

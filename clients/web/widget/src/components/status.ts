@@ -14,6 +14,8 @@ export class BatonStatus extends Piece {
   declare connection: ConnectionState;
   declare isWorthTelling: boolean;
   #troubleSince: number | null = null;
+  /** Whether the last attempt failed for its token: the next one is no news either. */
+  #isOfToken = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor() {
@@ -30,6 +32,8 @@ export class BatonStatus extends Piece {
 
   protected override willUpdate(): void {
     const { status } = this.connection;
+    if (this.connection.status === "waiting") this.#isOfToken = this.connection.reason !== "network";
+    else if (status !== "connecting") this.#isOfToken = false;
     const isTrouble = status === "waiting" || status === "connecting";
     if (!isTrouble) {
       clearInterval(this.#timer);
@@ -63,6 +67,7 @@ export class BatonStatus extends Piece {
   get #announced(): string {
     const { connection } = this;
     if (connection.status === "signed-out") return this.say("signedOut");
+    if (this.#isOfToken) return this.say("tokenNow");
     // While the network is away, an attempt is no news.
     const isFirst = connection.status === "connecting" && connection.attempt === 1;
     return this.say(isFirst ? "connecting" : "waitingNow");
@@ -71,7 +76,7 @@ export class BatonStatus extends Piece {
   #words(seconds: number): string {
     const { connection } = this;
     if (connection.status !== "waiting") return this.#announced;
-    if (connection.reason === "token") return this.say("tokenProblem", { seconds });
+    if (connection.reason !== "network") return this.say("tokenProblem", { seconds });
     return seconds > 0 ? this.say("waiting", { seconds }) : this.#announced;
   }
 

@@ -1,10 +1,11 @@
 import { html, nothing, type PropertyValues, svg, type TemplateResult } from "lit";
-import type { BatonClient, BatonError, Thread } from "#client";
+import type { BatonClient, BatonError, Thread, ThreadUpdate } from "#client";
 import { icon, icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
 import { threads } from "../styles/threads.ts";
 import { define, Piece } from "../ui.ts";
 import "../locales/later.ts";
+import "./reminders.ts";
 
 const bin = icon(svg`<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13"/>`);
 
@@ -68,6 +69,19 @@ export class BatonThreads extends Piece {
     this.querySelector<HTMLElement>("input[type=search]")?.focus();
   }
 
+  /** Shows what has changed in one of the conversations; one that is not there is asked for, unless words are searched. */
+  take({ threadId, title, unread, lastActivityAt }: ThreadUpdate): void {
+    const known = this.threads.find(({ id }) => id === threadId);
+    if (!known) {
+      if (!this.query) void this.#load();
+      return;
+    }
+    const updated = { ...known, title: title ?? known.title ?? null, unread, lastActivityAt };
+    const others = this.threads.filter((each) => each !== known);
+    const isNewer = lastActivityAt > known.lastActivityAt;
+    this.threads = isNewer ? [updated, ...others] : this.threads.map((each) => (each === known ? updated : each));
+  }
+
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (changed.has("client")) void this.#load();
     if (!changed.has("title") || !this.title) return;
@@ -86,12 +100,14 @@ export class BatonThreads extends Piece {
         <ul aria-busy=${this.isLoading ? "true" : "false"}>${this.threads.map((thread) => this.#line(thread))}</ul>
         <p class="none" role="status">${!this.isLoading && !this.threads.length ? this.say("noConversations") : ""}</p>
         ${this.hasMore ? html`<button type="button" class="link" part="button more-button" ?disabled=${this.isLoading} @click=${() => this.#load(true)}>${this.say("moreConversations")}</button>` : nothing}
+        <baton-chat-reminders .ui=${this.ui} .client=${this.client}></baton-chat-reminders>
       </section>
     `;
   }
 
   #line(thread: Thread): TemplateResult {
     const { id, lastActivityAt } = thread;
+    const unread = this.#isCurrent(thread) ? 0 : (thread.unread ?? 0);
     const name = this.#nameOf(thread);
     if (id === this.renamedId) return this.#renaming(thread);
     if (id === this.doomedId) return this.#deleting(thread);
@@ -100,6 +116,7 @@ export class BatonThreads extends Piece {
     return html`<li data-id=${id}>
       <button type="button" class="thread" part="button thread-button" aria-current=${this.#isCurrent(thread) ? "true" : nothing} @click=${() => this.#tell("select", id)}>
         <span dir="auto">${name}</span><small>${day}</small>
+        ${unread ? html`<b class="count" part="unread" title=${this.say("newMessages", { count: unread })}>${unread > 99 ? "99+" : unread}</b>` : nothing}
       </button>
       ${this.#button("rename", icons.edit, this.say("rename", { name }), () => this.#edit("renamedId", id))}
       ${this.#button("delete", bin, this.say("delete", { name }), () => this.#edit("doomedId", id))}

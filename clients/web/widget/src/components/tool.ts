@@ -33,6 +33,7 @@ export class BatonTool extends Piece {
 
   #line(): TemplateResult {
     const { name = "?", label = name, args, result, open, progress } = this.item;
+    if (this.#isAsked) return html``;
     const style = `tool ${open ? "busy" : ""}`;
     const line = html`${wrench}<span>${this.say(this.#sentence, { name: label })} ${open ? progress : nothing}</span>`;
     if (!isForDevelopers(this)) return html`<p class=${style} part="tool" dir="auto">${line}</p>`;
@@ -44,8 +45,17 @@ export class BatonTool extends Piece {
     `;
   }
 
+  /** Its question stands above, and says all that a customer needs to know. */
+  get #isAsked(): boolean {
+    return this.item.waits === true && this.item.result === undefined && !this.item.outcome && !isForDevelopers(this);
+  }
+
   get #sentence(): Sentence {
     const { open, outcome, waits, result } = this.item;
+    if (!isForDevelopers(this)) {
+      if (outcome === "refused") return "toolRefused";
+      return outcome === "failed" ? "toolFailed" : open ? "toolBusy" : "toolDone";
+    }
     if (outcome === "refused") return "callRefused";
     if (outcome === "failed") return "callFailed";
     if (waits && result === undefined) return "wantsToCall";

@@ -1,9 +1,11 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
-import type { Branch, ChatSnapshot, Item, MessageItem } from "#client";
+import type { ChatSnapshot, Item, MessageItem } from "#client";
+import { isFixed } from "../cards.ts";
 import { icons } from "../icons.ts";
 import { type Page, pagesOf } from "../pages.ts";
+import { askedByOf, isNamed, NO_BRANCHES, repeatableFrom, versionsOf } from "../people.ts";
 import { define, isIdle, Piece } from "../ui.ts";
 import "./message.ts";
 import "./note.ts";
@@ -24,6 +26,8 @@ export class BatonTranscript extends Piece {
   declare snapshot: ChatSnapshot | null;
   declare isAway: boolean;
   #pages: readonly Page[] = [];
+  /** The first item that can be answered again, or changed. */
+  #repeatableFrom = 0;
   #followsEnd = true;
   #followedTo = 0;
   /** Where the reader is: a browser forgets it of an element that is moved in its document. */
@@ -60,11 +64,14 @@ export class BatonTranscript extends Piece {
   }
 
   protected override willUpdate(): void {
+    const { items = [], main = null, agent } = this.snapshot ?? {};
+    const isNever = isFixed(this) || agent?.isMain === false;
+    this.#repeatableFrom = isNever ? Number.POSITIVE_INFINITY : repeatableFrom(items, main?.id ?? null);
     this.#anchor = this.#followsEnd ? null : this.#firstVisible();
   }
 
   protected override render(): TemplateResult {
-    const { items = [], isWaiting = false, branches } = this.snapshot ?? {};
+    const { items = [], isWaiting = false, branches, typing } = this.snapshot ?? {};
     this.#pages = pagesOf(items, this.#pages);
     return html`
       <div class="scroller" part="transcript" role="log" aria-live="off" aria-label=${this.say("conversation")} tabindex="0" @scroll=${this.#scrolled}>
@@ -73,9 +80,13 @@ export class BatonTranscript extends Piece {
           ${repeat(
             this.#pages,
             ({ key }) => key,
-            (page) => guard([page, this.ui, this.#isOffline, branches], () => this.#page(page, items)),
+            (page) =>
+              guard([page, this.ui, this.#isOffline, branches, this.#repeatableFrom, this.#delivered], () =>
+                this.#page(page, items),
+              ),
           )}
-          ${isWaiting ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
+          ${isWaiting || typing ? html`<div class="typing" part="typing" aria-hidden="true"><i></i><i></i><i></i></div>` : nothing}
+          <p class="unseen" role="status">${typing ? this.say("typing", { name: typing.name }) : ""}</p>
         </div>
       </div>
       ${this.isAway ? html`<button type="button" class="round latest" part="button latest-button" title=${this.say("latest")} aria-label=${this.say("latest")} @click=${this.toEnd}>${icons.down}</button>` : nothing}
@@ -111,6 +122,13 @@ export class BatonTranscript extends Piece {
     return this.snapshot?.connection.status !== "open";
   }
 
+  /** The last message that a desk has, and that nobody has answered yet. */
+  get #delivered(): string | null {
+    const { items = [], desk } = this.snapshot ?? {};
+    const last = items.at(-1);
+    return desk && last?.role === "user" && !last.delivery && !last.failed ? last.id : null;
+  }
+
   #page({ items: own, start }: Page, items: readonly Item[]): TemplateResult {
     const view = (item: Item, at: number) =>
       guard(this.#seenBy(items, start + at), () => this.#view(item, items, start + at));
@@ -126,6 +144,8 @@ export class BatonTranscript extends Piece {
       answererOf(items, index),
       ...neighbours,
       this.#isQueued(items[index]),
+      this.#repeatableFrom <= index,
+      this.#delivered === items[index]?.id,
       this.snapshot?.branches,
     ];
   }
@@ -138,6 +158,7 @@ export class BatonTranscript extends Piece {
   #view(item: Item, items: readonly Item[], index: number): TemplateResult {
     const { ui } = this;
     void LATER[item.role]?.().catch(() => {});
+    if (item.role === "note" && item.kind === "event" && !hasAnswer(items, item)) return html``;
     if (item.role === "note")
       return html`<baton-chat-note class="item" .ui=${ui} .item=${item} .by=${answererOf(items, index)}></baton-chat-note>`;
     if (item.role === "thinking")
@@ -148,9 +169,10 @@ export class BatonTranscript extends Piece {
     if (item.role === "tool") return html`<baton-chat-tool class="item" .ui=${ui} .item=${item}></baton-chat-tool>`;
     if (item.role === "interrupt")
       return html`<baton-chat-interrupt class="item" .ui=${ui} .item=${item}></baton-chat-interrupt>`;
-    const askedBy = item.role === "assistant" ? askedByOf(items, index) : null;
+    const askedBy = this.#repeatableFrom <= index && item.role === "assistant" ? askedByOf(items, index) : null;
+    const isRepeatable = askedBy === null || items.findIndex(({ id }) => id === askedBy) >= this.#repeatableFrom;
     const versions = item.role === "user" ? versionsOf(item.id, this.snapshot?.branches ?? []) : NO_BRANCHES;
-    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, items[index - 1])} .askedBy=${askedBy} .versions=${versions} ?queued=${this.#isQueued(item)}></baton-chat-message>`;
+    return html`<baton-chat-message class="item" .ui=${ui} .item=${item} ?named=${isNamed(item, items[index - 1])} .askedBy=${isRepeatable ? askedBy : null} .versions=${versions} ?editable=${this.#repeatableFrom <= index} ?delivered=${this.#delivered === item.id} ?queued=${this.#isQueued(item)}></baton-chat-message>`;
   }
 
   #earlier(): TemplateResult | typeof nothing {
@@ -197,36 +219,16 @@ export class BatonTranscript extends Piece {
   }
 }
 
+/** Whether the run that began by itself says or asks something: it may stay silent. */
+const hasAnswer = (items: readonly Item[], { runId }: Item): boolean =>
+  items.some((item) => item.runId === runId && (item.role === "assistant" || item.role === "interrupt"));
+
 /** The specialist to whom a note hands over, once it has answered. */
 function answererOf(items: readonly Item[], index: number): string | undefined {
   const note = items[index];
   if (note?.role !== "note" || note.kind !== "handoff") return;
   const isAnswer = (item: Item): item is MessageItem => item.role === "assistant" && item.agentId === note.to;
   return items.slice(index).find(isAnswer)?.name;
-}
-
-/** The question that an answer completes: of several messages of one answer, only the last offers another. */
-function askedByOf(items: readonly Item[], index: number): string | null {
-  const next = items[index + 1];
-  if (next && next.role !== "user") return null;
-  for (let at = index - 1; at >= 0; at--) {
-    const item = items[at];
-    if (item?.role === "user") return item.delivery || item.failed ? null : item.id;
-  }
-  return null;
-}
-
-/** The alternatives that begin where this message of the user's stands. */
-function versionsOf(messageId: string, branches: readonly Branch[]): readonly Branch[] {
-  const own = branches.find((branch) => branch.messageId === messageId);
-  return own ? branches.filter(({ after }) => after === own.after) : NO_BRANCHES;
-}
-
-const NO_BRANCHES: readonly Branch[] = [];
-
-/** Whether the author stands above the message: where it is another one than before. */
-function isNamed(item: MessageItem, before: Item | undefined): boolean {
-  return before?.role !== "assistant" || before.name !== item.name;
 }
 
 define("baton-chat-transcript", BatonTranscript);

@@ -13,6 +13,9 @@ const LOADERS: Readonly<Record<string, () => Promise<Catalogue>>> = {
 };
 const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
 
+/** Of a day six days from now at most, the name is unmistakable. */
+const WEEK_MS = 6 * 24 * 3_600_000;
+
 /** Embeddings, overrides and isolates of the bidirectional algorithm. */
 const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
 
@@ -36,8 +39,21 @@ export class Locale {
       String(values[name] ?? whole).replace(TURNS, ""),
     );
 
-  time(date: Date): string {
-    return new Intl.DateTimeFormat(this.tag, { dateStyle: "medium", timeStyle: "short" }).format(date);
+  /** A date and a time; `long` is the form of dates in questions. */
+  time(date: Date, dateStyle: "medium" | "long" = "medium"): string {
+    return new Intl.DateTimeFormat(this.#dates, { dateStyle, timeStyle: "short" }).format(date);
+  }
+
+  /** A moment that comes soon: a day of this week by its name. */
+  moment(date: Date): string {
+    const isSoon = date.getTime() - Date.now() < WEEK_MS;
+    const day = isSoon ? { weekday: "long" } : { weekday: "long", day: "numeric", month: "long" };
+    return new Intl.DateTimeFormat(this.#dates, { ...day, hour: "2-digit", minute: "2-digit" } as object).format(date);
+  }
+
+  /** English is that of the United States only where the page says so, as in the server's texts. */
+  get #dates(): string {
+    return this.tag === "en" ? "en-GB" : this.tag;
   }
 }
 

@@ -44,6 +44,22 @@ export const later = {
   runningHere: "{name} is running in this window…",
   runningElsewhere: "Waiting for an action in another window: {name}",
   runHere: "Do it here",
+  reminders: "Reminders",
+  pause: "Pause",
+  resume: "Resume",
+  paused: "paused",
+  reminderSure: "Delete this reminder?",
+  askPerson: "Talk to a person",
+  askDesk: "Talk to people: {name}",
+  backToAssistant: "Back to the assistant",
+  waitingFor: "Waiting for a person: {name}.",
+  opens: "{name} answers from {time}.",
+  nobodyAhead: "Nobody is ahead of you.",
+  ahead: "At most {count} ahead of you.",
+  toolBusy: "{name}…",
+  toolDone: "{name}",
+  toolFailed: "{name} did not work",
+  toolRefused: "{name} was not carried out",
 } as const;
 
 Object.assign(en, later);

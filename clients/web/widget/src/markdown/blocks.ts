@@ -1,19 +1,8 @@
-import { Lexer, Marked, type Token, type TokensList } from "marked";
-import { escaped, formulas } from "./math.ts";
+import { getDefaults, Lexer, type Token, type TokensList } from "marked";
+import { reading } from "./math.ts";
 import { isPlain, nodesOf } from "./nodes.ts";
 
-const marked = new Marked({
-  gfm: true,
-  breaks: false,
-  renderer: {
-    code({ text, lang }) {
-      const language = (lang ?? "").trim().split(/\s+/)[0] ?? "";
-      const attribute = language ? ` data-language="${escaped(language)}"` : "";
-      return `<pre${attribute}><code>${escaped(text)}</code></pre>`;
-    },
-  },
-  extensions: formulas,
-});
+const options = { ...getDefaults(), extensions: reading };
 
 /** One part of a text that is shown by itself: a paragraph, a list, a table. */
 export interface Block {
@@ -23,12 +12,11 @@ export interface Block {
   readonly code: string | null;
   /** What it looks like; `null` where it has HTML of its own. */
   nodes(): (Node | string)[] | null;
-  html(): string;
 }
 
 /** Divides Markdown into its blocks. `links` are definitions of before; those that are found are added. */
 export function blocksOf(text: string, links: TokensList["links"]): Block[] {
-  const lexer = new Lexer(marked.defaults);
+  const lexer = new Lexer(options);
   lexer.tokens.links = links;
   const tokens = lexer.lex(text);
   Object.assign(links, tokens.links);
@@ -37,8 +25,5 @@ export function blocksOf(text: string, links: TokensList["links"]): Block[] {
     token,
     code: token.type === "code" ? String(token.text) : null,
     nodes: () => (isPlain(token) ? nodesOf(token) : null),
-    html: () => marked.parser(withLinks([token], links)),
   }));
 }
-
-const withLinks = (tokens: Token[], links: TokensList["links"]): TokensList => Object.assign(tokens, { links });

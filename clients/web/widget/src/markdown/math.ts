@@ -1,11 +1,10 @@
-import type { RendererExtension, TokenizerExtension } from "marked";
+import type { MarkedOptions } from "marked";
 
 interface Rule {
   readonly name: string;
   readonly level: "block" | "inline";
   readonly begins: RegExp;
   readonly whole: RegExp;
-  readonly display: boolean;
 }
 
 const RULES: readonly Rule[] = [
@@ -14,7 +13,12 @@ const RULES: readonly Rule[] = [
     level: "block",
     begins: /\$\$|\\\[/,
     whole: /^(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])(?:\n|$)/,
-    display: true,
+  },
+  {
+    name: "formulaInline",
+    level: "inline",
+    begins: /\$\$|\\\[/,
+    whole: /^(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\])/,
   },
   // As in pandoc: no space inside, and no digit behind, so that prices stay prices.
   {
@@ -22,36 +26,28 @@ const RULES: readonly Rule[] = [
     level: "inline",
     begins: /\$|\\\(/,
     whole: /^(?:\$(?![\s$])([^$\n]*[^\s$\\])\$(?!\d)|\\\(([\s\S]+?)\\\))/,
-    display: false,
-  },
-  {
-    name: "formulaInline",
-    level: "inline",
-    begins: /\$\$|\\\[/,
-    whole: /^(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\])/,
-    display: true,
   },
 ];
 
-/** Formulas in dollars or TeX's brackets, as elements that say what is to be drawn in them. */
-export const formulas: (TokenizerExtension & RendererExtension)[] = RULES.map((rule) => ({
-  name: rule.name,
-  level: rule.level,
-  start: (source: string) => {
-    const at = source.search(rule.begins);
-    return at < 0 ? undefined : at;
-  },
-  tokenizer: (source: string) => {
-    const match = rule.whole.exec(source);
-    if (!match) return undefined;
-    return { type: rule.name, raw: match[0], text: (match[1] ?? match[2] ?? "").trim() };
-  },
-  renderer: ({ text }) => {
-    const kind = rule.display ? "display" : "inline";
-    const element = `<span data-math="${kind}">${escaped(String(text))}</span>`;
-    return rule.level === "block" ? `<p>${element}</p>` : element;
-  },
-}));
+const tokenizers = (level: Rule["level"]) =>
+  RULES.filter((rule) => rule.level === level).map(({ name: type, whole }) => (source: string) => {
+    const match = whole.exec(source);
+    return match ? { type, raw: match[0], text: (match[1] ?? match[2] ?? "").trim() } : undefined;
+  });
 
-export const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+const starts = (level: Rule["level"]) =>
+  RULES.filter((rule) => rule.level === level).map(
+    ({ begins }) =>
+      (source: string) =>
+        source.search(begins),
+  );
+
+/** How Marked reads formulas in dollars or TeX's brackets. */
+export const reading: NonNullable<MarkedOptions["extensions"]> = {
+  block: tokenizers("block"),
+  inline: tokenizers("inline"),
+  startBlock: starts("block"),
+  startInline: starts("inline"),
+  renderers: {},
+  childTokens: {},
+};

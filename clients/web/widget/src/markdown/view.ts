@@ -38,7 +38,7 @@ export async function loadCitations(): Promise<void> {
 }
 
 /** What makes foreign HTML harmless, once it was needed. */
-let sanitizer: typeof import("./sanitize.ts") | null = null;
+let foreign: typeof import("./foreign.ts") | null = null;
 
 /**
  * Markdown that may still grow, in one element. Only the last block is rendered again when text is added: what is before
@@ -205,18 +205,18 @@ export class MarkdownView {
   /** A block with HTML of its own: text until what makes it harmless is there. */
   #foreign(block: Block, isSettled: boolean): ChildNode {
     const place = document.createElement("div");
-    const show = ({ sanitized }: typeof import("./sanitize.ts")) => {
-      const fragment = sanitized(block.html());
+    const show = ({ harmless }: typeof import("./foreign.ts")) => {
+      const fragment = harmless(block);
       this.#furnish(fragment, isSettled);
       place.replaceChildren(fragment);
     };
-    if (sanitizer) show(sanitizer);
+    if (foreign) show(foreign);
     else {
       const raw = block.raw.trim();
       place.textContent = citing?.withoutMarks(raw, this.#citations) ?? raw;
-      import("./sanitize.ts").then(
+      import("./foreign.ts").then(
         (loaded) => {
-          sanitizer = loaded;
+          foreign = loaded;
           show(loaded);
         },
         () => {}, // it stays text

@@ -16,7 +16,6 @@ export const base = css`
     --_font: var(--baton-font, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif);
     --_mono: var(--baton-mono, ui-monospace, "SF Mono", "Cascadia Code", Menlo, Consolas, monospace);
     --_shadow: light-dark(0 12px 40px rgb(24 24 60 / 0.18), 0 12px 40px rgb(0 0 0 / 0.55));
-    color-scheme: light dark;
     font: 400 15px/1.55 var(--_font);
     color: var(--_text);
     -webkit-font-smoothing: antialiased;

@@ -32,11 +32,15 @@ export const frame = css`
   .who { flex: 1; min-inline-size: 0; }
   .name { font-size: 15px; font-weight: 650; line-height: 1.3; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   .header [part~="list-button"] { margin-inline: -8px 2px; }
-  :is(.step, .title) { color: var(--_muted); font-size: 12.5px; line-height: 1.4; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-  progress { display: block; inline-size: 100%; max-inline-size: 180px; block-size: 4px; margin-block-start: 4px; border: 0; border-radius: 2px; overflow: hidden; appearance: none; background: var(--_surface); accent-color: var(--_accent); }
+  .title { color: var(--_muted); font-size: 12.5px; line-height: 1.4; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  progress { display: block; inline-size: 100%; max-inline-size: 220px; block-size: 4px; margin-block-start: 4px; border: 0; border-radius: 2px; overflow: hidden; appearance: none; background: var(--_surface); accent-color: var(--_accent); }
   progress::-webkit-progress-bar { background: var(--_border); }
   progress::-webkit-progress-value { background: var(--_accent); transition: inline-size 0.3s; }
   progress::-moz-progress-bar { background: var(--_accent); }
+
+  .session { display: flex; align-items: center; gap: 10px; padding: 7px 12px 7px 16px; border-block-end: 1px solid var(--_border); background: var(--_surface); font-size: 13px; }
+  .session .where { flex: 1; min-inline-size: 0; overflow-wrap: anywhere; }
+  .session button { flex: none; }
 
   .panel > [hidden] { display: none; }
 

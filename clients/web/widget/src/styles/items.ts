@@ -14,6 +14,10 @@ export const items = css`
 
   .message { display: flex; flex-direction: column; align-items: flex-start; }
   .author { font-size: 12.5px; font-weight: 600; color: var(--_muted); margin-block: 4px 2px; }
+  .author.person { display: flex; align-items: center; gap: 6px; color: var(--_text); }
+  .face { display: grid; place-items: center; flex: none; inline-size: 24px; block-size: 24px; border-radius: 50%; overflow: hidden; background: color-mix(in srgb, var(--_accent) 16%, var(--_background)); color: var(--_accent); font-weight: 650; }
+  .face img { inline-size: 100%; block-size: 100%; object-fit: cover; }
+  .kind { padding: 0 7px; border-radius: 8px; border: 1px solid var(--_border); color: var(--_muted); font-weight: 500; }
   .body { max-inline-size: 100%; min-inline-size: 0; overflow-wrap: anywhere; }
   .message.assistant .body { inline-size: 100%; }
   .message.user { align-items: flex-end; }
@@ -36,10 +40,6 @@ export const items = css`
   .items:not([data-idle]) .when-idle { visibility: hidden; }
   [dir="rtl"] .versions .icon { transform: scaleX(-1); }
   .versions { display: flex; align-items: center; font-variant-numeric: tabular-nums; }
-  .editor { display: grid; gap: 8px; inline-size: 100%; padding: 4px; }
-  .editor textarea { inline-size: 100%; padding: 9px 12px; border: 1px solid var(--_border); border-radius: 12px; background: var(--_raised); color: inherit; font: inherit; resize: vertical; }
-  .editor .buttons { display: flex; justify-content: flex-end; gap: 8px; }
-
 
   .note { display: flex; align-items: center; gap: 10px; color: var(--_muted); font-size: 13px; text-align: center; }
   .note::before, .note::after { content: ""; flex: 1; border-block-start: 1px solid var(--_border); }

@@ -8,7 +8,7 @@ export const passage = css`
   .passage header > div { flex: 1; min-inline-size: 0; overflow-wrap: anywhere; }
   .passage strong { font-weight: 600; }
   .passage .place { color: var(--_muted); font-size: 13px; }
-  .passage blockquote { margin: 10px 0 0; padding-inline-start: 10px; border-inline-start: 3px solid var(--_border); overflow-wrap: anywhere; }
+  .passage blockquote { margin: 10px 0 0; padding-inline-start: 10px; border-inline-start: 3px solid var(--_border); overflow-wrap: anywhere; white-space: pre-line; }
   .passage p { margin-block-start: 10px; }
   @media (max-width: 480px) {
     .passage { inset: auto 0 0 !important; inline-size: 100%; max-block-size: 60vh; border-radius: 16px 16px 0 0; padding-block-end: max(14px, env(safe-area-inset-bottom)); }

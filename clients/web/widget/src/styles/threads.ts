@@ -14,10 +14,16 @@ export const threads = css`
   .thread[aria-current] { box-shadow: inset 3px 0 0 var(--_accent); }
   [dir="rtl"] .thread[aria-current] { box-shadow: inset -3px 0 0 var(--_accent); }
   .thread span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 550; }
+  .thread:has(.count) { grid-template-columns: 1fr auto; column-gap: 8px; }
+  .thread:has(.count) span { font-weight: 700; }
+  .thread .count { grid-area: 1 / 2 / span 2; align-self: center; min-inline-size: 22px; padding-inline: 6px; border-radius: 11px; background: var(--_danger); color: light-dark(#fff, #16171d); font: 650 12px/22px var(--_font); text-align: center; }
   .thread small, .threads .none { color: var(--_muted); font-size: 12.5px; }
   .threads .none { text-align: center; }
   .threads .rename, .threads .doomed { display: flex; flex: 1; flex-wrap: wrap; gap: 8px; padding: 8px; }
   .threads .doomed { background: var(--_surface); }
   .threads .doomed p { flex-basis: 100%; overflow-wrap: anywhere; }
   .threads .link { align-self: center; padding: 6px; }
+  .reminders { display: grid; gap: 4px; padding-block-start: 8px; border-block-start: 1px solid var(--_border); }
+  .reminders h3 { margin: 0; padding-inline: 10px; font-size: 13px; color: var(--_muted); }
+  .reminders li { gap: 6px; }
 `;

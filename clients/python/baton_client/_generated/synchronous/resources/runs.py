@@ -11,7 +11,7 @@ from typing import Any
 from baton_client._generated.synchronous.resource import Resource
 from baton_client._generated.synchronous.stream import RunStream
 from baton_client.interrupt_answers import Answer
-from baton_client.run_input import Content, RunInput
+from baton_client.run_input import Content, RunInput, WhileBusy
 from baton_client.run_result import RunResult
 from baton_client.tools import Approve, ClientTool, client_tool
 
@@ -32,6 +32,7 @@ class Runs(Resource):
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        while_busy: WhileBusy | None = None,
         keep_running: bool = False,
     ) -> RunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
@@ -40,8 +41,9 @@ class Runs(Resource):
         across programs; within one call it is anyway. ``answers`` go to what an earlier run waited for. ``tools`` are
         functions of this program that the agent may call: they are called while iterating, and the run goes on with
         their results. ``approve`` decides on calls that wait for a person; without it the run ends with
-        ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. Leaving the block before the end stops
-        the run, unless ``keep_running``.
+        ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. ``while_busy`` says what becomes of the
+        message while a run is in progress; the events are those of the run that it enters. Leaving the block before the
+        end stops the run, unless ``keep_running``.
         """
         client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
         run_input = RunInput.of(
@@ -54,6 +56,7 @@ class Runs(Resource):
             context=context or {},
             branch=branch,
             time_zone=self._zone(time_zone),
+            while_busy=while_busy,
         )
         return RunStream(
             self._transport,
@@ -77,6 +80,7 @@ class Runs(Resource):
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        while_busy: WhileBusy | None = None,
         keep_running: bool = False,
     ) -> RunResult:
         """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
@@ -94,6 +98,7 @@ class Runs(Resource):
             approve=approve,
             branch=branch,
             time_zone=time_zone,
+            while_busy=while_busy,
             keep_running=keep_running,
         ) as stream:
             return stream.result()

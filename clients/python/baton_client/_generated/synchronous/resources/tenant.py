@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from baton_client._generated.synchronous.resource import Resource
@@ -42,14 +43,17 @@ class Tenant(Resource):
         user_connections: int | None = None,
         follow_streams: int | None = None,
         user_follow_streams: int | None = None,
+        self_started_runs: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> CurrentLimits:
         """Replace the tenant's own limits; what is not given is that of the deployment.
 
+        ``self_started_runs`` has the rules for runs that no message begins, such as ``{"enabled": False}``.
         ``version`` is the ``ETag`` of what was edited (``limits.http_response.headers["etag"]``).
         """
         body = given(
             agents=agents,
+            selfStartedRuns=self_started_runs,
             documentsPerAgent=documents_per_agent,
             capturesPerDay=captures_per_day,
             threadTokens=thread_tokens,

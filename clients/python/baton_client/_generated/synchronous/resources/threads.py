@@ -17,6 +17,8 @@ from baton_client._generated.synchronous.transport import Transport
 from baton_client.addresses import given, path
 from baton_client.models import (
     AuditRecord,
+    BackgroundTask,
+    BackgroundTaskList,
     Branch,
     CancelAnswer,
     CloseAnswer,
@@ -26,6 +28,8 @@ from baton_client.models import (
     Message,
     MessageAnswer,
     MessageListing,
+    MessageQueue,
+    QueuedEvent,
     RatedMessage,
     Rerun,
     SelectedBranch,
@@ -93,6 +97,10 @@ class Threads(Resource):
         """Give a conversation a title of 1 to 120 characters."""
         return self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
+    def mark_read(self, thread_id: str, ordinal: int) -> None:
+        """Mark a conversation as read up to a message. ``unread`` of the conversation falls to the answers after it."""
+        self._sent("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
+
     def delete(self, thread_id: str) -> ForgetRequest:
         """Forget a conversation with its forks. ``baton.users.wait_until_forgotten`` returns the report."""
         return self._delete(path(THREAD, thread_id=thread_id), ForgetRequest)
@@ -104,6 +112,23 @@ class Threads(Resource):
     def cancel(self, thread_id: str, *, run_id: str | None = None) -> CancelAnswer:
         """Stop the run in progress, or the one named. The text so far stays."""
         return self._post(path(THREAD + "/cancel", thread_id=thread_id), CancelAnswer, given(runId=run_id))
+
+    def queue(self, thread_id: str) -> MessageQueue:
+        """Return the messages that were sent while a run was in progress and wait."""
+        return self._get(path(THREAD + "/queue", thread_id=thread_id), MessageQueue)
+
+    def withdraw(self, thread_id: str, message_id: str) -> None:
+        """Withdraw a waiting message. Raises ``AlreadyRunningError`` if it has entered a run, or has its turn."""
+        self._delete(path(THREAD + "/queue/{message_id}", thread_id=thread_id, message_id=message_id), None)
+
+    def background(self, thread_id: str) -> BackgroundTaskList:
+        """Return the tasks in the background of a conversation, the newest first."""
+        return self._get(path(THREAD + "/background", thread_id=thread_id), BackgroundTaskList)
+
+    def cancel_background(self, thread_id: str, task_id: str) -> BackgroundTask:
+        """Cancel a task in the background: its result no longer enters. One that has ended stays as it is."""
+        address = path(THREAD + "/background/{task_id}", thread_id=thread_id, task_id=task_id)
+        return self._delete(address, BackgroundTask)
 
     def messages(
         self,
@@ -125,6 +150,24 @@ class Threads(Resource):
     def events(self, thread_id: str, *, after: int = 0) -> Events:
         """Follow a conversation: every event after number ``after``, live, without end, across lost connections."""
         return Events(self._transport, thread_id, after=after, gives_up=False)
+
+    def send_event(
+        self,
+        thread_id: str,
+        event_id: str,
+        type: str,  # noqa: A002  the field's name
+        data: Any = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> QueuedEvent:
+        """Begin a run of the conversation's agent by an event of your system. Needs ``event:send``.
+
+        The same ``event_id`` again begins no second run. ``user_id`` is the user of the conversation, by default the
+        caller; ``agent_id`` the main agent of a new one.
+        """
+        event = {"eventId": event_id, "type": type, "data": data, **given(userId=user_id, agentId=agent_id)}
+        return self._post(path(THREAD + "/events", thread_id=thread_id), QueuedEvent, event)
 
     def turns(self, thread_id: str, *, limit: int | None = None) -> Pager[Turn]:
         """List turns, the newest first, the one in progress included."""

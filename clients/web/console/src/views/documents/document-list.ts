@@ -6,6 +6,7 @@ import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import type { ViewContext } from "../view.ts";
 import { type Document, deleteDocument, listDocuments, readDocument } from "./documents-api.ts";
+import { indexFill, indexFillStyle } from "./index-fill.ts";
 import { documentTexts as say } from "./texts.ts";
 import { type FileUpload, Uploads } from "./uploads.ts";
 import "../../components/confirm-button.ts";
@@ -26,12 +27,14 @@ export class DocumentList extends PageElement {
     documents: { state: true },
     uploads: { state: true },
     cursor: { state: true },
+    fill: { state: true },
     problem: { state: true },
     isLoading: { state: true },
     isOver: { state: true },
   };
   static override styles = [
     base,
+    indexFillStyle,
     css`
       .drop { border: 2px dashed var(--border); border-radius: var(--radius); padding: 16px; display: flex; flex-wrap: wrap; gap: 12px; align-items: end; margin-block-end: 12px; }
       .drop.over { border-color: var(--accent); background: var(--surface); }
@@ -55,6 +58,8 @@ export class DocumentList extends PageElement {
   protected declare documents: readonly Document[];
   protected declare uploads: readonly FileUpload[];
   protected declare cursor: string | null;
+  /** How full the search index is, in per cent. */
+  protected declare fill: number | null;
   protected declare problem: Problem | null;
   protected declare isLoading: boolean;
   protected declare isOver: boolean;
@@ -66,7 +71,7 @@ export class DocumentList extends PageElement {
     super();
     this.documents = [];
     this.uploads = [];
-    this.cursor = null;
+    this.cursor = this.fill = null;
     this.problem = null;
     this.isLoading = true;
     this.isOver = false;
@@ -82,7 +87,7 @@ export class DocumentList extends PageElement {
     clearTimeout(this.#timer);
     this.askAnew();
     this.uploads = this.documents = [];
-    this.cursor = null;
+    this.cursor = this.fill = null;
     this.#queue = new Uploads(this.context.api, this.agentId, this.left, {
       changed: () => {
         this.uploads = this.#queue?.all ?? [];
@@ -94,6 +99,7 @@ export class DocumentList extends PageElement {
 
   protected override render(): TemplateResult {
     return html`
+      ${indexFill(this.fill, this.agentId, this.context.person.tenantId)}
       <div class="drop ${this.isOver ? "over" : ""}" @dragover=${this.#dragged} @dragleave=${this.#dragLeft} @drop=${this.#dropped}>
         <p>${say.drop}</p>
         <label>${say.chooseFiles}<input type="file" multiple accept=${ENDINGS} @change=${this.#chosen} /></label>
@@ -184,6 +190,7 @@ export class DocumentList extends PageElement {
       const there = new Set(this.documents.map(({ id }) => id));
       this.documents = [...this.documents, ...page.items.filter(({ id }) => !there.has(id))];
       this.cursor = page.nextCursor;
+      this.fill = page.indexFillPercent;
       this.#pollSoon();
     } catch (error) {
       if (signal.aborted || isAborted(error)) return;

@@ -78,16 +78,22 @@ export interface FoundItem {
   };
 }
 
+/** Documents, and the used part of their room in the search index in per cent; null: there is no bound. */
+export interface DocumentPage extends Page<Document> {
+  readonly indexFillPercent: number | null;
+}
+
 export interface Library {
   readonly name: string;
   readonly documents: number;
+  readonly indexFillPercent: number | null;
 }
 
 const documents = (agentId: string): readonly string[] => ["agents", agentId, "documents"];
 const sources = (agentId: string): readonly string[] => ["agents", agentId, "sources"];
 
 export const listDocuments = (api: ConsoleApi, agentId: string, cursor: string | null, signal: AbortSignal) =>
-  api.page<Document>(documents(agentId), { cursor }, signal);
+  api.get<DocumentPage>(documents(agentId), { cursor }, signal);
 
 export const listLibraries = (api: ConsoleApi, agentId: string, signal: AbortSignal) =>
   api.page<Library>(["agents", agentId, "libraries"], {}, signal);

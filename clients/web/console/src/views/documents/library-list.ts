@@ -5,6 +5,7 @@ import type { Column, ReadPage } from "../../components/paged-table.ts";
 import { base } from "../../styles/base.ts";
 import type { ViewContext } from "../view.ts";
 import { type Document, type Library, listLibraries, listLibraryDocuments } from "./documents-api.ts";
+import { indexFill, indexFillStyle } from "./index-fill.ts";
 import { documentTexts as say } from "./texts.ts";
 import "../../components/paged-table.ts";
 import "../../components/problem-note.ts";
@@ -35,7 +36,7 @@ export class LibraryList extends PageElement {
     opened: { state: true },
     problem: { state: true },
   };
-  static override styles = [base];
+  static override styles = [base, indexFillStyle];
   declare context: ViewContext;
   declare agentId: string;
   protected declare libraries: readonly Library[];
@@ -65,6 +66,7 @@ export class LibraryList extends PageElement {
     return html`
       <h2>${say.libraries}</h2>
       <p class="muted">${say.librariesAbout}</p>
+      ${this.libraries.map(({ name, indexFillPercent }) => indexFill(indexFillPercent, name, null))}
       ${this.libraries.map(
         ({ name, documents }) => html`<details @toggle=${() => this.#open(name)}>
           <summary><code>${name}</code> <span class="muted">${say.count(documents)}</span></summary>

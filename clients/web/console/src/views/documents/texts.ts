@@ -45,6 +45,11 @@ export const documentTexts = {
   libraries: "Libraries",
   librariesAbout: "The agent finds these too. They belong to the project, for all tenants: a deployment changes them.",
   count: (documents: number) => (documents === 1 ? "1 document" : `${documents} documents`),
+  fill: (percent: number, what: string) =>
+    percent < 100 ? `${percent} % of the search index of ${what} is used.` : `The search index of ${what} is full.`,
+  whenFull: "A full index refuses new documents, and still finds those that it has.",
+  room: "Delete documents that nobody needs, divide them among several agents, or have an operator move them to OpenSearch:",
+  libraryRoom: "Deploy fewer documents, divide them among several libraries, or move them to OpenSearch:",
   sources: "Sources",
   sourceKinds: { urls: "Addresses", sitemap: "Sitemap", s3: "S3 prefix" },
   kind: "Kind",

@@ -24,9 +24,14 @@ const NAMES = [
 ] as const;
 type Name = (typeof NAMES)[number];
 type Amounts = Readonly<Record<Name, number | null>>;
+/** The rules for runs that begin by themselves: the switch can be changed here, the others stay. */
+type Rules = Readonly<{ enabled: boolean }>;
+interface WithRules {
+  readonly selfStartedRuns: Rules | null;
+}
 
 interface Limits {
-  readonly limits: Amounts;
+  readonly limits: Amounts & WithRules;
   readonly deployment: Amounts;
   readonly effective: Amounts;
   readonly changedBy: string | null;
@@ -46,6 +51,7 @@ export class LimitsView extends View {
     ...View.properties,
     read: { state: true },
     entered: { state: true },
+    isOff: { state: true },
     problem: { state: true },
     theirs: { state: true },
     isBusy: { state: true },
@@ -55,7 +61,7 @@ export class LimitsView extends View {
     css`
       form { display: grid; gap: 16px; max-inline-size: 640px; }
       .limit { border: 1px solid var(--border); border-radius: var(--radius); padding: 12px 14px; display: grid; gap: 4px; }
-      input { inline-size: 14em; }
+      input[type="number"] { inline-size: 14em; }
       .changed { border: 1px solid var(--warning); border-radius: var(--radius); padding: 12px 14px; margin-block: 12px; max-inline-size: 640px; }
       dl { display: grid; grid-template-columns: auto auto; gap: 2px 16px; justify-content: start; }
       dd { margin: 0; }
@@ -64,6 +70,8 @@ export class LimitsView extends View {
   protected declare read: Read | null;
   /** What the person has entered, by name; what they have not touched is not in it. */
   protected declare entered: Readonly<Partial<Record<Name, string>>>;
+  /** Whether the person has switched runs that begin by themselves off; null while they have not touched the switch. */
+  protected declare isOff: boolean | null;
   protected declare problem: Problem | null;
   /** What somebody else has set meanwhile. */
   protected declare theirs: Read | null;
@@ -73,6 +81,7 @@ export class LimitsView extends View {
     super();
     this.read = null;
     this.entered = {};
+    this.isOff = null;
     this.problem = null;
     this.theirs = null;
     this.isBusy = false;
@@ -104,9 +113,10 @@ export class LimitsView extends View {
           <small class="muted" id="about-${name}">${words.holds(amount(effective[name]), amount(most))}</small>
         </div>`;
       })}
+      <label class="limit"><span><input type="checkbox" .checked=${this.isOff ?? limits.selfStartedRuns?.enabled === false} @change=${this.#switched} /> ${words.selfStartedOff}</span></label>
       <div class="row">
         <button class="primary" type="submit" ?disabled=${this.isBusy}>${words.save}</button>
-        ${Object.keys(this.entered).length ? html`<button type="button" @click=${this.#discard}>${words.discard}</button>` : nothing}
+        ${Object.keys(this.entered).length || this.isOff !== null ? html`<button type="button" @click=${this.#discard}>${words.discard}</button>` : nothing}
         <small class="muted">${changedBy ? words.changed(changedBy, when(changedAt)) : words.never}</small>
       </div>
     </form>`;
@@ -128,8 +138,13 @@ export class LimitsView extends View {
     this.entered = { ...this.entered, [field.name]: field.value };
   };
 
+  #switched = (event: Event): void => {
+    this.isOff = (event.target as HTMLInputElement).checked;
+  };
+
   #discard = (): void => {
     this.entered = {};
+    this.isOff = null;
     this.theirs = null;
     this.problem = null;
   };
@@ -162,6 +177,11 @@ export class LimitsView extends View {
     return Object.fromEntries(pairs) as Amounts;
   }
 
+  #rules(): Rules | null {
+    const rules = this.read?.value.limits.selfStartedRuns ?? null;
+    return this.isOff === null ? rules : { ...rules, enabled: !this.isOff };
+  }
+
   async #load(): Promise<void> {
     this.problem = null;
     try {
@@ -183,10 +203,11 @@ export class LimitsView extends View {
     try {
       this.read = await this.api.request<Limits>(["tenant", "limits"], {
         method: "PUT",
-        body: this.#wanted(),
+        body: { ...this.#wanted(), selfStartedRuns: this.#rules() },
         headers,
       });
       this.entered = {};
+      this.isOff = null;
       this.theirs = null;
       this.context.notify(words.saved);
     } catch (error) {

@@ -110,6 +110,11 @@ export class OverviewView extends View {
         <div><dt>${words.firstToken(95)}</dt><dd>${first(0.95)}</dd></div>
         <div><dt>${texts.tokens}</dt><dd>${count((all?.inputTokens ?? 0) + (all?.outputTokens ?? 0))}</dd></div>
         <div><dt>${texts.cost}</dt><dd>${cost(all?.cost)}${all?.unpriced ? html`<small class="muted">${words.unpriced(all.unpriced)}</small>` : nothing}</dd></div>
+        ${
+          totals.selfStarted.turns
+            ? html`<div><dt>${words.selfStarted}</dt><dd>${count(totals.selfStarted.turns)}<small class="muted">${texts.cost} ${cost(totals.selfStarted.cost)}</small></dd></div>`
+            : nothing
+        }
       </dl>
       <div class="columns">
         <section><h2>${words.turnsADay}</h2><bar-chart label=${words.turnsADay} .bars=${days.map(turnsBar)}></bar-chart></section>

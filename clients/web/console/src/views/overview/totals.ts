@@ -1,7 +1,5 @@
-/** The turns of an agent on a day, as one page of the overview counts them. */
-export interface AgentDay {
-  readonly day: string;
-  readonly agentId: string | null;
+/** Some turns, with what they used. */
+export interface TurnCounts {
   readonly turns: number;
   readonly failures: number;
   readonly inputTokens: number;
@@ -9,6 +7,12 @@ export interface AgentDay {
   readonly cachedInputTokens: number;
   readonly cost: number | null;
   readonly unpriced: number;
+}
+
+/** The turns of an agent on a day, as one page of the overview counts them. */
+export interface AgentDay extends TurnCounts {
+  readonly day: string;
+  readonly agentId: string | null;
 }
 
 export interface SlowTurn {
@@ -35,6 +39,8 @@ export interface OverviewPage {
   readonly firstTokens: { readonly boundsMs: readonly number[]; readonly counts: readonly number[] };
   readonly slowest: readonly SlowTurn[];
   readonly costliest: readonly CostlyThread[];
+  /** The turns of the days that began by themselves. */
+  readonly selfStarted: TurnCounts;
   readonly nextCursor: string | null;
 }
 
@@ -59,6 +65,7 @@ export function added(totals: Totals | null, page: OverviewPage): Totals {
     },
     slowest: top([...totals.slowest, ...page.slowest], (one, other) => other.durationMs - one.durationMs),
     costliest: top([...totals.costliest, ...page.costliest], dearerFirst),
+    selfStarted: both(totals.selfStarted, page.selfStarted),
   };
 }
 
@@ -98,10 +105,9 @@ export function percentile({ boundsMs, counts }: Totals["firstTokens"], share: n
   return Number.POSITIVE_INFINITY;
 }
 
-function both(one: AgentDay, other: AgentDay): AgentDay {
+function both<Counts extends TurnCounts>(one: Counts, other: TurnCounts): Counts {
   return {
-    day: one.day,
-    agentId: one.agentId,
+    ...one,
     turns: one.turns + other.turns,
     failures: one.failures + other.failures,
     inputTokens: one.inputTokens + other.inputTokens,

@@ -43,6 +43,7 @@ const COLUMNS: readonly Column<Thread>[] = [
   { head: texts.state, cell: stateOf },
   { head: texts.tokens, cell: (each) => count(each.usage.totalTokens), isNumber: true },
   { head: texts.cost, cell: (each) => cost(each.cost), isNumber: true },
+  { head: texts.unread, cell: (each) => (each.unread ? count(each.unread) : ""), isNumber: true },
   { head: texts.lastActivity, cell: (each) => when(each.lastActivityAt) },
 ];
 

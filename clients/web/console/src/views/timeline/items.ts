@@ -34,6 +34,7 @@ const TURN_STATUS: Readonly<Record<Turn["status"], ItemStatus>> = {
   cancelled: "cancelled",
   error: "failed",
   interrupt: "waiting",
+  delivered: "ok",
 };
 const TASK_STATUS: Readonly<Record<Task["status"], ItemStatus>> = {
   working: "running",

@@ -13,6 +13,7 @@ import { History } from "./history.ts";
 import { callItem, handoffItem, type Item, messageItem, taskItem, turnItem } from "./items.ts";
 import { LiveItems } from "./live-items.ts";
 import "../../components/problem-note.ts";
+import "./background-tasks.ts";
 import "./item-details.ts";
 import "./sandbox-composer.ts";
 import "./swimlanes.ts";
@@ -91,6 +92,7 @@ export class TimelineView extends View {
     const selected = this.items.find((each) => each.key === this.place.parameters.at) ?? null;
     return html`
       ${this.thread ? this.#header(this.thread) : html`<h1>${texts.conversation}</h1>`}
+      ${this.thread ? html`<background-tasks .context=${this.context} .thread=${this.thread}></background-tasks>` : nothing}
       <problem-note .problem=${this.problem} canRetry @retry=${() => this.#open()}></problem-note>
       ${this.items.length ? this.#parts(selected) : html`<p class="muted" role="status">${this.isReading ? texts.loading : this.problem ? "" : texts.none}</p>`}
       ${this.#isOwn ? html`<sandbox-composer .context=${this.context} .threadId=${this.#threadId} .draft=${draftFor(this.#threadId)} @answered=${this.#answered}></sandbox-composer>` : nothing}

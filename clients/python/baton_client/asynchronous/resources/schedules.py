@@ -1,0 +1,85 @@
+"""Schedules and reminders: runs that begin at a time."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Literal
+
+from baton_client.addresses import given, path
+from baton_client.asynchronous.pages import AsyncPager
+from baton_client.asynchronous.resource import AsyncResource
+from baton_client.models import Schedule
+
+SCHEDULES = "/v1/schedules"
+SCHEDULE = SCHEDULES + "/{schedule_id}"
+
+
+class AsyncSchedules(AsyncResource):
+    """``client.schedules``. Schedules of others, named by ``user_id``, need ``schedule:manage``."""
+
+    async def create(
+        self,
+        text: str,
+        *,
+        at: datetime | str | None = None,
+        rule: str | None = None,
+        time_zone: str | None = None,
+        ends_at: datetime | None = None,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        id: str | None = None,  # noqa: A002 - its name in the API
+    ) -> Schedule:
+        """Have an agent asked ``text`` at a time, or by a ``rule`` of RFC 5545. The same ``id`` again makes no other.
+
+        A time without an offset is on the clocks of ``time_zone``: ``user`` is the zone of the user, wherever they are.
+        """
+        body = given(
+            id=id or str(uuid.uuid4()),
+            text=text,
+            at=_time(at),
+            rule=rule,
+            timeZone=self._zone(time_zone),
+            endsAt=_time(ends_at),
+            agentId=agent_id,
+            threadId=thread_id,
+        )
+        return await self._post(SCHEDULES, Schedule, body)
+
+    def list(
+        self,
+        *,
+        status: Literal["active", "paused", "finished"] | None = None,
+        scope: Literal["user", "tenant"] | None = None,
+        limit: int | None = None,
+    ) -> AsyncPager[Schedule]:
+        """List schedules, those of the next slots first; with ``scope="tenant"`` those of all users, user by user."""
+        return self._list(SCHEDULES, Schedule, status=status, scope=scope, limit=limit)
+
+    async def get(self, schedule_id: str, *, user_id: str | None = None) -> Schedule:
+        """Return a schedule."""
+        return await self._get(path(SCHEDULE, schedule_id=schedule_id), Schedule, userId=user_id)
+
+    async def change(
+        self,
+        schedule_id: str,
+        *,
+        text: str | None = None,
+        at: datetime | str | None = None,
+        rule: str | None = None,
+        paused: bool | None = None,
+        user_id: str | None = None,
+    ) -> Schedule:
+        """Change a schedule, or pause and resume it. One of another user can only be paused and resumed."""
+        body = given(text=text, at=_time(at), rule=rule, paused=paused)
+        address = path(SCHEDULE, schedule_id=schedule_id)
+        schedule: Schedule = await self._sent("PATCH", address, Schedule, json=body, params={"userId": user_id})
+        return schedule
+
+    async def delete(self, schedule_id: str, *, user_id: str | None = None) -> None:
+        """Cancel a schedule. A run of it that has begun goes on."""
+        await self._delete(path(SCHEDULE, schedule_id=schedule_id), None, userId=user_id)
+
+
+def _time(moment: datetime | str | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment

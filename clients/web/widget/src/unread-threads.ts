@@ -1,0 +1,96 @@
+import type { BatonClient, ChatSnapshot, ThreadUpdate } from "#client";
+
+/** Conversations whose unread answers are counted: the most recently active ones. */
+const MOST = 20;
+/** An ordinal beyond the end of each conversation: all of it. */
+const ALL = 10 ** 12;
+/** How long an answer shows until it counts as read: one that nobody waited for, and one to the reader's message. */
+const READ_MS = 2000;
+const ASKED_READ_MS = 15_000;
+
+/** Unread answers of the user's conversations, as the server counts them, and the marker of what was read here. */
+export class UnreadThreads {
+  readonly #client: BatonClient;
+  readonly #changed: () => void;
+  readonly #counts = new Map<string, number>();
+  #threadId = "";
+  #canonicalId: string | null = null;
+  #markedId = "";
+  #pendingId = "";
+  /** Looks again at what shows, once the page has the focus. */
+  #again: (() => void) | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The newest marker's request: numbers that were asked for before its answer may be older than it. */
+  #marking: Promise<unknown> = Promise.resolve();
+
+  constructor(client: BatonClient, changed: () => void, sessionId?: string | null) {
+    this.#client = client;
+    this.#changed = changed;
+    window.addEventListener("focus", () => this.#again?.());
+    void this.read(sessionId);
+  }
+
+  /** Asks for the numbers: of one conversation, or of the most recently active ones. Without an answer they stay. */
+  async read(sessionId?: string | null): Promise<void> {
+    const marking = this.#marking;
+    await marking;
+    const { api } = this.#client;
+    const items = await (sessionId ? api.thread(sessionId).then((one) => [one]) : this.#recent()).catch(() => null);
+    if (marking !== this.#marking) return this.read(sessionId);
+    if (!items) return;
+    this.#counts.clear();
+    for (const { id, unread = 0 } of items) this.#counts.set(id, unread);
+    this.#changed();
+  }
+
+  async #recent() {
+    return (await this.#client.api.threads({ limit: MOST })).items;
+  }
+
+  heard({ threadId, unread }: ThreadUpdate): void {
+    this.#counts.set(threadId, unread);
+    this.#changed();
+  }
+
+  /** Unread answers of all conversations but the one that shows. */
+  totalBeside(snapshot: ChatSnapshot | null): number {
+    const shown = [snapshot?.threadId, snapshot?.canonicalId];
+    return [...this.#counts].reduce((sum, [id, count]) => (shown.includes(id) ? sum : sum + count), 0);
+  }
+
+  /** Looks at what shows, with the last item: what the reader has before them for a while, or leaves, is read. */
+  look(snapshot: ChatSnapshot, seenId: string | null, after?: number): void {
+    if (snapshot.threadId !== this.#threadId) {
+      this.leave();
+      this.#threadId = snapshot.threadId;
+      this.#markedId = "";
+    }
+    this.#canonicalId = snapshot.canonicalId;
+    const answer = snapshot.items.find(({ id, role }) => id === seenId && role === "assistant");
+    const isKnown = answer?.id === this.#markedId || answer?.id === this.#pendingId;
+    const isSettled = snapshot.run === null && !snapshot.isWaiting && snapshot.isKnown;
+    if (!answer || isKnown || !isSettled) return;
+    this.#again = () => this.look(snapshot, seenId);
+    if (!document.hasFocus()) return;
+    const isAsked = snapshot.items.some(({ role, runId }) => role === "user" && runId === answer.runId);
+    this.#pendingId = answer.id;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.leave(), after ?? (isAsked ? ASKED_READ_MS : READ_MS));
+  }
+
+  /** Marks as read what shows, without waiting longer. */
+  leave(): void {
+    this.#again = null;
+    clearTimeout(this.#timer);
+    if (!this.#pendingId) return;
+    this.#markedId = this.#pendingId;
+    this.#pendingId = "";
+    // All that the server has is here: the conversation is watched, and no run is in progress.
+    const path = `/v1/threads/${encodeURIComponent(this.#threadId)}/read`;
+    const marking = this.#client.api.request(path, { method: "PUT", body: { ordinal: ALL }, keepalive: true });
+    this.#marking = marking.catch(() => {});
+    // Another conversation shows already, perhaps, and nothing more is heard of this one.
+    this.#counts.set(this.#canonicalId ?? this.#threadId, 0);
+    this.#changed();
+  }
+}
