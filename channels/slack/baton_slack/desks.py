@@ -1,0 +1,288 @@
+"""Desks in Slack: a conversation that waits is a thread in the channel of its desk, where people take and answer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton_client import APIStatusError, AsyncBaton
+from baton_slack import blocks
+from baton_slack.accounts import Accounts, NotAllowed
+from baton_slack.blocks import Block
+from baton_slack.configuration import Configuration, PeopleChannel
+from baton_slack.files import Files
+from baton_slack.identities import user_id_of
+from baton_slack.messages import files_of, is_from_slack, message_id, named_text_of, person_of, text_of
+from baton_slack.mrkdwn import escape, shorten, to_plain
+from baton_slack.storage import Job, Json, Records
+from baton_slack.workspace import Workspace
+
+LAST_MESSAGES = 8
+NOTE_PREFIX = "note:"
+MAX_NOTE = 4_000
+SENT, NOTED = "white_check_mark", "memo"
+"""Reactions of messages that have reached the user, and of notes."""
+GONE = {"not_at_desk", "thread_unavailable"}
+RETURNS = {
+    "person": "It was handed back to the agent.",
+    "user": "The user has gone back to the agent.",
+    "silence": "The user has waited too long for an answer, and went back to the agent.",
+    "nobody": "Nobody has taken it, so it went back to the agent.",
+    "hours": "The desk has closed, so it went back to the agent.",
+    "closed": "The conversation was closed.",
+    "unavailable": "This desk is no longer there, so it went back to the agent.",
+}
+"""The lines for the reasons of ``desk.returned``."""
+
+
+class DeskThreads:
+    """The threads of conversations at desks.
+
+    A record ``desk:<thread>`` has the Slack thread, its state (``waiting``, ``active``, ``over``) and the blocks' parts
+    that are shown again; ``root:<channel>:<ts>`` leads back to the conversation.
+    """
+
+    def __init__(
+        self, workspace: Workspace, accounts: Accounts, records: Records, configuration: Configuration
+    ) -> None:
+        self._workspace = workspace
+        self._accounts = accounts
+        self._records = records
+        self._configuration = configuration
+        self._files = Files(workspace, records)
+
+    async def show_waiting(self, job: Job) -> None:
+        """Open a thread for a conversation that waits at a desk (``desk.waiting``)."""
+        data = job.body["data"]
+        await self._leave(data["threadId"], "It waits at another desk.", but_for=job.id)
+        desk = self._configuration.desks.get(data["deskId"])
+        if desk is None:
+            return
+        client = await self._accounts.of_service(desk.permissions)
+        try:
+            messages = await _read_until(client, data["threadId"], data["runId"])
+            case = await client.request("GET", f"/v1/threads/{data['threadId']}/desk")
+        except APIStatusError as refusal:
+            if refusal.code in GONE:  # nobody waits any more
+                return
+            raise
+        item = case.json()["item"]
+        user = str(item.get("userName") or data["userId"])
+        about = ", ".join([data["deskId"], *([item["locale"]] if item.get("locale") else [])])
+        lines = [(_author(message, user), text_of(message) or "(file)") for message in messages[-LAST_MESSAGES:]]
+        heading = f"{user} waits for a person ({about})"
+        body = blocks.desk_blocks(heading, "Nobody has taken it.", lines, blocks.take_actions(data["threadId"]))
+        text = escape(shorten(heading, 150))
+        ts = await self._workspace.post(job, f"{job.id}.root", desk.channel, body, text)
+        link = {"channel": desk.channel, "ts": ts, "deskId": data["deskId"], "status": "waiting", "user": user}
+        link |= {"about": about}
+        self._records.add(f"root:{desk.channel}:{ts}", {"threadId": data["threadId"]})
+        if (self._records.get(_key(data["threadId"])) or {}).get("ts") != ts:
+            self._records.put(_key(data["threadId"]), {**link, "job": job.id})
+
+    async def show_taken(self, data: Json) -> None:
+        """Show who has taken a conversation (``desk.taken``)."""
+        link = self._link(data["threadId"])
+        if link is not None and link["deskId"] == data["deskId"]:
+            await self._set_active(data["threadId"], str((data.get("person") or {}).get("name") or "Somebody"))
+
+    async def show_message(self, job: Job) -> None:
+        """Show what the user, or a person elsewhere, has written (``message.created``)."""
+        data = job.body["data"]
+        thread_id, message = data["threadId"], data["message"]
+        link = self._link(thread_id)
+        if link is None:
+            return
+        person = person_of(message)
+        is_of_agent = message["role"] != "user" and person is None
+        if is_of_agent or (person is not None and is_from_slack(message)):
+            return
+        author = f"{person['name']} (not from Slack)" if person is not None else link["user"]
+        text = named_text_of(message)
+        pages = blocks.message_pages(author, text, is_markdown=False)
+        notice = escape(shorten(f"{author}: {text}", 150))
+        for number, page in enumerate(pages):
+            await self._workspace.post(job, f"{job.id}.{number}", link["channel"], page, notice, link["ts"])
+        if any(files_of(message)):
+            client = await self._accounts.of_service(self._desk(link).permissions)
+            await self._files.share(job, client, message, link["channel"], link["ts"])
+
+    async def show_returned(self, job: Job) -> None:
+        """Show that a conversation has gone back to its agent, and why (``desk.returned``)."""
+        data = job.body["data"]
+        link = self._link(data["threadId"])
+        if link is None or link["deskId"] != data["deskId"]:
+            return
+        line = RETURNS.get(data["reason"], RETURNS["person"])
+        if data["reason"] != "person":  # nobody here has done it, so nobody here would look
+            await self._workspace.post(job, f"{job.id}.line", link["channel"], [blocks.context(line)], line, link["ts"])
+        await self._leave(data["threadId"], line)
+
+    async def take(self, press: Json) -> None:
+        """Take a conversation for the person who has pressed the button."""
+        thread_id = press["value"]["threadId"]
+        acting = await self._act(press, thread_id)
+        if acting is None:
+            return
+        _, client, name = acting
+        try:
+            await client.request("POST", f"/v1/threads/{thread_id}/desk/take", is_repeatable=True)
+        except APIStatusError as refusal:
+            await self._refuse(press, thread_id, refusal)
+            return
+        await self._set_active(thread_id, name)
+
+    async def hand_back(self, press: Json) -> None:
+        """Hand a conversation back, with the note of the person who has pressed the button."""
+        thread_id = press["value"]["threadId"]
+        acting = await self._act(press, thread_id)
+        if acting is None:
+            return
+        link, client, name = acting
+        body = {"note": press["note"][:MAX_NOTE]} if press.get("note") else {}
+        try:
+            await client.request("POST", f"/v1/threads/{thread_id}/desk/return", json=body, is_repeatable=True)
+        except APIStatusError as refusal:
+            await self._refuse(press, thread_id, refusal)
+            return
+        # The event of the return may have come first, and does not say who has pressed the button.
+        await self._end(thread_id, link, f"{escape(name)} has handed it back.")
+
+    def is_root(self, channel: str, ts: str) -> bool:
+        """Return whether a thread of Slack is that of a conversation at a desk."""
+        return self._records.get(f"root:{channel}:{ts}") is not None
+
+    async def write(self, job: Job) -> None:
+        """Send what a person has written in the thread to the user, or keep it as a note.
+
+        Words of others than the person who has taken the conversation stay in Slack, unless they begin with ``note:``.
+        """
+        event = job.body
+        channel, root, user = event["channel"], event["thread_ts"], event["user"]
+        thread_id = (self._records.get(f"root:{channel}:{root}") or {})["threadId"]
+        press = {"channel": channel, "ts": root, "user": user}
+        acting = await self._act(press, thread_id)
+        if acting is None:
+            return
+        link, client, _ = acting
+        text = to_plain(event.get("text") or "").strip()
+        is_note = text.lower().startswith(NOTE_PREFIX)
+        identity = {"messageId": message_id(channel, event["ts"])}
+        parts: list[Json] = []
+        problems: list[str] = []
+        try:
+            if is_note:
+                note = {**identity, "text": text[len(NOTE_PREFIX) :].strip()}
+                problems = _problems_of(note["text"], event)
+                if not note["text"] or len(note["text"]) > MAX_NOTE:
+                    await self._show_problems(event, problems)
+                    return
+                await client.request("POST", f"/v1/threads/{thread_id}/desk/notes", json=note, is_repeatable=True)
+            else:
+                if event.get("files") and await self._has_taken(client, thread_id, user):
+                    parts, problems = await self._files.upload(client, thread_id, job)
+                content = [*([{"type": "text", "text": text}] if text else []), *parts] if parts else text
+                if not content:
+                    if not problems and event.get("files") and link["status"] == "waiting":
+                        problems = ["Nobody has taken this conversation. Take it first."]
+                    await self._show_problems(event, problems)
+                    return
+                reply = {**identity, "content": content}
+                await client.request("POST", f"/v1/threads/{thread_id}/desk/messages", json=reply, is_repeatable=True)
+        except APIStatusError as refusal:
+            if refusal.code != "desk_not_taken" or link["status"] == "waiting":
+                await self._refuse(press, thread_id, refusal)
+            return
+        if text or parts:
+            await self._workspace.mark(channel, event["ts"], NOTED if is_note else SENT)
+        await self._show_problems(event, problems)
+
+    async def _show_problems(self, event: Json, problems: list[str]) -> None:
+        for problem in problems:
+            await self._workspace.whisper(event["channel"], event["user"], escape(problem), event["thread_ts"])
+
+    async def _has_taken(self, client: AsyncBaton, thread_id: str, user: str) -> bool:
+        """Return whether a member has taken the conversation: the files of others stay in Slack."""
+        case = await client.request("GET", f"/v1/threads/{thread_id}/desk")
+        person = case.json()["item"].get("person") or {}
+        member = await self._workspace.member(user)
+        return bool(person.get("id") == user_id_of(member, self._configuration.identify))
+
+    async def _act(self, press: Json, thread_id: str) -> tuple[Json, AsyncBaton, str] | None:
+        """Return the link, the client and the name of somebody who acts; None, and a line for them, if they may not."""
+        link = self._link(thread_id)
+        if link is None or link["channel"] != press["channel"] or link["ts"] != press["ts"]:
+            line = "This conversation is no longer here: the user does not get what you write."
+            await self._workspace.whisper(press["channel"], press["user"], line, press["ts"])
+            return None
+        desk = self._desk(link)
+        member = await self._workspace.member(press["user"])
+        try:
+            client = await self._accounts.of_person(member, desk, "desk:answer")
+        except NotAllowed as refusal:
+            await self._workspace.whisper(press["channel"], press["user"], escape(str(refusal)), press["ts"])
+            return None
+        return link, client, member.name
+
+    async def _refuse(self, press: Json, thread_id: str, refusal: APIStatusError) -> None:
+        """Show a person why nothing was done. Raises ``refusal`` again if a later attempt may succeed."""
+        if refusal.retryable:
+            raise refusal
+        if refusal.code in GONE:
+            await self._leave(thread_id, "It has left the desk.")
+        await self._workspace.whisper(press["channel"], press["user"], escape(refusal.detail), press["ts"])
+
+    async def _set_active(self, thread_id: str, name: str) -> None:
+        link = self._link(thread_id)  # it may have left the desk meanwhile
+        if link is None:
+            return
+        self._records.put(_key(thread_id), {**link, "status": "active"})
+        status = f"*{escape(name)}* has taken it. What {escape(name)} writes in this thread goes to the user."
+        await self._show(link, status, blocks.return_actions(thread_id))
+
+    async def _leave(self, thread_id: str, status: str, *, but_for: str | None = None) -> None:
+        """Mark a conversation as one that is no longer at the desk. ``status`` is Slack's markup."""
+        link = self._link(thread_id)
+        if link is not None and link.get("job") != but_for:
+            await self._end(thread_id, link, status)
+
+    async def _end(self, thread_id: str, link: Json, status: str) -> None:
+        if (self._records.get(_key(thread_id)) or {}).get("ts") == link["ts"]:
+            self._records.put(_key(thread_id), {**link, "status": "over"})
+        await self._show(link, status, ())
+
+    async def _show(self, link: Json, status: str, actions: Any) -> None:
+        heading = f"{link['user']} ({link['about']})"
+        body: list[Block] = blocks.desk_blocks(heading, status, (), actions)
+        await self._workspace.update(link["channel"], link["ts"], body, escape(shorten(heading, 150)))
+
+    def _desk(self, link: Json) -> PeopleChannel:
+        """Return the channel of a link's desk, or one that nobody may act in if it is no longer configured."""
+        return self._configuration.desks.get(link["deskId"]) or PeopleChannel(
+            channel=link["channel"], people=frozenset({"NOBODY"})
+        )
+
+    def _link(self, thread_id: str) -> Json | None:
+        link = self._records.get(_key(thread_id))
+        return link if link is not None and link["status"] != "over" else None
+
+
+def _key(thread_id: str) -> str:
+    return f"desk:{thread_id}"
+
+
+async def _read_until(client: AsyncBaton, thread_id: str, run_id: str) -> list[Json]:
+    """Return the newest messages up to those of a run. Later ones have separate events."""
+    answer = await client.request("GET", f"/v1/threads/{thread_id}/messages", params={"limit": 50})
+    messages: list[Json] = answer.json()["items"]
+    of_run = [place for place, message in enumerate(messages) if (message.get("metadata") or {}).get("runId") == run_id]
+    return messages[: of_run[-1] + 1] if of_run else messages
+
+
+def _problems_of(note: str, event: Json) -> list[str]:
+    """Return sentences about what is not kept of a note."""
+    too_long = [f"A note has at most {MAX_NOTE:,} characters. This one is not kept."] if len(note) > MAX_NOTE else []
+    return [*too_long, *(["Files are not kept with notes."] if event.get("files") else [])]
+
+
+def _author(message: Json, user: str) -> str:
+    return user if message["role"] == "user" else str(message.get("name") or "Agent")

@@ -1,0 +1,68 @@
+"""Failures of jobs: what they are, and when a job that has failed is tried again."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import aiohttp
+import httpx
+from slack_sdk.errors import SlackApiError
+
+from baton_client import APIConnectionError, APIStatusError
+from baton_slack.storage import Job
+
+ATTEMPT_GAPS = (1, 5, 15, 60, 300, 900, 3_600, 3_600, 7_200, 14_400, 28_800)
+"""Seconds between the attempts at a job, about 16 hours in all."""
+FEWER_ATTEMPTS = 6
+"""Attempts at what Slack refuses for good, about 20 minutes: the next jobs of the conversation wait for it."""
+REFUSED_TOKEN = {
+    *("account_inactive", "invalid_auth", "missing_scope", "not_authed"),
+    *("token_expired", "token_revoked"),
+}
+"""Errors of Slack after which an operator installs the app again, with the scopes of the guide."""
+OUTAGES = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
+"""Errors of Slack that end by themselves. An answer that is no JSON has the empty one."""
+INSTALLATION_ADVICE = (
+    " (install the app with the scopes of the guide, set SLACK_BOT_TOKEN, and start the channel again)"
+)
+CONNECTION_FAILURES = (APIConnectionError, aiohttp.ClientError, httpx.HTTPError, OSError, TimeoutError)
+
+
+def error_of(failure: SlackApiError) -> str:
+    """Return Slack's code of an error. An answer that is no JSON, of a gateway for example, has none."""
+    data = getattr(failure.response, "data", None)
+    return str(data.get("error") or "") if isinstance(data, dict) else ""
+
+
+def is_rate_limit(failure: Exception) -> TypeGuard[SlackApiError]:
+    """Return whether Slack asks to come back later. That ends by itself, and does not count as an attempt."""
+    return isinstance(failure, SlackApiError) and getattr(failure.response, "status_code", 0) == 429
+
+
+def is_refusal(failure: SlackApiError) -> bool:
+    """Return whether Slack refuses this one request, and would refuse it again."""
+    return not is_rate_limit(failure) and error_of(failure) not in OUTAGES | REFUSED_TOKEN
+
+
+def pause_after(job: Job, failure: Exception) -> float | None:
+    """Return the seconds until a job that has failed is tried again; None to give it up."""
+    if is_rate_limit(failure):
+        return max(1.0, float(failure.response.headers.get("Retry-After") or 1))
+    if job.attempts >= len(ATTEMPT_GAPS):
+        return None
+    gap = float(ATTEMPT_GAPS[job.attempts])
+    if isinstance(failure, SlackApiError):
+        return None if is_refusal(failure) and job.attempts >= FEWER_ATTEMPTS else gap
+    if isinstance(failure, APIStatusError):
+        return max(gap, failure.retry_after or 0) if failure.retryable or failure.status == 401 else None
+    return gap if isinstance(failure, CONNECTION_FAILURES) or job.attempts < 3 else None
+
+
+def describe(failure: Exception) -> str:
+    """Return a failure for the log, without its text, which may quote a request and with it a token."""
+    if isinstance(failure, SlackApiError):
+        error = error_of(failure)
+        return f"Slack: {error or 'no answer'}" + (INSTALLATION_ADVICE if error in REFUSED_TOKEN else "")
+    if isinstance(failure, APIStatusError):
+        return f"Baton: {failure.code}"
+    return type(failure).__name__

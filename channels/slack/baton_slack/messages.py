@@ -1,0 +1,66 @@
+"""Messages of Baton as the channel reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton_client import APIConnectionError, AsyncRunStream
+
+Json = dict[str, Any]
+
+SENT_FROM_SLACK = "slack-"
+"""The beginning of the ids of messages that were written in Slack, which are there already."""
+
+
+async def begin(stream: AsyncRunStream) -> None:
+    """Wait until a run has begun, and leave it: what was sent is stored by then, and the answer comes as an event.
+
+    Raises ``APIStatusError`` for what refuses it, and ``APIConnectionError`` if it may not have begun.
+    """
+    async with stream:
+        async for _ in stream:
+            return
+    raise APIConnectionError("The stream has ended before its run began.")
+
+
+def message_id(channel: str, ts: str) -> str:
+    """Return the id in Baton of a message of Slack: a repeated event sends the same message."""
+    return f"{SENT_FROM_SLACK}{channel}-{ts}"
+
+
+def is_from_slack(message: Json) -> bool:
+    """Return whether a message was written in Slack."""
+    return str(message.get("id") or "").startswith(SENT_FROM_SLACK)
+
+
+def text_of(message: Json) -> str:
+    """Return the text of a message, without its files."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content or [] if part.get("type") == "text")
+
+
+def files_of(message: Json) -> Iterator[Json]:
+    """Yield the files of a message: ``name``, and ``url`` where the API has given one.
+
+    Those of a person's message are in its metadata.
+    """
+    content = message.get("content")
+    attachments = (message.get("metadata") or {}).get("attachments") or []
+    for part in [*(content if isinstance(content, list) else []), *attachments]:
+        if part.get("type") != "text":
+            metadata = part.get("metadata") or {}
+            yield {"name": metadata.get("name") or "file", "url": metadata.get("downloadUrl")}
+
+
+def named_text_of(message: Json) -> str:
+    """Return the text of a message, with the names of its files."""
+    return "\n".join([text_of(message), *(f"[{file['name']}]" for file in files_of(message))]).strip()
+
+
+def person_of(message: Json) -> Json | None:
+    """Return the person who has written a message at a desk; None if somebody else has."""
+    author = (message.get("metadata") or {}).get("author")
+    return author if isinstance(author, dict) and author.get("kind") == "person" else None
