@@ -22,12 +22,13 @@ class Bookings:
 
 @resource
 async def bookings() -> AsyncIterator[Bookings]:
-    """Open the database once per process, for the first tool that asks."""
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    """Connect to the database, for the first tool that asks. The page and the HTTP API have a connection each."""
+    # This database lives as long as a connection of this process. A deployment needs one that all processes reach.
+    connection = sqlite3.connect("file:bookings?mode=memory&cache=shared", uri=True, check_same_thread=False)
     try:
         connection.execute(
-            "CREATE TABLE bookings (number INTEGER PRIMARY KEY, key TEXT UNIQUE, day TEXT, name TEXT, people INTEGER, "
-            "guest TEXT, UNIQUE (day, name))"
+            "CREATE TABLE IF NOT EXISTS bookings (number INTEGER PRIMARY KEY, key TEXT UNIQUE, day TEXT, name TEXT, "
+            "people INTEGER, guest TEXT, UNIQUE (day, name))"
         )
         yield Bookings(connection)
     finally:
@@ -55,7 +56,7 @@ async def find_tables(people: PositiveInt, context: CallContext) -> list[str]:
     return tables
 
 
-@tool
+@tool(label="Table booking")
 async def book_table(
     people: PositiveInt, day: date, table: str, context: CallContext, bookings: Bookings
 ) -> str | Refuse:

@@ -22,11 +22,13 @@ class Stock:
 
 @resource
 async def stock() -> AsyncIterator[Stock]:
-    """Open the database once per process, for the first tool that asks."""
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    """Connect to the database, for the first tool that asks. The page and the HTTP API have a connection each."""
+    # This database lives as long as a connection of this process. A deployment needs one that all processes reach.
+    connection = sqlite3.connect("file:stock?mode=memory&cache=shared", uri=True, check_same_thread=False)
     try:
-        connection.execute("CREATE TABLE articles (name TEXT PRIMARY KEY, pieces INTEGER NOT NULL)")
-        connection.execute("INSERT INTO articles VALUES ('lamp', 5)")
+        with connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS articles (name TEXT PRIMARY KEY, pieces INTEGER NOT NULL)")
+            connection.execute("INSERT OR IGNORE INTO articles VALUES ('lamp', 5)")
         yield Stock(connection)
     finally:
         connection.close()
@@ -44,10 +46,11 @@ async def pieces(article: str, stock: Stock) -> int:
 @tool
 async def reserve(article: str, count: PositiveInt, stock: Stock) -> int:
     """Reserve pieces, and count what is left. article: such as lamp. count: the number of pieces."""
-    taken = stock.connection.execute(
-        "UPDATE articles SET pieces = pieces - :count WHERE name = :name AND pieces >= :count",
-        {"name": article, "count": count},
-    )
+    with stock.connection as connection:
+        taken = connection.execute(
+            "UPDATE articles SET pieces = pieces - :count WHERE name = :name AND pieces >= :count",
+            {"name": article, "count": count},
+        )
     if not taken.rowcount:
         raise ToolFailed(f"There are fewer than {count} pieces of {article}.")
     return await pieces(article, stock)
