@@ -15,7 +15,7 @@ from benchmarks.instruments.report import table
 TURN = 0.077 / 1_000
 """USD of a turn at AWS: the page's first table."""
 CLOSING = 0.067 / 1_000
-IDLE = 10.16
+IDLE = 10.89
 """USD of a month without traffic: the page's second table."""
 METRICS = 21
 """Metrics that occur while nothing fails, at 0.30 each."""
@@ -86,7 +86,7 @@ def bill(month: Month) -> Sequence[Item]:
     tokens = turns * QUERY_TOKENS + conversations * CONVERSATION_TOKENS + chunks * CHUNK_TOKENS
     return [
         Item("a month without traffic", "as above", IDLE),
-        Item("metrics that occur", f"{METRICS}", METRICS * 0.30),
+        Item("metrics written", f"{METRICS}", METRICS * 0.30),
         Item("turns", f"{turns:,}", turns * TURN),
         Item("closings", f"{conversations:,}", conversations * CLOSING),
         Item("reads of index files", f"{reads:,}", reads * S3_READ),

@@ -35,6 +35,11 @@ class NoTools:
     ) -> ToolResult:
         raise ToolFailed(f"There is no tool {name!r}.")
 
+    async def read_task(
+        self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
+    ) -> ToolResult:
+        raise ToolFailed(f"There is no tool {name!r}.")
+
 
 class NoRemoteAgents:
     """The ``ports.agents.agent_client.AgentClient`` of a deployment without remote agents."""

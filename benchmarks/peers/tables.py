@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.instruments.report import table
 from benchmarks.peers.catalogue import Peer
-from benchmarks.peers.scenarios import DELAY, Conversation, Kill, Repeat, Writers
+from benchmarks.peers.scenarios import Conversation, Kill, Repeat, Writers
 
 CONVERSATIONS = 1_000
 
@@ -53,17 +53,17 @@ def time_table(results: Iterable[Result]) -> str:
                 cells.append(f"{plain.whole * 1000:.0f} / {delayed.whole * 1000:.0f}")
         rows.append((result.peer.name, *cells))
     last = next((result.conversation.turns for result in results if result.conversation), 0)
-    what = f"ms, 0 / {DELAY * 1000:.0f} ms a storage request"
-    return table([what, "first, turn 10", "whole, turn 10", f"first, turn {last}", f"whole, turn {last}"], rows)
+    head = ["ms, without / with the delay", "first, turn 10", "whole, turn 10"]
+    return table([*head, f"first, turn {last}", f"whole, turn {last}"], rows)
 
 
 def fault_table(results: Iterable[Result]) -> str:
     """Return what two writers, a kill and a repeated message leave."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for result in results:
         writers, kill, repeat = result.writers, result.kill, result.repeat
         if writers is None or kill is None or repeat is None:
-            rows.append((result.peer.name, *["-"] * 5))
+            rows.append((result.peer.name, *["-"] * 7))
             continue
         lost = (
             4 * writers.rounds - min(writers.questions, 2 * writers.rounds) - min(writers.answers, 2 * writers.rounds)
@@ -76,8 +76,11 @@ def fault_table(results: Iterable[Result]) -> str:
                 "yes" if kill.question else "no",
                 kill.answer,
                 kill.next_turn,
-                f"{repeat.questions} + {repeat.answers}, {repeat.model_answers} by the model",
+                repeat.questions,
+                repeat.answers,
+                repeat.model_answers,
             )
         )
-    head = ["", "two writers: messages lost", "killed: question stored", "answer", "next message"]
-    return table([*head, "sent twice: stored questions + answers"], rows)
+    killed = [f"killed: {what}" for what in ("question stored", "answer stored", "next message")]
+    twice = [f"twice: {what}" for what in ("questions stored", "answers stored", "asked of the model")]
+    return table(["", "two writers: messages lost", *killed, *twice], rows)

@@ -1,0 +1,230 @@
+"""Work that begins by itself, under kills, at its time and at its cost: ``python -m benchmarks.due``.
+
+1. Baton's use cases over DynamoDB Local start items that are all due at once, as after an outage, with a scripted model
+   and queues in memory. Their processes are killed in front of or after calls of ports, and replaced by deployments.
+   Leases are a tenth as long as usual. Every item must have begun one run.
+2. The local cloud, a separate process, starts reminders that are spread over some minutes, in real time. A delay is
+   from the time of a reminder to the beginning of its run, by the clock of the same machine. The local cloud's queue
+   stands in for SQS.
+3. Requests and units of single items, on DynamoDB Local. Those of the run that an item begins are not among them: it is
+   a plain turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import random
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from baton.composition.app import build
+from baton.domain.schedules.background_task import BackgroundStatus
+from baton.domain.schedules.due_entry import DueEntry
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.queued import QueuedMessage
+from baton.threads.schedules.schedule_making import ScheduleRequest
+from benchmarks.capacity import CapacityMeter
+from benchmarks.due_deployment import AGENT, ASSISTANT, HELPER, MAX_SCHEDULES, Deployment, KillFigures, measure_kills
+from benchmarks.instruments.report import machine, table
+from benchmarks.turn_cost import started
+from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
+
+ITEMS, KILLS, REMINDERS = 10_000, 1_000, 200
+SPREAD_SECONDS = 150
+"""Seconds over which the measured reminders are spread."""
+TENANT = "benchmark"
+SCOPE = Scope(TENANT, "ada@example.com", frozenset({"docs:read"}), name="Ada")
+
+Json = dict[str, Any]
+Units = dict[str, tuple[int, float, float, float]]
+"""Requests, write units, those of the item itself, and read units, by what they are for."""
+OF_ITEMS = ("SCHEDULE", "BACKGROUND")
+"""The kinds of the items that are due."""
+
+
+@asynccontextmanager
+async def _user(url: str, user: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield a client with the token of a user."""
+    async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+        answer = await client.post("/local/token", json={"tenant": TENANT, "user": user})
+        client.headers["Authorization"] = f"Bearer {answer.raise_for_status().json()['token']}"
+        yield client
+
+
+async def _delays_of(url: str, user: str, count: int) -> list[float]:
+    """Make reminders of a user at random times to come. Return the seconds from each to the beginning of its run."""
+    choice, first = random.Random(user), datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=15)  # noqa: S311
+    async with _user(url, user) as client:
+        times: dict[str, datetime] = {}
+        for _ in range(count):
+            at = first + timedelta(seconds=choice.randrange(SPREAD_SECONDS))
+            body = {"agentId": "assistant", "text": "Water the plants.", "at": at.isoformat()}
+            answer = await client.post("/v1/schedules", json=body)
+            times[answer.raise_for_status().json()["threadId"]] = at
+        await asyncio.sleep(max(0.0, (first - datetime.now(UTC)).total_seconds() + SPREAD_SECONDS + 10))
+        return [(await _begun_at(client, thread_id) - at).total_seconds() for thread_id, at in times.items()]
+
+
+async def _begun_at(client: httpx.AsyncClient, thread_id: str) -> datetime:
+    """Return the time of the first message of a conversation, at which its run has begun."""
+    answer = await client.get(f"/v1/threads/{thread_id}/messages")
+    timestamp: str = answer.raise_for_status().json()["items"][0]["metadata"]["timestamp"]
+    return datetime.fromisoformat(timestamp)
+
+
+async def measure_delays(reminders: int) -> list[float]:
+    """Return the seconds from the time of each reminder to the beginning of its run."""
+    with ExitStack() as stack:
+        agents = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (agents / "assistant.yaml").write_text(json.dumps(AGENT))  # JSON is YAML
+        url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint()), BATON_AGENTS_DIR=agents))
+        counts = [min(MAX_SCHEDULES, reminders - start) for start in range(0, reminders, MAX_SCHEDULES)]
+        users = (_delays_of(url, f"user-{number}", count) for number, count in enumerate(counts))
+        return [delay for delays in await asyncio.gather(*users) for delay in delays]
+
+
+class Bench:
+    """One user, whose items are made and started one by one."""
+
+    def __init__(self, deployment: Deployment, meter: CapacityMeter) -> None:
+        self._deployment = deployment
+        self._ports = deployment.ports()
+        self._app = build(self._ports)
+        self._meter = meter
+        self._units: Units = {}
+        self._thread = ThreadRef(str(uuid.uuid4()), may_create=True)
+
+    async def measure(self) -> Units:
+        """Return the requests and units of each step."""
+        await self._create("warm-up", at=self._in_an_hour())
+        await self._begin_conversation()
+        await self._count("a sweep with nothing due", self._app.due_starts.sweep(seconds=10))
+        for name, rule in (("once", None), ("repeating", "FREQ=DAILY")):
+            await self._count(f"{name}: making it", self._create(name, at=self._in_an_hour(), rule=rule))
+            schedule = await self._ports.schedules.get(SCOPE, name)
+            assert schedule is not None  # noqa: S101 - made above
+            # As if its time had come: what is stored has the same size.
+            past = schedule.plan(datetime.now(UTC))
+            entry = self._ports.schedules.entry(SCOPE, past)
+            assert entry is not None  # noqa: S101 - it has a slot
+            await self._count(f"{name}: starting it", self._start(entry))
+        await self._measure_task()
+        return self._units
+
+    async def _begin_conversation(self) -> None:
+        """Begin the conversation by a reminder."""
+        schedule = await self._ports.schedules.get(SCOPE, "warm-up")
+        entry = self._ports.schedules.entry(SCOPE, schedule) if schedule is not None else None
+        assert entry is not None  # noqa: S101 - made before
+        await self._start(entry)
+        await self._run_queue()
+
+    async def _measure_task(self) -> None:
+        work = self._app.background_work
+        begin = work.begin_agent(SCOPE, self._thread.id, "call", "Find out.", agent=HELPER, asked_by=ASSISTANT)
+        await self._count("agent in the background: beginning it", begin)
+        [task] = await self._ports.background_tasks.of_thread(SCOPE, self._thread.id)
+        await self._count("agent in the background: a look at it", work.check(SCOPE, self._thread.id, task))
+        [task] = await self._ports.background_tasks.of_thread(SCOPE, self._thread.id)
+        report = work.results.report(SCOPE, self._thread.id, task, BackgroundStatus.COMPLETED, "Found it.")
+        await self._count("agent in the background: its result", report)
+
+    async def _create(self, schedule_id: str, *, at: str, rule: str | None = None) -> None:
+        request = ScheduleRequest(id=schedule_id, text="Water the plants.", at=at, rule=rule, thread=self._thread)
+        await self._app.schedule_making.create(SCOPE, request)
+
+    async def _start(self, entry: DueEntry) -> None:
+        """Start an item at its time."""
+        clock: Any = self._ports.clock
+        clock.ahead = entry.at - datetime.now(UTC)
+        try:
+            await self._app.due_starts.start(entry)
+        finally:
+            clock.ahead = timedelta()
+
+    @staticmethod
+    def _in_an_hour() -> str:
+        return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+
+    async def _run_queue(self) -> None:
+        while (record := self._deployment.records.take()) is not None:
+            self._deployment.records.end(record, is_done=True)
+            if isinstance(record, QueuedMessage):  # no title is needed
+                await self._app.turns.run(record.scope, record.request, lambda event: None, seconds=60)
+
+    async def _count(self, name: str, act: Awaitable[Any]) -> None:
+        self._meter.take()
+        await act
+        requests = self._meter.take()
+        writes = sum(request.write_units for request in requests)
+        own = sum(request.write_units for request in requests if request.target in OF_ITEMS)
+        self._units[name] = len(requests), writes, own, sum(request.read_units for request in requests)
+
+
+async def measure_units() -> Units:
+    """Return the requests and units of single items."""
+    async with started() as baton:
+        return await Bench(Deployment(baton, 0, 1), baton.meter).measure()
+
+
+def kills_table(figures: KillFigures) -> str:
+    """Return a table of what has become of the items."""
+    rows = [
+        ("items", figures.items),
+        ("kills", figures.happened["kills"]),
+        ("deployments", figures.happened["deployments"]),
+        ("lost", figures.lost),
+        ("twice", figures.twice),
+        ("begun by nothing", figures.strange),
+        ("seconds", round(figures.seconds)),
+    ]
+    return table(["", "number"], rows)
+
+
+def delays_table(delays: Sequence[float]) -> str:
+    """Return a table of the delays."""
+    figures = Figures.of(delays)
+    row = [f"{value:.2f}" for value in (figures.p50, figures.p95, max(delays), min(delays))]
+    return table(["seconds", "p50", "p95", "at most", "at least"], [("from the time to the run", *row)])
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.due", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--items", type=int, default=ITEMS, help="due at once (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=KILLS, help="of their processes (default: %(default)s)")
+    parser.add_argument("--reminders", type=int, default=REMINDERS, help="in real time (default: %(default)s)")
+    parser.add_argument("--only", choices=["kills", "delays", "units"], help="measure only this")
+    arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # the words of the product about kills are no result
+    print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
+    if arguments.only in (None, "units"):
+        units = asyncio.run(measure_units())
+        print(
+            "\n"
+            + table(
+                ["", "requests", "write units", "- of the item", "read units"],
+                [(name, *of) for name, of in units.items()],
+            )
+        )
+    if arguments.only in (None, "delays"):
+        print("\n" + delays_table(asyncio.run(measure_delays(arguments.reminders))))
+    if arguments.only in (None, "kills"):
+        print("\n" + kills_table(asyncio.run(measure_kills(arguments.items, arguments.kills))))
+
+
+if __name__ == "__main__":
+    main()
