@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import grimp
 
 TESTS = "tests"
-SOURCES = ("", "shared", "clients/python", "extraction")
+SOURCES = ("", "shared", "channels/slack", "clients/python", "extraction")
 """The folders that packages are in."""
 NO_INPUTS = frozenset({"__pycache__", "node_modules", "dist", ".venv", ".git", ".baton", ".aws-sam", ".hypothesis"})
 """Names of folders with what tools have made."""

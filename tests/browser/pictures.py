@@ -42,7 +42,20 @@ From a script it is one call:
 client.plans.change("company", prorate=True)
 ```
 """
-CALL = Interrupt(id="i-1", reason="tool_approval", message="May I change the plan to Company?", tool_call_id="c-1")
+LABEL = "Plan change"
+ARGUMENTS = '{"plan": "company", "prorate": true, "from": "2026-12-01"}'
+FIELDS = [
+    {"name": "plan", "label": "Plan", "text": "Company", "depth": 0, "inText": True},
+    {"name": "from", "label": "First day", "text": "1 December 2026", "depth": 0, "inText": False},
+    {"name": "prorate", "label": "Only pay the days left", "text": "yes", "depth": 0, "inText": False},
+]
+CALL = Interrupt(
+    id="i-1",
+    reason="tool_approval",
+    message="May I change the plan to Company?",
+    tool_call_id="c-1",
+    metadata={"toolName": "change_plan", "arguments": ARGUMENTS, "label": LABEL, "fields": FIELDS},
+)
 
 
 async def asked_about_plans(harness: Harness) -> None:
@@ -55,10 +68,11 @@ async def asked_about_plans(harness: Harness) -> None:
 
 async def approval(harness: Harness) -> None:
     """A call that waits for the user."""
+    await harness.page.evaluate("document.querySelector('baton-chat').removeAttribute('developer')")
     await harness.begin("Change our plan to Company, please")
     await harness.play(
-        ToolCallStartEvent(tool_call_id="c-1", tool_call_name="change_plan"),
-        ToolCallArgsEvent(tool_call_id="c-1", delta='{"plan": "company", "prorate": true}'),
+        ToolCallStartEvent(tool_call_id="c-1", tool_call_name="change_plan", metadata={"label": LABEL}),
+        ToolCallArgsEvent(tool_call_id="c-1", delta=ARGUMENTS),
         ToolCallEndEvent(tool_call_id="c-1"),
     )
     await harness.end(RunFinishedInterruptOutcome(interrupts=[CALL]))
@@ -76,7 +90,7 @@ async def handoff(harness: Harness) -> None:
     ]
     words = "When should the alert be sent? For example:\n\n- an error in production\n- a failed deployment"
     start, text, _ = answer(words)
-    start = start.model_copy(update={"name": SPECIALIST["name"]})
+    start = start.model_copy(update={"name": SPECIALIST["name"], "metadata": {"agentId": "skills"}})
     await harness.play(
         ActivitySnapshotEvent(message_id="h-1", activity_type="handoff", content=content),
         StateDeltaEvent(delta=changes),

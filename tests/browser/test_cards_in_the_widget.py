@@ -16,8 +16,8 @@ from ag_ui.core import (
 )
 from playwright.async_api import Page, expect
 
-from baton_local.root import ROOT
 from tests.browser.accessibility import violations
+from tests.browser.guides import card_script
 from tests.browser.harness import Harness, answer
 
 STRICT = (
@@ -66,13 +66,6 @@ async def harness(page: Page) -> Harness:
     return harness
 
 
-def example() -> str:
-    """The script of the guide."""
-    guide = (ROOT / "docs" / "how-to" / "approve-tool-calls.md").read_text(encoding="utf-8")
-    [script] = re.findall(r"```js\n(.*?)```", guide, re.DOTALL)
-    return script
-
-
 async def ask(harness: Harness) -> str:
     """Have the agent ask for a booking."""
     asked = await harness.begin("Book an e-bike")
@@ -83,7 +76,7 @@ async def ask(harness: Harness) -> str:
 
 async def test_customers_read_a_question_and_labelled_arguments_and_no_json(page: Page, harness: Harness) -> None:
     await ask(harness)
-    await expect(page.locator("[part=tool]")).to_have_text("Wants to call Bike booking")
+    await expect(page.locator("[part=tool]")).to_have_count(0)  # the question says it all
     card = page.get_by_role("region", name="Approval needed")
     await expect(card.locator(".label")).to_have_text("Bike booking")
     await expect(card.locator(".question")).to_have_text("Book an e-bike from 5 December 2026 for C-7?")
@@ -108,7 +101,7 @@ async def test_developers_may_open_the_json(page: Page, harness: Harness) -> Non
 
 
 async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, harness: Harness) -> None:
-    await page.evaluate(example())
+    await page.evaluate(card_script())
     asked = await ask(harness)
     card = page.locator("baton-chat > .booking")
     await expect(card).to_be_visible()
@@ -118,12 +111,13 @@ async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, 
     frame = await harness.sent("answer")
     assert (frame["status"], frame["payload"]) == ("resolved", {"approved": True})
     await harness.run("answer-1", "", parent=asked)
-    await harness.play(
-        ToolCallResultEvent(message_id="r-1", tool_call_id="c-1", content='{"number": "B-7"}'), *answer("Done.")
+    booked = ToolCallResultEvent(
+        message_id="r-1", tool_call_id="c-1", content='{"number": "B-7"}', metadata={"outcome": "succeeded"}
     )
+    await harness.play(booked, *answer("Done."))
     await harness.end()
-    await expect(card).to_have_count(0)
-    await expect(page.get_by_role("region", name="Approval needed").locator(".answer")).to_have_text("Approved")
+    await expect(card).to_have_text("Book an e-bike from 5 December 2026 for C-7?Booked.")
+    await expect(page.get_by_role("region", name="Approval needed")).to_be_hidden()
     await expect(page.locator("baton-chat > .booked")).to_have_text("Booking B-7")
     await expect(page.locator("[part=tool]")).to_be_hidden()
 

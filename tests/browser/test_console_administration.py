@@ -10,15 +10,20 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.tenants.identity import ProjectScope, Scope
 from baton_local import web
+from baton_local.engines.clients import client
 from tests.browser.console import Console
 from tests.browser.widget import Widget
+from tests.contracts.search import document
 from tests.documents import PDF, pdf
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import example_agents, example_server
 from tests.e2e.fixtures import NewUser
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User
+from tests.embedded_index import embedded_index
 from tests.fault_model import FaultModel
 
 pytestmark = pytest.mark.nightly
@@ -350,3 +355,39 @@ async def test_a_pdf_is_uploaded_followed_found_and_deleted(
     await expect(row.filter(has_text="<b>pumps.pdf")).to_have_count(0)
     left = (await new_user("bob", "document:write").read("/agents/assistant/documents"))["items"]
     assert [item["name"] for item in left] == ["secret.md"]
+
+
+async def test_an_index_that_is_nearly_full_is_announced_with_the_command_that_makes_room(
+    console: Console, cloud: RunningCloud, tenant: str, new_user: NewUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 100)
+    here, main = cloud.environment, console.main
+    index = embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
+
+    async def fill(scope: Scope, owner: str, count: int) -> None:
+        passages = [document(f"{owner}-{number}", "green", agent_id=owner) for number in range(count)]
+        await index.put(scope, IndexName.KNOWLEDGE, passages)
+
+    tutor = {"name": "Tutor", "description": "Helps.", "systemPrompt": "Ask.", "libraries": ["house"]}
+    made = await new_user("bob", "agent:write").request("PUT", "/agents/tutor", body=tutor)
+    assert made.status_code == 201, made.text
+    await fill(Scope(tenant, "ada"), "tutor", 79)
+    await fill(ProjectScope(), "house", 90)  # besides what the library has
+
+    warnings = main.get_by_role("status").filter(has_text="search index")
+    await console.open("/documents/tutor")
+    await console.sign_in(tenant, "ada", "document:write")
+    await expect(warnings).to_have_count(1)
+    await expect(warnings).to_contain_text("% of the search index of house is used")
+    await expect(warnings).to_contain_text("--tenant '~project' --agent house")
+
+    await fill(Scope(tenant, "ada"), "tutor", 83)
+    await console.page.reload()
+    await expect(warnings).to_have_count(2)
+    await expect(warnings.first).to_contain_text("83 % of the search index of tutor is used.")
+    await expect(warnings.first).to_contain_text(f'make search-move STAGE=… ARGS="--tenant {tenant} --agent tutor"')
+    assert await faults(console) == []
+    await console.page.set_viewport_size({"width": 390, "height": 700})
+    assert await console.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    monkeypatch.undo()
+    await index.delete(ProjectScope(), IndexName.KNOWLEDGE, SearchFilter(agent_id="house", kinds=("message",)))

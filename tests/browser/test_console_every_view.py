@@ -27,7 +27,9 @@ PLACES = {
     "/": "thread:read_all",
     "/threads": "thread:read_all",
     "/compare": "thread:read_all",
+    "/desk": "desk:answer",
     "/workflows": "thread:read_all",
+    "/schedules": "schedule:manage",
     "/audit": "audit:read",
     "/agents": "agent:write",
     "/evaluations": "agent:write",
@@ -35,6 +37,7 @@ PLACES = {
     "/documents": "document:write",
     "/users": "user:manage",
     "/limits": "tenant:manage",
+    "/webhooks": "tenant:manage",
 }
 
 

@@ -42,6 +42,8 @@ class Deployment:
         self.tokens_are_taken = True
         self.lost: set[str] = set()
         """Permissions that the server no longer grants."""
+        self.refused: list[str] = []
+        """The paths that were asked for with a token that is not accepted."""
 
     def start(self, issuer: str) -> Server:
         """Serve for this issuer."""
@@ -61,6 +63,7 @@ class Deployment:
     def _answer(self, request: Request) -> Response:
         try:
             if not self.tokens_are_taken:
+                self.refused.append(request.path_params["path"])
                 raise Unauthorized("The token is no longer accepted.")
             identity = self._verifier.verify(request.headers["authorization"].removeprefix("Bearer "))
         except Unauthorized as refused:
@@ -190,3 +193,4 @@ async def test_a_permission_or_a_token_that_is_lost_takes_what_it_showed_from_th
     await console.main.get_by_role("button", name="Load more").click()
     await expect(page.get_by_role("alert")).to_contain_text("You are signed out")
     await expect(page.get_by_text(TITLE)).to_have_count(0)
+    assert deployment.refused == ["threads", "users/me"]

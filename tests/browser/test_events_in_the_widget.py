@@ -371,6 +371,7 @@ async def test_a_run_can_be_stopped(page: Page, harness: Harness) -> None:
     ("reason", "words"),
     [
         ("UserClosed", "You ended the conversation."),
+        ("PersonClosed", "Anna ended the conversation."),
         ("AgentClosed", "The assistant ended the conversation."),
         ("Timeout", "The conversation was closed because nothing was said for a while."),
     ],
@@ -382,7 +383,9 @@ async def test_a_closed_conversation_says_so_and_how_it_reopens(
     await harness.end()
     await page.get_by_role("button", name="End conversation").click()
     assert await harness.sent("close") == {"action": "close", "threadId": harness.thread_id}
-    await harness.play(CustomEvent(name="thread_closed", value={"reason": reason, "episodeId": None}), run_id=None)
+    person = {"person": {"kind": "person", "id": "anna", "name": "Anna"}} if reason == "PersonClosed" else {}
+    value = {"reason": reason, "episodeId": None, **person}
+    await harness.play(CustomEvent(name="thread_closed", value=value), run_id=None)
     await expect(page.locator(".note")).to_have_text(words)
     closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
     await expect(closed).to_be_visible()

@@ -122,7 +122,7 @@ def host_page(folder: Path, html: str, published: Published, cloud: RunningCloud
     """The guide's server with its policy, and a page with the tag, copied."""
     files = {
         "baton_token.py": block(EMBED_GUIDE, "embed_token"),
-        "server.py": block(GUIDE, "widget_server").replace("script-src {BATON}", f"script-src {published.url}"),
+        "server.py": block(GUIDE, "widget_server").replace("'self' {BATON};", f"'self' {published.url};"),
         "public/index.html": f"<!doctype html><html lang=en><title>Order</title><body>{html}</body></html>",
     }
     with serving_guide(folder, cloud.url, files) as running:

@@ -37,7 +37,7 @@ async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page
     harness = Harness(page)
     harness.answers["/v1/workflows"] = {"items": [UNFINISHED], "nextCursor": None}
     await harness.open()
-    await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 4: Triggers · left Nov 28, 2026")
+    await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 4: Triggers · left 28 Nov 2026")
     await page.get_by_role("button", name="New conversation").click()
     await offers(page).click()
     frame = await harness.sent("continue")

@@ -92,6 +92,8 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
     widget = Widget(page, site.url)
     await widget.open()
+    await page.evaluate("document.querySelector('baton-chat').removeAttribute('session-id')")  # it has no list
+    await widget.connected()
     model.script(answers("Lisbon is lovely."))
     await widget.say("Where to in May?")
     await expect(widget.said("assistant")).to_have_text(["Lisbon is lovely."])
@@ -116,6 +118,7 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     await expect(current).to_contain_text("Sourdough 4711")
     await search.fill("sourdough 4711")
     await expect(shown).to_have_count(1)
+    await page.evaluate("document.documentElement.style.colorScheme = 'light dark'")
     for scheme in ["light", "dark"]:
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         assert await violations(page) == []

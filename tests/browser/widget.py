@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,12 +17,23 @@ from tests.unit.docs.pages import ROOT, block
 GUIDE = ROOT / "docs" / "how-to" / "add-the-chat-widget.md"
 
 
-def foreign_site(folder: Path, product: str) -> AbstractContextManager[HostApplication]:
-    """Save the guide's files in an empty folder and start its server. ``product`` is Baton's address."""
+def foreign_site(
+    folder: Path, product: str, *, scripts: Mapping[str, str] | None = None, styles: str = ""
+) -> AbstractContextManager[HostApplication]:
+    """Save the guide's files in an empty folder and start its server. ``product`` is Baton's address.
+
+    ``scripts`` by name and ``styles`` are files of the host, which the page loads too.
+    """
+    page, own = block(GUIDE, "widget_page"), scripts or {}
+    head = [f'<script type="module" src="{name}"></script>' for name in own] + [
+        '<link rel="stylesheet" href="own.css">'
+    ]
     files = {
         "baton_token.py": block(EMBED_GUIDE, "embed_token"),
         "server.py": block(GUIDE, "widget_server"),
-        "public/index.html": block(GUIDE, "widget_page"),
+        "public/index.html": page.replace("</head>", f"{''.join(head)}</head>"),
+        "public/own.css": styles,
+        **{f"public/{name}": text for name, text in own.items()},
     }
     return serving_guide(folder, product, files)
 

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 from baton.composition.app import build
-from baton.domain.errors import RateLimited
+from baton.domain.errors import LimitReached, RateLimited
 from baton.domain.tenants.activity import Activity, CounterKind, user_tag
 from baton.domain.tenants.activity import Counter as Counted
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.self_started_runs import SelfStartedRuns
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, new_thread_id
@@ -48,21 +49,24 @@ class SameLimits:
 class LimitedTenant:
     """A separate tenant whose users begin and end runs under limits."""
 
-    def __init__(self, stores: Stores, **limits: int) -> None:
+    def __init__(self, stores: Stores, *, self_started_runs: SelfStartedRuns | None = None, **limits: int) -> None:
         self.tenant_id = f"t{uuid.uuid4().hex}"
         self.stores = stores
         self.app = build(stores)
-        self.app.current_limits = SameLimits(DeploymentLimits(**limits))  # type: ignore[assignment]
+        deployment = DeploymentLimits(self_started_runs=self_started_runs, **limits)
+        self.app.current_limits = SameLimits(deployment)  # type: ignore[assignment]
         self.limits, self.places = self.app.run_limits, self.app.place_limits
         self.running: list[Lease] = []
 
     def scope(self, user: str) -> Scope:
         return Scope(self.tenant_id, user)
 
-    async def begin(self, user: str, thread_id: str | None = None, message_id: str | None = None) -> Lease:
-        """Begin a run. Raises ``RateLimited``."""
+    async def begin(
+        self, user: str, thread_id: str | None = None, message_id: str | None = None, *, begins_itself: bool = False
+    ) -> Lease:
+        """Begin a run. Raises ``RateLimited`` and ``LimitReached``."""
         scope, thread_id, message_id = self.scope(user), thread_id or new_thread_id(), message_id or uuid.uuid4().hex
-        permit = await self.limits.check(scope, thread_id, message_id, is_message=True)
+        permit = await self.limits.check(scope, thread_id, message_id, is_message=True, begins_itself=begins_itself)
         lease = await self.stores.acquire(thread_id, scope=scope, message_id=message_id, run_id=message_id)
         refusal = await self.limits.begin(permit, lease) if permit is not None else None
         if refusal is not None:
@@ -226,6 +230,24 @@ class ActivityContract:
         assert await tenant.may_begin("bob")
         assert not await tenant.may_begin("cleo")
         assert await other.may_begin("ada")
+
+    @pytest.mark.parametrize("limits", [{}, {"runs_at_once": 9}])
+    async def test_runs_that_begin_by_themselves_are_counted_by_the_day(
+        self, stores: Stores, limits: dict[str, int]
+    ) -> None:
+        rules = SelfStartedRuns(per_conversation_per_day=2, per_user_per_day=3)
+        tenant, thread_id = LimitedTenant(stores, self_started_runs=rules, **limits), new_thread_id()
+        for message_id in ("m1", "m1", "m2"):  # a worker that takes a run over does not count it again
+            await tenant.end(await tenant.begin("ada", thread_id, message_id, begins_itself=True))
+        for of_thread in (thread_id, None):
+            if of_thread is None:
+                await tenant.end(await tenant.begin("ada", begins_itself=True))
+            with pytest.raises(LimitReached):
+                await tenant.begin("ada", of_thread, begins_itself=True)
+        await tenant.end(await tenant.begin("ada", thread_id))
+        await tenant.end(await tenant.begin("bob", begins_itself=True))
+        stores.clock.advance(24 * 3600)
+        await tenant.begin("ada", thread_id, begins_itself=True)
 
     async def test_users_alone_are_counted_in_an_item_of_each(self, stores: Stores) -> None:
         tenant = LimitedTenant(stores, user_runs_at_once=1)

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.errors import InvalidRequest
 from baton.domain.memory.episode import (
     EndedSession,
@@ -29,10 +30,12 @@ async def begun(stores: Stores, *, scope: Scope | None = None) -> EpisodeRef:
     thread_id = (await stores.turn(new_thread_id(), scope=scope)).thread_id
     lease = await stores.lease(thread_id, scope=scope)
     thread = lease.thread
-    ref = ended_session(thread, thread.next_ordinal, EndReason.USER_CLOSED, stores.clock.now())
+    anna = Person("anna", "Anna", "https://example.com/anna.png")
+    ref = ended_session(thread, thread.next_ordinal, EndReason.PERSON_CLOSED, stores.clock.now(), closed_by=anna)
     assert ref is not None
+    ref = replace(ref, desk_id="support")
     await stores.episodes.begin(lease, ref)
-    return replace(ref, ended_at=ref.ended_at)
+    return ref
 
 
 def episode_of(stores: Stores, ref: EpisodeRef) -> Episode:
@@ -84,6 +87,7 @@ class EpisodeContract:
         ):
             assert added is not None
             assert added.ref == ref
+        assert added is not None
         assert added == await stores.episodes.get(stores.ada, ref.thread_id, 1)
         assert (added.summary, added.facts, added.missing) == ("She moved.", (known,), ())
         assert await stores.episodes.describe(stores.ada, replace(ref, number=2), None, ()) is None
@@ -111,7 +115,7 @@ class EpisodeContract:
         await stores.episodes.store(stores.ada, episode_of(stores, ref))
         assert await stores.episodes.get(stores.ada, ref.thread_id, 1) == done
         assert done is not None
-        assert (done.status, done.parts, done.attempts) == (EpisodeStatus.COMPLETE, {EpisodePart.INDEX}, 1)
+        assert (done.status, done.parts, done.attempts) == (EpisodeStatus.COMPLETE, frozenset({EpisodePart.INDEX}), 1)
 
     async def test_a_complete_episode_does_not_fail_any_more(self, stores: Stores) -> None:
         episode = await stored(stores)

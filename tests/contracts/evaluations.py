@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.cursors import encode_text
 from baton.domain.errors import InvalidRequest
-from baton.domain.tenants.evaluation import KEPT, Evaluation, EvaluationEntry, evaluation_id
+from baton.domain.tenants.evaluation import RETENTION, Evaluation, EvaluationEntry, evaluation_id
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.tenants.tenants import EvaluationStore
@@ -87,7 +87,7 @@ class EvaluationContract:
         for _ in range(2):
             await store.remove(ada, first.entry.id)
         assert await store.page(ada, limit=10, cursor=None) == ([second.entry], None)
-        clock.advance(KEPT.total_seconds())
+        clock.advance(RETENTION.total_seconds())
         assert await store.get(ada, second.entry.id) is None
         assert await store.page(ada, limit=10, cursor=None) == ([], None)
 

@@ -12,8 +12,9 @@ from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import LeaseMark, Run, RunStatus
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem
 from baton.ports.threads.leases import Commit, LeaseBusy, NoSuchThread
+from baton.ports.threads.messages import EntryPoint
 from baton.ports.threads.stream_log import LogPiece
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import HELLO, Stores, answered, new_thread_id, said, texts, turn
 
 PAGE = ClientOffer(
     (ClientTool("paint", "Paints.", {"type": "object", "properties": {"size": {"maximum": 0.5}}}),),
@@ -387,6 +388,19 @@ class TurnContract:
         assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(dead)
         await stores.store.reopen_turn(lease, turn(lease))
         assert await stores.store.get_turn(stores.ada, lease.thread_id, "m1") == turn(lease)
+
+    async def test_a_message_enters_a_run_gets_a_turn_or_is_withdrawn(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        entered = replace(turn(lease, message_id="m2"), entered=EntryPoint("assistant", 3))
+        assert await stores.store.open_turn(lease, entered) is None
+        assert await stores.store.get_turn(stores.ada, lease.thread_id, "m2") == entered
+        assert await stores.store.withdraw(stores.ada, lease.thread_id, "m2", HELLO) == entered
+        assert await stores.store.withdraw(stores.ada, lease.thread_id, "m3", HELLO) is None
+        withdrawn = await stores.store.open_turn(lease, turn(lease, message_id="m3"))
+        assert withdrawn is not None
+        assert (withdrawn.is_withdrawn, withdrawn.digest, withdrawn.entered) == (True, HELLO, None)
+        assert await stores.store.withdraw(stores.ada, lease.thread_id, "m3", HELLO) == withdrawn
+        assert await stores.store.get_turn(stores.stranger, lease.thread_id, "m3") is None
 
     async def test_every_thread_has_message_ids_of_its_own(self, stores: Stores) -> None:
         first, second = await stores.acquire(new_thread_id()), await stores.acquire(new_thread_id())

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunningRuns
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgress
 from baton.ports.documents.pipelines import PipelineQueue
 
 NOW = datetime(2026, 3, 14, 10, 0, tzinfo=UTC)
@@ -24,14 +24,14 @@ class PipelineQueueContract:
     """Runs in progress change by one writer at a time, and runs that wait are found by tenant and age."""
 
     async def test_runs_in_progress_are_read_as_they_were_stored(self, queue: PipelineQueue) -> None:
-        assert await queue.running(Pipeline.CLOSING) == RunningRuns({})
-        first = RunningRuns({}).begin(run_of("acme"), NOW)
+        assert await queue.running(Pipeline.CLOSING) == RunsInProgress({})
+        first = RunsInProgress({}).begin(run_of("acme"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, first)
         assert await queue.running(Pipeline.CLOSING) == first
-        assert await queue.running(Pipeline.CAPTURE) == RunningRuns({})
+        assert await queue.running(Pipeline.CAPTURE) == RunsInProgress({})
 
     async def test_one_of_two_writers_of_a_revision_succeeds(self, queue: PipelineQueue) -> None:
-        first = RunningRuns({}).begin(run_of("acme"), NOW)
+        first = RunsInProgress({}).begin(run_of("acme"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, first)
         second, other = first.begin(run_of("acme"), NOW), first.begin(run_of("globex"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, second)

@@ -102,6 +102,9 @@ class SearchContract:
         assert ids(result)[0] == "a"
         assert ids(result, MEANING)[0] == "a"
 
+    async def test_an_agent_without_documents_uses_no_room(self, index: SearchIndex) -> None:
+        assert await index.fill_percent(new_scope(), "cook") is None
+
     async def test_a_word_that_no_document_has_finds_nothing_by_words(self, index: SearchIndex) -> None:
         ada = new_scope()
         await index.put(ada, EPISODES, [document("a", "My bicycle is green")])

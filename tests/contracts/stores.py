@@ -13,7 +13,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Content, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import LeaseMark
-from baton.ports.threads.leases import Commit, Lease, LeaseRequest
+from baton.ports.threads.leases import Commit, CommittedThread, Lease, LeaseRequest, UnreadChange
 from baton.ports.threads.messages import TurnRecord
 from baton_testing.fakes.clock import FakeClock
 
@@ -92,11 +92,12 @@ class Stores(Ports):
         time_zone: str | None = None,
         summary_at: int | None = None,
         messages_may_change: bool = False,
-    ) -> None:
+        reading: UnreadChange = UnreadChange(),  # noqa: B008 - it is frozen
+    ) -> CommittedThread:
         """Write the messages and commit a run of ``events`` events that ends with them."""
         for message in messages:
             await self.store.put_message(lease, message)
-        await self.store.commit(
+        return await self.store.commit(
             lease,
             Commit(
                 next_ordinal=lease.thread.next_ordinal + len(messages),
@@ -108,6 +109,7 @@ class Stores(Ports):
                 time_zone=time_zone,
                 summary_at=summary_at,
                 messages_may_change=messages_may_change,
+                reading=reading,
             ),
         )
 

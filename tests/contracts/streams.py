@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.runs.usage import Usage
+from baton.domain.threads.queued import WaitingMessage
 from baton.domain.threads.thread import LeaseMark, Watchers
 from baton.ports.tenants.audit import Once
 from baton.ports.threads.connections import Live
 from baton.ports.threads.leases import Commit
 from baton.ports.threads.stream_log import LogPiece
+from baton.threads.requests.parsing import message_request
+from baton.threads.requests.queue_mapping import queued_message
 from tests.contracts.stores import Stores, new_thread_id
 
 DAY = 24 * 3600
@@ -156,7 +161,8 @@ class LiveContract:
         thread_id = new_thread_id()
         early, late = stores.clock.now() + timedelta(minutes=5), stores.clock.now() + timedelta(hours=1)
         await stores.live.attach(stores.ada, thread_id, "c1", early)
-        await stores.live.attach(stores.ada, thread_id, "c2=", late)
+        await stores.live.attach(stores.bob, thread_id, "c2=", late)
+        assert (await stores.live.live(stores.ada, thread_id)).users == {"c1": "ada", "c2=": "bob"}
         assert await stores.live.live(stores.ada, thread_id) == Live({"c1": early, "c2=": late})
 
     async def test_attaching_again_renews(self, stores: Stores) -> None:
@@ -211,6 +217,21 @@ class LiveContract:
         stores.clock.advance(61)
         assert not (await stores.live.live(stores.ada, thread_id)).is_log_read
 
+    async def test_a_user_counts_as_typing_for_six_seconds(self, stores: Stores) -> None:
+        typing, silent = new_thread_id(), new_thread_id()
+        since = dict.fromkeys([typing, silent], stores.clock.now() - timedelta(seconds=1))
+        await stores.live.note_typing(stores.ada, typing)
+        assert await stores.live.typing(stores.ada, since) == {typing}
+        assert await stores.live.typing(stores.ada, {typing: stores.clock.now()}) == frozenset()
+        assert await stores.live.typing(stores.stranger, since) == frozenset()
+        stores.clock.advance(2)
+        await stores.live.note_typing(stores.ada, typing)  # too soon to be noted again
+        stores.clock.advance(5)
+        assert await stores.live.typing(stores.ada, since) == frozenset()
+        await stores.live.note_typing(stores.ada, typing)
+        assert await stores.live.typing(stores.ada, since) == {typing}
+        assert await stores.live.live(stores.ada, typing) == Live({})
+
     async def test_a_detached_connection_keeps_its_other_threads(self, stores: Stores) -> None:
         first, second, end = new_thread_id(), new_thread_id(), stores.clock.now() + timedelta(hours=1)
         for thread_id in (first, second):
@@ -242,6 +263,30 @@ class LiveContract:
         thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=1)
         await stores.live.attach(stores.ada, thread_id, "c1", end)
         assert (await stores.live.live(stores.stranger, thread_id)).connections == {}
+
+    async def test_messages_wait_in_the_order_in_which_they_were_sent(self, stores: Stores) -> None:
+        thread_id, now = new_thread_id(), stores.clock.now()
+        later = waiting_message(stores, thread_id, "m#1", sent_at=now + timedelta(seconds=1))
+        first = waiting_message(stores, thread_id, "m2", sent_at=now, mode=WhileBusy.INTERRUPT)
+        for message in (later, first):
+            await stores.live.put_waiting(stores.ada, thread_id, message)
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == [first, later]
+        assert (await stores.live.live(stores.ada, thread_id)).waiting == (first, later)
+        assert list(await stores.live.waiting(stores.stranger, thread_id)) == []
+        await stores.live.remove_waiting(stores.ada, thread_id, "m2")
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == [later]
+
+    async def test_a_message_waits_as_long_as_the_queue_has_it_or_its_sender_waits(self, stores: Stores) -> None:
+        thread_id, now = new_thread_id(), stores.clock.now()
+        queued = waiting_message(stores, thread_id, "m1", sent_at=now)
+        bare = replace(queued, message_id="m2", queued=None, until=now + timedelta(minutes=10))
+        for message in (queued, bare):
+            await stores.live.put_waiting(stores.ada, thread_id, message)
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == [queued, bare]
+        stores.clock.advance(3600 + 600)
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == [queued]
+        stores.clock.advance(4 * DAY)
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == []
 
 
 class AuditContract:
@@ -294,3 +339,12 @@ class AuditContract:
 def piece(first_seq: int, count: int) -> LogPiece:
     """``count`` events from ``first_seq`` on."""
     return LogPiece("r1", 1, first_seq, tuple({"type": "X", "n": first_seq + n} for n in range(count)))
+
+
+def waiting_message(
+    stores: Stores, thread_id: str, message_id: str, *, sent_at: datetime, mode: WhileBusy = WhileBusy.STEER
+) -> WaitingMessage:
+    """A message of ada's that waits for the run r1."""
+    request = message_request(stores.ada, thread_id=thread_id, message_id=message_id, content="To Graz!")
+    queued = queued_message(stores.ada, request, request_id=message_id).model_copy(update={"busy": mode})
+    return WaitingMessage(message_id, mode, "r1", request.digest, sent_at, queued)

@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import LeaseMark, Run
-from baton.ports.threads.leases import LeaseBusy, NoSuchThread
+from baton.ports.threads.leases import FENCE_STEP, LeaseBusy, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said, turn
 
 FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)
@@ -59,7 +59,7 @@ class TakeoverContract:
     async def test_a_record_that_comes_again_for_something_else_takes_over_at_once(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         lost = await stores.lease(thread_id, delivery=FIRST)
-        assert (await stores.lease(thread_id, delivery=SECOND)).fence == lost.fence + 1
+        assert (await stores.lease(thread_id, delivery=SECOND)).fence == lost.fence + FENCE_STEP
 
     @pytest.mark.parametrize(
         ("held", "comes"),
@@ -95,7 +95,7 @@ class TakeoverContract:
         with pytest.raises(LeaseBusy):
             await stores.acquire(dead.thread_id, delivery=SECOND)
         await stores.store.release(over_http)
-        assert (await stores.acquire(dead.thread_id, delivery=FIRST)).fence == over_http.fence + 1
+        assert (await stores.acquire(dead.thread_id, delivery=FIRST)).fence == over_http.fence + FENCE_STEP
 
     async def test_a_lease_whose_holder_gave_no_sign_of_life_is_taken_over_at_once(self, stores: Stores) -> None:
         silent = await stores.acquire(new_thread_id())
@@ -104,7 +104,7 @@ class TakeoverContract:
 
         lease = await stores.acquire(silent.thread_id, presumed_dead=thread.lease)
 
-        assert (lease.fence, lease.thread.run) == (silent.fence + 1, Run("r1", "m1", attempt=2))
+        assert (lease.fence, lease.thread.run) == (silent.fence + FENCE_STEP, Run("r1", "m1", attempt=2))
         with pytest.raises(LeaseLost):
             await stores.store.renew(silent, used_seq=silent.first_seq)
 
@@ -170,5 +170,5 @@ class TakeoverContract:
         assert known is not None
         assert [message.fence for message in before] == [dead.fence] * 2, "one attempt's own: it may be adopted"
         assert [message.fence for message in messages] == [lease.fence, dead.fence], "a mixture of two attempts"
-        assert known.fence == dead.fence == lease.fence - 1
+        assert known.fence == dead.fence == lease.fence - FENCE_STEP
         assert messages[-1].end == answered(dead).end

@@ -6,6 +6,7 @@ import uuid
 from datetime import UTC, datetime
 
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.self_started_runs import QuietHours, SelfStartedRuns
 from baton.domain.tenants.tenant_limits import TenantLimits
 from baton.ports.tenants.tenants import TenantLimitStore
 
@@ -16,8 +17,14 @@ class TenantLimitContract:
     async def test_limits_are_read_as_they_were_stored(self, limits: TenantLimitStore) -> None:
         ada = Scope(f"t{uuid.uuid4().hex}", "ada")
         assert await limits.get(ada) == TenantLimits()
+        rules = SelfStartedRuns(enabled=False, per_user_per_day=3, quiet_hours=QuietHours(begin="22:00", end="07:00"))
         first = TenantLimits(
-            agents=0, thread_tokens=10**12, revision=1, changed_by="ada", changed_at=datetime(2026, 3, 14, tzinfo=UTC)
+            agents=0,
+            thread_tokens=10**12,
+            self_started_runs=rules,
+            revision=1,
+            changed_by="ada",
+            changed_at=datetime(2026, 3, 14, tzinfo=UTC),
         )
         assert await limits.put(ada, first)
         assert await limits.get(ada) == first

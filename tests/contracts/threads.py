@@ -33,6 +33,16 @@ MADE_UP_CURSORS += [base64.urlsafe_b64encode(json.dumps(value).encode()).decode(
 class OwnershipContract:
     """A thread is its user's; nobody else learns even that it exists."""
 
+    @pytest.mark.parametrize("consistent", [True, False])
+    async def test_a_user_finds_their_own_thread_and_no_other(self, stores: Stores, *, consistent: bool) -> None:
+        thread_id = new_thread_id()
+        await stores.turn(thread_id)
+        thread = await stores.store.get_thread(stores.ada, thread_id)
+        assert await stores.store.find_own(stores.ada, thread_id, consistent=consistent) == thread
+        for scope in (stores.auditor, stores.stranger):
+            assert await stores.store.find_own(scope, thread_id, consistent=consistent) is None
+        assert await stores.store.find_own(stores.ada, new_thread_id(), consistent=consistent) is None
+
     async def test_an_unknown_thread_is_unavailable(self, stores: Stores) -> None:
         with pytest.raises(ThreadUnavailable):
             await stores.store.get_thread(stores.ada, new_thread_id())

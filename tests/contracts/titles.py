@@ -12,7 +12,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import thread_query
-from baton.ports.threads.leases import Commit, Committed
+from baton.ports.threads.leases import Commit, CommittedThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 from tests.contracts.threads import HOUR
 
@@ -61,7 +61,7 @@ class TitleContract:
         await stores.store.rename(stores.ada, thread_id, "Mine")
         commit = Commit(next_ordinal=0, last_seq=lease.first_seq, usage=Usage(), tokens=0)
         for _ in range(2):
-            assert await stores.store.commit(lease, commit) == Committed(notifies=False, title="Mine")
+            assert await stores.store.commit(lease, commit) == CommittedThread(notifies=False, title="Mine")
         assert (await stores.store.get_thread(stores.ada, thread_id)).title == "Mine"
 
     async def test_nobody_else_names_a_thread(self, stores: Stores) -> None:

@@ -42,7 +42,7 @@ async def test_the_answer_is_the_turn(alice: User, model: FaultModel) -> None:
     assert answer["usage"].keys() == {"inputTokens", "outputTokens", "totalTokens"}
     assert answer["usage"]["totalTokens"] == answer["usage"]["inputTokens"] + answer["usage"]["outputTokens"] > 0
     assert answer["state"]["activeAgent"]["id"] == "assistant"
-    assert answer["state"].keys() == {"activeAgent", "workflow", "resumable", "status"}
+    assert answer["state"].keys() == {"activeAgent", "desk", "workflow", "resumable", "status"}
     question, said = answer["messages"]
     assert (question["id"], question["role"], question["content"]) == ("m-1", "user", "Hi")
     assert (said["role"], said["content"], said["name"]) == ("assistant", "Hello there.", "Assistant")

@@ -45,6 +45,7 @@ async def test_a_thread_shows_what_it_is(alice: User, model: FaultModel) -> None
         "run": None,
         "interrupts": [],
         "lastSeq": 12,
+        "unread": 1,
         "cost": None,
         "lastError": None,
     }

@@ -22,9 +22,11 @@ from baton.adapters.aws.step_functions import StepFunctionsExecutions
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.sqlite_index.bounds import MAX_OWNER_DOCUMENTS
 from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.documents.pipelines import Pipeline, PipelineLimits
 from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.errors import SearchIndexDamaged
 from baton.domain.tenants.identity import Scope
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedIngestions
@@ -32,6 +34,7 @@ from baton.ports.clock import SystemClock
 from baton.ports.documents.files import Upload
 from baton_local.engines.clients import client
 from tests import documents
+from tests.contracts.search import document as indexed
 from tests.e2e.cloud import RunningCloud
 from tests.embedded_index import embedded_index
 from tests.environment import INITIAL_ENVIRONMENT
@@ -148,18 +151,82 @@ async def test_a_file_that_cannot_be_read_says_why(desk: Desk) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk, demo_cloud: RunningCloud) -> None:
+async def test_an_upload_without_room_in_the_index_says_what_to_do_and_leaves_the_version_before(
+    demo_cloud: RunningCloud,
+) -> None:
+    tenant, here = f"t-{uuid.uuid4().hex}", demo_cloud.environment
+    headers = {"Authorization": f"Bearer {demo_cloud.token(tenant, 'ada', 'document:write')}"}
+    path = f"{demo_cloud.url}/v1/agents/{AGENT}"
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as http:
+
+        async def upload(text: str, **about: str) -> Any:
+            """Upload a version, and return the document when it has been taken in or has failed."""
+            body = {"name": "rooms.md", "contentType": "text/markdown", "size": len(text), **about}
+            made = (await http.post(f"{path}/documents", json=body, headers=headers)).raise_for_status().json()
+            target = made["upload"]
+            await http.request(target["method"], target["url"], headers=target["headers"], content=text.encode())
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    read = await http.get(f"{path}/documents/{made['document']['id']}", headers=headers)
+                    if read.json()["status"] in ("ready", "failed"):
+                        return read.json()
+                    await asyncio.sleep(0.05)
+
+        ready = await upload("# Rooms\n\nThe code of room 12 is 84.\n")
+        assert ready["status"] == "ready", ready
+        index = embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
+        others = [
+            indexed(f"other-{number}", "", views={}, agent_id=AGENT)
+            for number in range(MAX_OWNER_DOCUMENTS - ready["chunks"])
+        ]
+        await index.put(Scope(tenant, "ada"), IndexName.KNOWLEDGE, others)
+
+        failed = await upload("# Rooms\n\nThe code of room 12 is 85.\n", documentId=ready["id"])
+        assert (failed["status"], failed["error"]["code"], failed["activeVersion"]) == (
+            "failed",
+            "search_index_full",
+            1,
+        )
+        assert "remove documents, or divide them among several agents" in failed["error"]["message"]
+        listed = (await http.get(f"{path}/documents", headers=headers)).json()
+        assert (listed["indexFillPercent"], [each["version"] for each in listed["items"]]) == (100, [2])
+        query = {"query": "code of room 12"}
+        found = (await http.post(f"{path}/knowledge/search", json=query, headers=headers)).json()["items"]
+        assert [(item["source"]["version"], "84" in item["text"]) for item in found] == [(1, True)]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_damaged", [False, True])
+async def test_a_lost_or_damaged_index_is_filled_again_by_the_operators_command(
+    desk: Desk, demo_cloud: RunningCloud, *, is_damaged: bool
+) -> None:
     body = b"# Rooms\n\nThe code of room 12 is 84.\n"
     document, upload = await desk.create("rooms.md", "text/markdown", body)
     async with httpx.AsyncClient(trust_env=False) as http:
         await http.request(upload.method, upload.url, headers=upload.headers, content=body)
     before, _ = await desk.settled(document)
     here, tenant = demo_cloud.environment, desk.scope.tenant_id
-    index = embedded_index(
-        client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"], int(here["BATON_EMBEDDING_DIMENSIONS"])
-    )
+    s3, bucket = client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"]
+    index = embedded_index(s3, bucket, int(here["BATON_EMBEDDING_DIMENSIONS"]))
     chunks = SearchFilter(agent_id=AGENT)
-    assert await index.delete(desk.scope, IndexName.KNOWLEDGE, chunks) == 1
+
+    async def search() -> httpx.Response:
+        headers = {"Authorization": f"Bearer {demo_cloud.token(tenant, 'ada')}"}
+        async with httpx.AsyncClient(base_url=demo_cloud.url, headers=headers, trust_env=False) as http:
+            return await http.post(f"/v1/agents/{AGENT}/knowledge/search", json={"query": "code of room 12"})
+
+    assert [item["source"]["documentId"] for item in (await search()).json()["items"]] == [document.id]
+    if is_damaged:
+        [stored] = s3.list_objects_v2(Bucket=bucket, Prefix=f"{tenant}/")["Contents"]
+        body = s3.get_object(Bucket=bucket, Key=stored["Key"])["Body"].read()
+        s3.put_object(Bucket=bucket, Key=stored["Key"], Body=b"This is no database." + body[20:])
+        refused = await search()
+        assert (refused.status_code, refused.json()["code"]) == (503, "search_index_damaged")
+        with pytest.raises(SearchIndexDamaged, match="search rebuild"):
+            await index.count(desk.scope, IndexName.KNOWLEDGE, chunks)
+    else:
+        assert await index.delete(desk.scope, IndexName.KNOWLEDGE, chunks) == 1
+        assert (await search()).json()["items"] == []
 
     async def command(*arguments: str) -> Any:
         run = [sys.executable, "-m", "baton.composition.admin", "search", *arguments]
@@ -169,8 +236,9 @@ async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk,
         assert done.stdout, done.stderr.decode()
         return json.loads(done.stdout)
 
-    [found] = [each for each in await command("verify") if each["tenant_id"] == tenant]
-    assert [each["document_id"] for each in found["knowledge"]["missing"]] == [document.id]
+    if not is_damaged:
+        [found] = [each for each in await command("verify") if each["tenant_id"] == tenant]
+        assert [each["document_id"] for each in found["knowledge"]["missing"]] == [document.id]
     [rebuilt] = await command("rebuild", "knowledge", "--tenant", tenant)
     assert (rebuilt["documents_started"], rebuilt["is_complete"]) == (1, True)
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -178,5 +246,6 @@ async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk,
             if await index.count(desk.scope, IndexName.KNOWLEDGE, chunks):
                 break
             await asyncio.sleep(0.05)
+    assert [item["source"]["documentId"] for item in (await search()).json()["items"]] == [document.id]
     after = await desk.get(document)
     assert replace(after, revision=before.revision, check_at=None) == replace(before, check_at=None)

@@ -45,7 +45,8 @@ async def test_every_tenant_finds_a_library_and_no_administrator_can_change_it(
         [found] = await eventually(lambda admin=admin: find(admin), bool)
         assert "The gate is closed at eleven" in found["text"]
         assert (found["source"]["library"], found["source"]["agentId"]) == ("house", "porter")
-        assert (await admin.read("/agents/porter/libraries"))["items"] == [{"name": "house", "documents": 1}]
+        [library] = (await admin.read("/agents/porter/libraries"))["items"]
+        assert (library["name"], library["documents"]) == ("house", 1)
     admin, document_id = admins[0], found["source"]["documentId"]
     [listed] = (await admin.read("/agents/porter/libraries/house/documents"))["items"]
     assert (listed["id"], listed["status"]) == (document_id, "ready")
@@ -94,10 +95,10 @@ async def test_a_deployment_brings_a_library_replaces_and_removes_it(
 
     await eventually(lambda: find(admins[0]), bool)
     extra.write_text("# Pool\n\nThe water of the pool has 27 degrees.\n")
-    assert await deploy() == "Libraries: 1 brought, 1 unchanged, 0 removed, 0 failed"
+    assert await deploy() == "Libraries: 1 uploaded, 1 unchanged, 0 removed, 0 failed"
     extra.write_text("# Pool\n\nThe water of the pool has 28 degrees.\n")
-    assert await deploy() == "Libraries: 1 brought, 1 unchanged, 0 removed, 0 failed"
-    assert await deploy() == "Libraries: 0 brought, 2 unchanged, 0 removed, 0 failed"
+    assert await deploy() == "Libraries: 1 uploaded, 1 unchanged, 0 removed, 0 failed"
+    assert await deploy() == "Libraries: 0 uploaded, 2 unchanged, 0 removed, 0 failed"
     shutil.rmtree(extra.parent)
-    assert await deploy() == "Libraries: 0 brought, 1 unchanged, 1 removed, 0 failed"
+    assert await deploy() == "Libraries: 0 uploaded, 1 unchanged, 1 removed, 0 failed"
     assert len(await find(admins[0])) == 1

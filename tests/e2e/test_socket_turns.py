@@ -19,7 +19,7 @@ async def test_a_message_is_accepted_and_answered_as_one_run(socket: SocketClien
     thread_id, message_id = new_id(), new_id()
     accepted, run = await socket.exchange(threadId=thread_id, messageId=message_id, content="Good morning")
     assert (accepted["type"], accepted["name"]) == ("CUSTOM", "message_accepted")
-    assert accepted["value"] == {"messageId": message_id, "threadId": thread_id}
+    assert accepted["value"] == {"messageId": message_id, "threadId": thread_id, "busy": None}
     assert "seq" not in accepted["metadata"]
     check_run(run)
     kinds = [event["type"] for event in run]

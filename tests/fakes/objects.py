@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -17,6 +18,8 @@ class FakeS3:
     def __init__(self) -> None:
         self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
         self.calls: list[str] = []
+        self.around: Callable[[str], None] = lambda moment: None
+        """Called before and after each write, as a killed process ends there."""
         self._lock = Lock()
 
     def tag(self, key: str) -> str:
@@ -39,8 +42,16 @@ class FakeS3:
                 "Metadata": metadata,
             }
 
+    def head_object(self, *, Bucket: str, Key: str) -> Any:  # noqa: N803
+        with self._lock:
+            self.calls.append("head_object")
+            if Key not in self.objects:
+                raise refusal("404", 404)
+            return {"ETag": self.tag(Key), "Metadata": self.objects[Key][1]}
+
     def put_object(self, *, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **given: str) -> Any:  # noqa: N803
-        body = Body.read()
+        self.around(f"before put {Key}")
+        body = Body if isinstance(Body, bytes) else Body.read()
         with self._lock:
             self.calls.append("put_object")
             if given.get("IfNoneMatch") == "*" and Key in self.objects:
@@ -48,14 +59,18 @@ class FakeS3:
             if "IfMatch" in given:
                 self._check(Key, given["IfMatch"])
             self.objects[Key] = body, Metadata
-            return {"ETag": self.tag(Key)}
+            answer = {"ETag": self.tag(Key)}
+        self.around(f"after put {Key}")
+        return answer
 
     def delete_object(self, *, Bucket: str, Key: str, IfMatch: str) -> Any:  # noqa: N803
+        self.around(f"before delete {Key}")
         with self._lock:
             self.calls.append("delete_object")
             self._check(Key, IfMatch)
             del self.objects[Key]
-            return {}
+        self.around(f"after delete {Key}")
+        return {}
 
     def list_objects_v2(self, *, Bucket: str, Prefix: str) -> Any:  # noqa: N803
         with self._lock:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRun
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgress, WaitingRun
 from baton.domain.errors import StoreUnavailable
 from baton.domain.times import from_millis, to_millis
 
@@ -15,14 +15,14 @@ class FakePipelineQueue:
     """``ports.documents.pipelines.PipelineQueue``."""
 
     def __init__(self) -> None:
-        self._running: dict[Pipeline, RunningRuns] = {}
+        self._running: dict[Pipeline, RunsInProgress] = {}
         self._waiting: dict[tuple[Pipeline, str], WaitingRun] = {}
         """By subject."""
 
-    async def running(self, pipeline: Pipeline) -> RunningRuns:
-        return self._running.get(pipeline, RunningRuns({}))
+    async def running(self, pipeline: Pipeline) -> RunsInProgress:
+        return self._running.get(pipeline, RunsInProgress({}))
 
-    async def save_running(self, pipeline: Pipeline, runs: RunningRuns) -> bool:
+    async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
         stored = await self.running(pipeline)
         if stored.revision != runs.revision - 1:
             return stored == runs

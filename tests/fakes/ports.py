@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Self
 
+from baton.adapters.tokens.hook_signatures import SignatureVerifier
 from baton.adapters.tokens.signing_keys import DerivedSigningKey
+from baton.adapters.tokens.webhook_signatures import StandardWebhookSigner
 from baton.composition.ports import Ports
 from baton.composition.store_ports import StorePorts
 from baton.domain.documents.pipelines import PipelineLimits
@@ -29,6 +31,7 @@ from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
+from tests.fakes.webhooks import FakeDeadDeliveries
 
 STORES = [
     name
@@ -105,6 +108,22 @@ class FakePorts(MemoryPorts):
     @cached_property
     def webhooks(self) -> FakeWebhooks:
         return FakeWebhooks()
+
+    @cached_property
+    def webhook_receivers(self) -> FakeWebhooks:
+        return FakeWebhooks()
+
+    @cached_property
+    def hook_verifier(self) -> SignatureVerifier:
+        return SignatureVerifier(lambda name: "")
+
+    @cached_property
+    def webhook_signer(self) -> StandardWebhookSigner:
+        return StandardWebhookSigner({}.__getitem__, is_local=True)
+
+    @cached_property
+    def dead_deliveries(self) -> FakeDeadDeliveries:
+        return FakeDeadDeliveries(self.clock)
 
     @cached_property
     def announcements(self) -> FakeAnnouncements:

@@ -67,7 +67,7 @@ def implied(declared: Template) -> Iterator[Asked]:
         if function.get("TracingConfig", {}).get("Mode") == "Active":
             yield from (Asked(name, _role(function["Role"]), action, "*") for action in TRACING)
     for _, mapping in declared.of_type("AWS::Lambda::EventSourceMapping"):
-        name = mapping["FunctionName"].split(":")[6]
+        name = mapping["FunctionName"].partition(":function:")[2].partition(":")[0] or mapping["FunctionName"]
         for action in CONSUMING:
             yield Asked(name, _role(functions[name]["Role"]), action, mapping["EventSourceArn"])
     for name, machine in declared.of_type("AWS::StepFunctions::StateMachine"):

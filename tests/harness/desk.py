@@ -21,10 +21,15 @@ TOOL = {"type": "python", "name": "file", "description": "Files it.", "entry_poi
 class Desk:
     """A tool that files what was made, or does what the test wants instead."""
 
-    def __init__(self, **tool: Any) -> None:
+    def __init__(self, *, collects: dict[str, Any] | None = None, title: str | None = None, **tool: Any) -> None:
+        """``collects`` is the schema of the data of the last step, ``title`` that of the workflow."""
+        self.result: str | None = None
         self.files: list[str] = []
         self.failures: list[Exception] = []
         workflow = MAKER.model_dump(exclude_unset=True)["workflow"]
+        ask, build, done = workflow["states"]
+        workflow["title"] = title or workflow["title"]
+        workflow["states"] = [ask, build if collects is None else {**build, "collects": collects}, done]
         self.maker = AgentDefinition.model_validate(
             {**MAKER.model_dump(exclude_unset=True), "tools": [TOOL], "workflow": {**workflow, "on_complete": "file"}}
         )
@@ -36,7 +41,7 @@ class Desk:
         if self.failures:
             raise self.failures.pop(0)
         self.files.append(name)
-        return f"Number {len(self.files)}."
+        return self.result or f"Number {len(self.files)}."
 
     async def reach_the_end(self, *answers: Any) -> Said:
         """Collect the data; the maker then answers the last message with ``answers``."""

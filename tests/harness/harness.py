@@ -22,7 +22,7 @@ from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.parsing import message_request
 from baton.turns.closing import Closer
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 from baton.turns.turns import Turns
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.stores import Stores

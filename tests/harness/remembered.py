@@ -79,10 +79,11 @@ async def learn(
     url: str | None = None,
     deleted_at: datetime | None = None,
     chunk: Chunk | None = None,
+    content_type: str = "text/markdown",
 ) -> IndexDocument:
     """Give an agent a document of one chunk. ``version`` is the chunk's, ``active`` that of the document's record."""
     number = len(there.documents.records)
-    made = DocumentVersion(version, VersionStatus.READY, "handbook.md", "text/markdown", 9, "ada", at)
+    made = DocumentVersion(version, VersionStatus.READY, "handbook.md", content_type, 9, "ada", at)
     record = Document(
         id=f"document-{number}",
         agent_id=agent_id,

@@ -13,7 +13,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import Event
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.threads.requests.parsing import decision_request
-from baton.turns.committing import FinishedRun
+from baton.turns.finished_runs import FinishedRun
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
 

@@ -9,7 +9,7 @@ import pytest
 
 from baton.composition.metrics import NAMESPACE, SERVICE
 from baton.domain.metrics import Metric
-from baton.domain.threads.push_config import MAX_RECEIVES
+from baton.domain.threads.thread_change import MAX_RECEIVES
 from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.alarms import alarms_of, dimensions_of, metrics_of
 from tests.infrastructure.stack import Stack, read_template, referred, text, translate
@@ -204,6 +204,11 @@ def test_the_dashboard_shows_only_metrics_that_exist(source: Stack) -> None:
             elif namespace != "AWS/ES":  # which has a domain's name
                 names = {dimension.split(".")[0] for dimension in dimensions[1::2]}
                 assert names & set(source.resources) or not dimensions or "baton-test-rest" in names
+
+
+def test_the_dashboard_shows_whether_people_come_to_the_desks() -> None:
+    of_desks = {metric for metric in Metric if "Desk" in metric.value or "Person" in metric.value}
+    assert of_desks <= {metric for graph in dashboard() for _, metric, *_ in graph["metrics"]}
 
 
 def test_the_dashboard_shows_every_function_and_queue(source: Stack) -> None:

@@ -31,14 +31,14 @@ ALLOWED = {
     "SocketsFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | LARGE_MESSAGES | POST | SEND,
     "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | CLOSE,
-    "NotificationsFunction": LOGGING | READ | {DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
+    "NotificationsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
     "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "SweeperFunction": LOGGING | TURNS | {LISTS} | SETTINGS | POST | SEND | CLOSE,
+    "SweeperFunction": LOGGING | TURNS | {LISTS} | SETTINGS | POST | SEND | CONSUME | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS, "dynamodb:Scan", PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
-    "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
+    "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE | SEND,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {
@@ -49,6 +49,7 @@ READ_SECRETS = {
         "TracesHeadersSecret",
     },
     "SearchFunction": {"ModelKeySecret"},
+    "NotificationsFunction": {"Stage"},
     "HttpFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
     "ClosingFunction": {"ModelKeySecret", "Stage"},
     "LearningFunction": {"ModelKeySecret", "Stage"},
@@ -153,11 +154,11 @@ def test_what_asks_chat_models_reads_the_keys_of_their_providers(stack: Stack, f
     ("function", "queues"),
     [
         ("SocketsFunction", {"TurnsQueue"}),
-        ("TurnsFunction", {"TurnsQueue", "NotificationsQueue"}),
-        ("DeadTurnsFunction", {"DeadTurnsQueue", "NotificationsQueue"}),
-        ("StreamsFunction", {"TurnsQueue", "NotificationsQueue"}),
-        ("HttpFunction", {"TurnsQueue"}),
-        ("SweeperFunction", {"TurnsQueue", "NotificationsQueue"}),
+        ("TurnsFunction", {"TurnsQueue", "NotificationsQueue", "DueQueue"}),
+        ("DeadTurnsFunction", {"DeadTurnsQueue", "NotificationsQueue", "TurnsQueue"}),
+        ("StreamsFunction", {"TurnsQueue", "NotificationsQueue", "DueQueue"}),
+        ("HttpFunction", {"TurnsQueue", "NotificationsQueue", "DueQueue"}),
+        ("SweeperFunction", {"TurnsQueue", "NotificationsQueue", "DueQueue"}),
         ("NotificationsFunction", {"NotificationsQueue"}),
     ],
 )
@@ -198,11 +199,14 @@ def test_only_functions_that_list_query_an_index(stack: Stack) -> None:
 
     # SearchFunction lists what an operator's command checks.
     # LearningFunction lists an agent's procedures.
+    # Both functions of turns list the user's other conversations, whose connections learn of an answer.
     lists = {"HttpFunction", "StreamsFunction", "ForgettingFunction", "SearchFunction", "LearningFunction"}
+    lists |= {"TurnsFunction", "DeadTurnsFunction"}
     assert {function: indexes(function) for function in lists} == {
         function: ["${Table.Arn}/index/listing"] for function in lists
     }
-    assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle"]
+    # SweeperFunction lists a user's conversations for reminders that enter the newest one.
+    assert indexes("SweeperFunction") == ["${Table.Arn}/index/idle", "${Table.Arn}/index/listing"]
     # IngestionFunction lists the documents of libraries for deployments.
     assert indexes("IngestionFunction") == ["${Table.Arn}/index/idle", "${Table.Arn}/index/listing"]
     assert not any(indexes(function) for function in set(ALLOWED) - lists - {"SweeperFunction", "IngestionFunction"})
@@ -343,7 +347,7 @@ def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_functio
     policies = {name: policy for name, policy in stack.of_type("AWS::IAM::Policy").items() if "Bedrock" in name}
     chatting, embedding = policies["BedrockPolicy"], policies["BedrockEmbeddingPolicy"]
     assert set(referred(chatting["Roles"])) == {stack.role_of(function) for function in ASK_CHAT_MODELS}
-    embeds = set(READ_SECRETS) - ASK_CHAT_MODELS - {"AuthorizerFunction"}
+    embeds = set(READ_SECRETS) - ASK_CHAT_MODELS - {"AuthorizerFunction", "NotificationsFunction"}
     assert set(referred(embedding["Roles"])) - {"AWS::NoValue"} == {stack.role_of(function) for function in embeds}
     assert {stack.resources[name]["Condition"] for name in policies} == {"UsesBedrock", "EmbedsOnBedrock"}
 

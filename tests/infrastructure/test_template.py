@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from baton.adapters.documents.document_reader import ATTACHMENTS, INGESTION
-from baton.adapters.egress.webhooks import SECONDS
-from baton.domain.threads.push_config import MAX_RECEIVES
+from baton.adapters.egress.webhooks import POST_SECONDS
+from baton.domain.threads.thread_change import MAX_RECEIVES
 from baton_documents.processes import MIB, QUEUE_SECONDS, ProcessLimits
 from baton_local.gateway.application import CONSOLE_HEADERS
 from baton_local.stack.declarations import Stack as LocalStack
@@ -232,6 +232,7 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
     assert {
         next(referred(item["EventSourceArn"])): next(referred(item["FunctionName"])) for item in sources.values()
     } == {
+        "DueQueue": "SweeperFunction",
         "TurnsQueue": "TurnsFunctionAliaslive",
         "DeadTurnsQueue": "DeadTurnsFunctionAliaslive",
         "NotificationsQueue": "NotificationsFunctionAliaslive",
@@ -244,7 +245,7 @@ def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
 def test_a_notification_is_tried_as_often_as_its_sender_says(stack: Stack) -> None:
     queue = stack["NotificationsQueue"]
     assert queue["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES
-    assert queue["VisibilityTimeout"] > stack["NotificationsFunction"]["Timeout"] > SECONDS
+    assert queue["VisibilityTimeout"] > stack["NotificationsFunction"]["Timeout"] > POST_SECONDS
 
 
 def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack) -> None:
@@ -272,7 +273,7 @@ def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack)
         ("BATON_INGEST_DOCUMENT_ARN", {"Http", "Ingestion", "Search", "Sweeper"}),
         ("BATON_SOURCE_PREFIXES", {"Http", "Ingestion"}),
         ("BATON_FORGET_USER_ARN", {"Streams", "Http", "Sweeper"}),
-        ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "Streams", "Http", "Sweeper"}),
+        ("BATON_TURNS_QUEUE_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper", "Forgetting"}),
         ("BATON_CONNECTIONS_URL", {"Sockets", "Turns", "DeadTurns", "Streams", "Http", "Sweeper"}),
     ],
 )

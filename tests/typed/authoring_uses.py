@@ -11,7 +11,7 @@ from typing import Any, assert_type
 
 from pydantic import BaseModel
 
-from baton import Agent, CallContext, Handoff, HttpTool, Refuse, Replace, RunContext, tool
+from baton import Agent, CallContext, Desk, Handoff, HandOver, HttpTool, Refuse, Replace, RunContext, tool
 
 
 class Receipt(BaseModel):
@@ -57,6 +57,7 @@ def make_agents() -> Agent:
 async def take_steps(context: RunContext, faq: Agent) -> None:
     search = HttpTool("search", "Search the catalogue.", method="GET", url="https://shop.example.com/search")
     assert_type(await context.ask(faq, "How long?"), str)
+    assert_type(await context.begin("library", "How long?"), str)
     assert_type(await context.call(refund, number="A-1", euros=5), Receipt)
     assert_type(await context.call(count, text="text"), int)
     assert_type(await context.call(search, query="lease"), str)
@@ -76,6 +77,13 @@ def judge(support: Agent) -> None:
         return Replace(text) if text else Refuse("No.")
 
     assert_type(no_numbers("text"), Refuse | Replace | None)
+    people = Desk("people")
+
+    @support.before_model
+    def calm(messages: list[dict[str, str]]) -> HandOver | None:
+        return HandOver(people, reason="anger") if messages else HandOver("people")
+
+    assert_type(calm([]), HandOver | None)
 
     @support.before_tool(on_failure="open", timeout_seconds=2)
     def allow(name: str) -> None:

@@ -84,7 +84,7 @@ def read_result(result: RunResult) -> None:
     assert_type(result.sources[0].title, str | None)
     assert_type(sum(usage.input_tokens for usage in result.usage), int)
     match result.outcome:
-        case "success" | "cancelled" | "interrupt" | "none":
+        case "success" | "cancelled" | "interrupt" | "delivered" | "none":
             pass
         case other:
             assert_never(other)

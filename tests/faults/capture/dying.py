@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from baton.composition.app import App, build
@@ -45,6 +47,8 @@ class _Mortal:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._port, name)
+        if inspect.isasyncgenfunction(found):
+            return partial(self._pages, name, found)
         if not asyncio.iscoroutinefunction(found):
             return found
 
@@ -52,6 +56,15 @@ class _Mortal:
             return await self._dying.pass_on(name, lambda: found(*arguments, **options))
 
         return passed
+
+    async def _pages(self, name: str, found: Any, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
+        pages = [page async for page in found(*arguments, **options)]
+
+        async def read() -> list[Any]:
+            return pages
+
+        for page in await self._dying.pass_on(name, read):
+            yield page
 
 
 async def harness_with_task(stores: Stores | None = None) -> Harness:

@@ -71,7 +71,7 @@ class Exploration:
                 _, state, worker = next(worker_steps(state, worker, self.rules))
         if state.thread.held or state.thread.run != NOBODY:
             yield f"after recovery a lease is left: {state.thread}"
-        for message in {worker.message for worker in self.workers if worker.kind is Kind.MESSAGE}:
+        for message in {w.message for w in self.workers if w.kind in (Kind.MESSAGE, Kind.DELIVERY)}:
             if not any(m.message == message for m in state.committed):
                 yield f"after recovery message {message} is not answered"
         for wrong in inconsistencies(state, self.rules):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import NamedTuple
 
+FENCE_STEP = 2
+"""The difference between the fence that a lease finds and its own; that of a delivery is one."""
 RESERVED = 4
 """Sequence numbers a lease reserves; a run uses three of them."""
 MAX_ATTEMPTS = 3
@@ -43,6 +45,10 @@ class Rules:
     """Readers of the log pass over pieces beyond the last committed number that no living run wrote."""
     digest_before_writing: bool = True
     """A takeover compares the content with ``TURN#`` before it writes a question."""
+    delivery_writes_once: bool = True
+    """Of two deliveries with one fence, only the first writes the message."""
+    delivery_commits_what_it_read: bool = True
+    """A delivery commits only if there is no lease, even one that has run out, and no commit since it read."""
 
 
 class Turn(NamedTuple):
@@ -111,6 +117,10 @@ class Thread(NamedTuple):
 class Pc(IntEnum):
     """The next step of a worker."""
 
+    READ = auto()
+    DELIVER_TURN = auto()
+    DELIVER = auto()
+    DELIVER_COMMIT = auto()
     ACQUIRE = auto()
     ORPHAN_TURN = auto()
     ORPHAN_QUESTION = auto()
@@ -136,6 +146,8 @@ class Kind(IntEnum):
     """The message of a worker."""
 
     MESSAGE = auto()
+    DELIVERY = auto()
+    """A message to people, which needs no model, and tries to do without a lease that others see."""
     CLOSE = auto()
     FINISH = auto()
     """A resume or the sweeper: finish whatever a dead worker left."""

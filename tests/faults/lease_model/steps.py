@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.faults.lease_model.state import (
+    FENCE_STEP,
     MAX_ATTEMPTS,
     NOBODY,
     RESERVED,
@@ -22,11 +23,14 @@ from tests.faults.lease_model.writes import (
     append,
     close,
     commit,
+    commit_delivered,
     is_mine,
     last_message,
     previous_seq,
     put,
+    put_delivered,
     release,
+    usual,
     with_turn,
 )
 
@@ -55,6 +59,19 @@ def steps(state: State, rules: Rules) -> Iterator[Step]:
 def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, State, Worker]]:
     """The possible next steps of ``worker``: a label, the store afterwards, the worker afterwards."""
     match worker.pc:
+        case Pc.READ:
+            yield "read the thread", state, _read(state, worker)
+        case Pc.DELIVER_TURN:
+            known = state.turns[worker.message]
+            if known is None:
+                yield "open the turn", with_turn(state, worker), worker._replace(pc=Pc.DELIVER)
+            else:
+                is_own = (known.fence, known.digest) == (worker.fence, worker.digest)
+                yield "find the turn", state, worker._replace(pc=Pc.DELIVER) if is_own else usual(worker)
+        case Pc.DELIVER:
+            yield put_delivered(state, worker, rules)
+        case Pc.DELIVER_COMMIT:
+            yield commit_delivered(state, worker, rules)
         case Pc.ACQUIRE:
             yield from _acquire(state, worker, rules)
         case Pc.ORPHAN_TURN:
@@ -124,6 +141,23 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
             yield "abandon", state._replace(thread=thread), worker._replace(pc=Pc.DONE)
 
 
+def _read(state: State, worker: Worker) -> Worker:
+    """Return the worker with an optimistic lease, or as it begins with a usual one."""
+    thread = state.thread
+    if thread.held or thread.run != NOBODY:
+        return usual(worker)
+    return worker._replace(
+        fence=thread.fence + 1,
+        first=thread.next,
+        pointer=thread.pointer,
+        last=thread.last,
+        attempt=1,
+        target=worker.message,
+        content=worker.digest,
+        pc=Pc.DELIVER_TURN,
+    )
+
+
 def _acquire(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, State, Worker]]:
     thread = state.thread
     if thread.alive:
@@ -138,7 +172,7 @@ def _acquire(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, 
     if worker.kind is Kind.MESSAGE:
         attempt = 1 if run == NOBODY else attempt + rules.takeover_counts
         run = worker.message if run == NOBODY else run
-    fence = thread.fence + 1
+    fence = thread.fence + FENCE_STEP
     acquired = thread._replace(
         fence=fence,
         held=True,
@@ -248,7 +282,7 @@ def _look_for_answer(state: State, worker: Worker, rules: Rules) -> Worker:
         return answer
     if rules.adoption_needs_same_writer and {question.fence, found.writer} != {worker.known.fence}:
         return answer
-    if rules.adoption_needs_nobody_between and worker.known.fence != worker.fence - 1:
+    if rules.adoption_needs_nobody_between and worker.known.fence != worker.fence - FENCE_STEP:
         return answer
     return worker._replace(found=found, pc=Pc.ADOPT_COMMIT)
 

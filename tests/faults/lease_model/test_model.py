@@ -9,12 +9,14 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.faults.lease_model.exploration import Exploration, Violation
-from tests.faults.lease_model.state import NOBODY, Kind, Rules, Worker
+from tests.faults.lease_model.state import NOBODY, Kind, Pc, Rules, Worker
 
 HELLO = Worker(Kind.MESSAGE, 0)
 OTHER = Worker(Kind.MESSAGE, 1)
 CONFLICT = Worker(Kind.MESSAGE, 0, digest=1)
 """The message id of HELLO with other content."""
+DELIVERED = Worker(Kind.DELIVERY, 0, pc=Pc.READ)
+ALSO_DELIVERED = Worker(Kind.DELIVERY, 1, pc=Pc.READ)
 CLOSER = Worker(Kind.CLOSE, NOBODY)
 SWEEPER = Worker(Kind.FINISH, NOBODY)
 
@@ -27,7 +29,14 @@ CASES = {
     "delivered twice, and a close": (HELLO, HELLO, CLOSER),
     "closed twice": (HELLO, CLOSER, CLOSER),
     "a conflicting repeat and a resume": (HELLO, CONFLICT, SWEEPER),
+    "a delivery twice": (DELIVERED, DELIVERED),
+    "two deliveries": (DELIVERED, ALSO_DELIVERED),
+    "two deliveries, one of them twice": (DELIVERED, DELIVERED, ALSO_DELIVERED),
+    "a delivery and a message": (DELIVERED, OTHER),
+    "a delivery, a message and a close": (DELIVERED, OTHER, CLOSER),
 }
+NIGHTLY = ("two deliveries, one of them twice",)
+"""Cases with so many states that only ``make all`` explores them."""
 NOTICED_BY = {
     "fenced_messages": (HELLO, HELLO),
     "fenced_turns": (HELLO, HELLO, OTHER),
@@ -43,6 +52,8 @@ NOTICED_BY = {
     "adoption_needs_nobody_between": (HELLO, HELLO, CLOSER),
     "dead_pieces_ignored": (HELLO, CLOSER, CLOSER),
     "digest_before_writing": (HELLO, CONFLICT, SWEEPER),
+    "delivery_writes_once": (DELIVERED, ALSO_DELIVERED),
+    "delivery_commits_what_it_read": (DELIVERED, OTHER),
 }
 """For each rule, workers that come to grief without it."""
 
@@ -55,7 +66,9 @@ def no_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.nightly) if case in NIGHTLY else case for case in CASES]
+)
 def test_nothing_is_lost_in_any_order_of_steps_and_deaths(case: str) -> None:
     exploration = Exploration(CASES[case])
     exploration.run()

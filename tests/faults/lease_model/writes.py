@@ -47,6 +47,40 @@ def put(state: State, worker: Worker, rules: Rules, ordinal: int, message: Msg, 
     return f"put message {ordinal}", state._replace(messages=tuple(messages)), worker._replace(pc=then)
 
 
+def delivered(worker: Worker, rules: Rules) -> Msg:
+    """Return the message of a delivery, with all events of its run."""
+    return last_message(worker._replace(attempt=MAX_ATTEMPTS), rules)._replace(attempt=worker.attempt)
+
+
+def put_delivered(state: State, worker: Worker, rules: Rules) -> tuple[str, State, Worker]:
+    there = state.messages[worker.pointer]
+    if there is not None and there.fence + rules.delivery_writes_once > worker.fence:
+        return "somebody else has written", state, usual(worker)
+    messages = list(state.messages)
+    messages[worker.pointer] = delivered(worker, rules)
+    return "deliver", state._replace(messages=tuple(messages)), worker._replace(pc=Pc.DELIVER_COMMIT)
+
+
+def commit_delivered(state: State, worker: Worker, rules: Rules) -> tuple[str, State, Worker]:
+    thread = state.thread
+    is_as_read = not thread.held and thread.fence == worker.fence - 1
+    if rules.delivery_commits_what_it_read and not is_as_read:
+        return "the thread is another", state, usual(worker)
+    end, pointer = delivered(worker, rules), worker.pointer + 1
+    thread = thread._replace(
+        fence=worker.fence, held=False, alive=False, pointer=pointer, last=end.last, next=end.last + 1, run=NOBODY
+    )
+    new = tuple(m._replace(fence=0) for m in state.messages[worker.pointer : pointer] if m is not None)
+    committed = state.committed[: worker.pointer] + new
+    stored = state._replace(thread=thread._replace(attempt=0, closed=False), committed=committed)
+    return "commit the delivery", stored, worker._replace(pc=Pc.DONE)
+
+
+def usual(worker: Worker) -> Worker:
+    """Return the worker as it begins again, with a lease that others see."""
+    return Worker(Kind.MESSAGE, worker.message, worker.digest)
+
+
 def append(state: State, worker: Worker, piece: Piece, then: Worker) -> tuple[str, State, Worker]:
     there = next((other for other in state.log if other.first == piece.first), None)
     if there is not None and there.fence > worker.fence:

@@ -20,7 +20,8 @@ from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchUnavailable
-from baton_testing.fakes.documents.embedder import DIMENSIONS
+from baton.domain.metrics import Metric, counting
+from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, document, found, listed, new_scope, query
 from tests.embedded_index import embedded_index
 from tests.fakes.objects import FakeS3
@@ -235,8 +236,8 @@ async def test_what_is_deleted_while_somebody_writes_does_not_come_back(monkeypa
     assert not any(b"zebrafish" in body for body, _ in s3.objects.values())
 
 
-async def test_a_damaged_file_is_named_and_hurts_its_owner_alone() -> None:
-    s3, ada, bob = FakeS3(), new_scope(), new_scope()
+async def test_a_damaged_file_is_named_and_hurts_its_owner_alone(caplog: pytest.LogCaptureFixture) -> None:
+    s3, ada, bob, counts = FakeS3(), new_scope(), new_scope(), list[object]()
     index = embedded_index(s3, BUCKET)
     await index.put(ada, EPISODES, [document("a", "green")])
     for key, (body, metadata) in s3.objects.items():
@@ -248,23 +249,53 @@ async def test_a_damaged_file_is_named_and_hurts_its_owner_alone() -> None:
         again.put(ada, EPISODES, [document("b", "red")]),
         again.delete(ada, EPISODES, EVERYTHING),
     ):
-        with pytest.raises(SearchIndexDamaged, match="search rebuild"):
+        with (
+            counting(lambda counted: counts.append(counted[Metric.SEARCHES_FAILED])),
+            pytest.raises(SearchIndexDamaged, match="search rebuild"),
+        ):
             await call
+    assert counts == [1, 1, 1], "an alarm rings"
+    assert all(record.key.startswith(f"{ada.tenant_id}/episodes/") for record in caplog.records)  # type: ignore[attr-defined]
+    assert [record.message for record in caplog.records] == ["A search index is damaged"] * 3
     assert found(await again.search(bob, EPISODES, query("green"))) == {"a"}
 
 
 async def test_damaged_files_are_discarded_to_be_made_again() -> None:
-    s3, ada = FakeS3(), new_scope()
+    s3, ada, bob = FakeS3(), new_scope(), new_scope()
     index = embedded_index(s3, BUCKET)
-    await index.put(ada, KNOWLEDGE, [document("a", "green", agent_id="cook")])
-    [(key, (body, metadata))] = s3.objects.items()
-    s3.objects[key] = body[: len(body) // 2], metadata  # its beginning can be read
+    for scope in (ada, bob):
+        await index.put(scope, KNOWLEDGE, [document("a", "green", agent_id="cook")])
+    for key, (body, metadata) in s3.objects.items():
+        s3.objects[key] = body[: len(body) // 2], metadata  # its beginning can be read
     await index.put(ada, EPISODES, [document("b", "green")])
     reindexing = SqliteReindexing(OwnerFiles(IndexObjects(s3, BUCKET)))
-    assert [await reindexing.discard_damaged(), await reindexing.discard_damaged()] == [1, 0]
+    tenants = (ada.tenant_id, ada.tenant_id, bob.tenant_id)
+    assert await reindexing.discard_damaged(ada.tenant_id, EPISODES) == 0
+    assert [await reindexing.discard_damaged(tenant, KNOWLEDGE) for tenant in tenants] == [1, 0, 1]
     assert await listed(index, ada, KNOWLEDGE) == []
     await index.put(ada, KNOWLEDGE, [document("a", "green", agent_id="cook")])
     assert await listed(index, ada, EPISODES) == ["b"]
+
+
+async def test_owners_whose_documents_cannot_be_embedded_again_keep_none_back_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    s3, cook = FakeS3(), new_scope()
+    index = embedded_index(s3, BUCKET)
+    for agent_id, count in (("a-damaged", 1), ("b-full", 2), ("c-sound", 1)):
+        await index.put(cook, KNOWLEDGE, [document(f"{agent_id}{n}", "red", agent_id=agent_id) for n in range(count)])
+    damaged = min(s3.objects)
+    s3.objects[damaged] = b"This is no database." + s3.objects[damaged][0][20:], s3.objects[damaged][1]
+    monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 1)
+    larger = FakeEmbedder("larger", 50_000)
+    reindexing = SqliteReindexing(OwnerFiles(IndexObjects(s3, BUCKET)))
+    with pytest.raises(SearchIndexDamaged, match="search rebuild"):
+        await reindexing.reindex(KNOWLEDGE, larger)
+    sound = SearchFilter(agent_id="c-sound")
+    assert [made.embedder async for made in index.list(cook, KNOWLEDGE, sound)] == ["larger"]
+    await reindexing.discard_damaged(cook.tenant_id, KNOWLEDGE)
+    with pytest.raises(SearchIndexFull):
+        await reindexing.reindex(KNOWLEDGE, larger)
 
 
 async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:

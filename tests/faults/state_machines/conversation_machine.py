@@ -291,7 +291,7 @@ class ConversationMachine(RuleBasedStateMachine):
         state = definition.state(kept.state)
         assert state is not None
         assert state.final is (kept.status is WorkflowStatus.COMPLETED)
-        for each in definition.states[: definition.place(state.name) + 1]:
+        for each in definition.states[: definition.index(state.name) + 1]:
             if each.collects is not None:
                 schema = partial(each.collects) if each.name == state.name else each.collects
                 assert problems(schema, kept.data.get(each.name, {})) == []

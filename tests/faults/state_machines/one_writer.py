@@ -18,13 +18,13 @@ from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus
-from baton.ports.threads.leases import Commit, Committed, Lease, LeaseBusy
+from baton.ports.threads.leases import Commit, CommittedThread, Lease, LeaseBusy
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")
-UNCHANGED = Committed(notifies=False, title=None)
+UNCHANGED = CommittedThread(notifies=False, title=None)
 """The state that a commit finds if nobody wants to be notified, and nobody has named the thread."""
 workers = st.integers(0, 3)
 message_ids = st.sampled_from(["m1", "m2", "m3"])

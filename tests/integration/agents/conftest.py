@@ -32,7 +32,7 @@ async def resolve(headers: Mapping[str, HeaderValue], scope: Scope | None = None
     return {name: value if isinstance(value, str) else TOKEN for name, value in headers.items()}
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """``text`` without the token."""
     return text.replace("very-secret-token", "[secret]")
 
@@ -55,7 +55,7 @@ def defined(
 @pytest.fixture
 def client() -> RemoteAgents:
     """The product's client, which looks at tasks often and gives up no agent."""
-    return RemoteAgents(http, resolve, redacted=redacted, breakers=CircuitBreakers(failures=1000), poll_seconds=0.01)
+    return RemoteAgents(http, resolve, redact=redact, breakers=CircuitBreakers(failures=1000), poll_seconds=0.01)
 
 
 @pytest.fixture

@@ -8,12 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 from a2a.helpers import get_text_parts, new_task_from_user_message, new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part, Role, TaskState
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
@@ -42,6 +48,10 @@ class RemoteAgent:
     """The texts of each task's messages."""
     rpc_base: str | None = None
     """The address in the card, if not the card's own."""
+    pushes: bool = False
+    """Whether its card offers push notifications."""
+    push_transport: httpx.AsyncBaseTransport | None = None
+    """The way of its push notifications."""
     required_header: tuple[str, str] | None = None
     """Name and value of a header without which every request is refused with 401."""
 
@@ -75,12 +85,16 @@ class RemoteAgent:
             supported_interfaces=[
                 AgentInterface(url=f"{base}/rpc", protocol_binding="JSONRPC", protocol_version=self.version)
             ],
-            capabilities=AgentCapabilities(streaming=self.streams),
+            capabilities=AgentCapabilities(streaming=self.streams, push_notifications=self.pushes),
             default_input_modes=list(self.input_modes),
             default_output_modes=["text/plain"],
             skills=[AgentSkill(id="echo", name="Echo", description="Repeats.", tags=["echo"])],
         )
-        handler = DefaultRequestHandler(_Executor(self), InMemoryTaskStore(), card)
+        configs = InMemoryPushNotificationConfigStore()
+        sender = BasePushNotificationSender(httpx.AsyncClient(transport=self.push_transport), configs)
+        handler = DefaultRequestHandler(
+            _Executor(self), InMemoryTaskStore(), card, push_config_store=configs, push_sender=sender
+        )
         routes = [
             *create_agent_card_routes(card),
             *create_agent_card_routes(card, card_url="/elsewhere/card.json"),

@@ -211,7 +211,7 @@ async def test_an_agent_that_keeps_failing_is_left_alone_for_a_while(publish: Pu
     remote = defined(publish(agent.app))
     for _ in range(2):
         assert "503" in (await ask(watch.client, remote))[1]
-    assert "left alone" in (await ask(watch.client, remote))[1]
+    assert "not called for a moment" in (await ask(watch.client, remote))[1]
     assert len(agent.calls) == 2
     watch.now = 30
     agent.behaviour = rogue.events(rogue.status("completed", "Back again."))

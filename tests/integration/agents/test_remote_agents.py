@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import CardSignature
+from baton.domain.runs.task import RemoteTask
 from baton.domain.tenants.secret import SecretReference
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.tracing import joining
 from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentStarted
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.ports.agents.tools import TaskCallback
 from tests.card_keys import private_jwk, public_jwk
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import TOKEN, defined, http, resolve
@@ -217,3 +221,48 @@ async def test_an_agent_whose_card_must_be_signed_is_asked_nothing_without_a_sig
     assert reason == "The card of the agent remote cannot be trusted: it is not signed."
     assert remote.messages == []
     assert await client.check(agent) == reason
+
+
+@BOTH
+@pytest.mark.parametrize("version", ["0.3", "1.0"])
+async def test_a_task_in_the_background_is_looked_at_and_goes_on_between(
+    client: RemoteAgents, serve: Serve, streams: bool, version: str
+) -> None:
+    remote = RemoteAgent(streams=streams, version=version)
+    agent, task = defined(serve(remote)), replace(a_task("gated One two"), is_background=True)
+    first = [chunk async for chunk in client.stream(agent, task)]
+    [started] = [chunk for chunk in first if isinstance(chunk, AgentStarted)]
+    assert not any(isinstance(chunk, AgentDone) for chunk in first)
+    follows = RemoteTask(task.task_id, agent.id, started.remote_task_id, started.known)
+    following = replace(task, remote_task_id=started.remote_task_id, follows=follows)
+    await asyncio.to_thread(remote.working.wait, 10)
+    second = [chunk async for chunk in client.stream(agent, following)]
+    assert (text_of(second), second[-1:] == [AgentDone()]) == ("One", False)
+    remote.gate.set()
+    async with asyncio.timeout(10):
+        last: list[AgentChunk] = []
+        while AgentDone() not in last:
+            last = [chunk async for chunk in client.stream(agent, following)]
+    assert text_of(last) == "Onetwo"
+    assert [message_id for message_id, _, _ in remote.heard] == [task.task_id]
+    assert not remote.cancelled.is_set()
+
+
+@pytest.mark.parametrize("version", ["0.3", "1.0"])
+async def test_an_agent_that_pushes_gets_the_address_for_its_notifications(serve: Serve, version: str) -> None:
+    posted, has_ended = list[httpx.Request](), threading.Event()
+
+    def take(request: httpx.Request) -> httpx.Response:
+        posted.append(request)
+        if "COMPLETED" in request.content.decode():
+            has_ended.set()
+        return httpx.Response(202)
+
+    remote = RemoteAgent(version=version, pushes=True, push_transport=httpx.MockTransport(take))
+    callback = TaskCallback("https://baton.example/v1/callbacks/t/notifications", "acme.t.secret")
+    task = replace(a_task("answer Yes."), is_background=True, callback=callback)
+    async for _ in RemoteAgents(http, resolve).stream(defined(serve(remote)), task):
+        pass
+    assert await asyncio.to_thread(has_ended.wait, 10)
+    assert {str(request.url) for request in posted} == {callback.url}
+    assert {request.headers["X-A2A-Notification-Token"] for request in posted} == {callback.token}

@@ -26,7 +26,7 @@ from baton.ports.agents.agent_client import (
     TaskLost,
 )
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import defined, http, redacted, resolve
+from tests.integration.agents.conftest import defined, http, redact, resolve
 from tests.integration.agents.remote_agent import URI, RemoteAgent
 
 Serve = Callable[[RemoteAgent], str]
@@ -154,7 +154,7 @@ async def test_the_agent_hands_back_in_the_metadata_of_its_last_message_status_o
 
 @BOTH
 async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, streams: bool) -> None:
-    client = RemoteAgents(http, resolve, redacted=redacted, breakers=CircuitBreakers(failures=1), poll_seconds=0.01)
+    client = RemoteAgents(http, resolve, redact=redact, breakers=CircuitBreakers(failures=1), poll_seconds=0.01)
     remote = RemoteAgent(streams=streams)
     agent, first = defined(serve(remote)), handed_over("ask When?")
     asked = (await listen(client, agent, first))[-1]

@@ -75,7 +75,7 @@ class Deployment:
         self.client = RemoteAgents(
             lambda: egress.http_client(policy),
             self.headers.resolve,
-            redacted=self.headers.redacted,
+            redact=self.headers.redact,
             breakers=CircuitBreakers(failures=2),
             poll_seconds=0.01,
         )

@@ -235,8 +235,8 @@ def test_secrets_that_functions_can_use_are_fine(aws: str, secrets: Callable[[st
         ("EmbedKeysSecret", "sk-key", "no JSON object"),
         ("EmbedKeysSecret", '{"a": {"tenant": "acme", "algorithm": "HS256", "key": "short"}}', "the key a: "),
         ("EmbedKeysSecret", '{"a": {"tenant": "*", "algorithm": "HS256", "key": "' + KEY + '"}}', "local cloud only"),
-        ("CardKeysSecret", "{}", "no JWK set"),
-        ("DelegationKeysSecret", "word", "no Fernet keys"),
+        ("CardKeysSecret", "{}", "not a JWK set"),
+        ("DelegationKeysSecret", "word", "not Fernet keys"),
         ("TracesHeadersSecret", "word", "no JSON object of headers"),
     ],
 )

@@ -72,6 +72,16 @@ async def test_everything_is_found_by_its_owner_as_before(tmp_path: Path, files:
         assert not (tmp_path / "search" / "v1").exists()
 
 
+async def test_what_opensearch_serves_now_stays_where_it_is(
+    tmp_path: Path, moto_server: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    s3, former = client("s3", moto_server), tmp_path / "search" / "v1" / "acme" / "knowledge.sqlite"
+    write_former(former, document("b", "soup", agent_id="cook"))
+    carry_over(tmp_path, OwnerFiles(IndexObjects(s3, new_bucket(s3)), is_alone=False))
+    assert former.exists()
+    assert "OpenSearch serves its owner. `python -m" in caplog.text
+
+
 async def test_a_damaged_file_stays_where_it_is(
     tmp_path: Path, files: OwnerFiles, caplog: pytest.LogCaptureFixture
 ) -> None:

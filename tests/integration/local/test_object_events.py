@@ -52,9 +52,11 @@ def test_an_object_that_was_stored_is_reported_with_its_own_key(moto: tuple[Moto
     assert reported.empty()
 
 
-def test_a_function_that_fails_is_invoked_again() -> None:
+def test_a_function_that_fails_is_invoked_again_with_one_line_about_the_cause(caplog: pytest.LogCaptureFixture) -> None:
     invoked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    failures = iter([RuntimeError("not yet")])
+    failure = RuntimeError("not yet")
+    failure.__cause__ = TimeoutError("read timeout=5")
+    failures = iter([failure])
 
     def invoke(name: str, event: Any) -> None:
         invoked.put((name, event))
@@ -71,3 +73,6 @@ def test_a_function_that_fails_is_invoked_again() -> None:
     assert (event["source"], event["detail-type"]) == ("aws.s3", "Object Created")
     assert event["detail"]["object"] == {"key": "exactly", "size": 7}
     assert invoked.empty()
+    [record] = [record for record in caplog.records if record.name == "baton_local.workers.object_events"]
+    assert record.getMessage() == "Ingest failed for a stored object, trying again: TimeoutError('read timeout=5')"
+    assert record.exc_info is None

@@ -1,4 +1,4 @@
-"""Facts about FIFO queues on which the product relies, on the engine that stands for SQS."""
+"""Facts about queues on which the product relies, on the engine that stands for SQS."""
 
 import json
 import resource
@@ -215,7 +215,7 @@ def test_what_is_missing_or_unknown_is_an_error(sqs: "SQSClient", new_queue: Cal
     with pytest.raises(ClientError, match="PurgeQueue"):
         sqs.purge_queue(QueueUrl=queue.url)
     with pytest.raises(ClientError, match="FIFO"):
-        sqs.create_queue(QueueName="standard")
+        sqs.create_queue(QueueName="standard.fifo")
 
 
 SERVES_QUEUES = """
@@ -369,3 +369,27 @@ def test_two_local_clouds_cannot_keep_their_queues_in_one_folder(tmp_path: Path)
     engine.stop()
     engine.start()
     engine.stop()
+
+
+async def test_messages_of_a_standard_queue_come_when_their_delay_is_over_and_wait_for_no_other(tmp_path: Path) -> None:
+    now = [1_800_000_000.0]
+    journal = Journal(tmp_path / "queues.db")
+    service = SqsService("http://127.0.0.1", journal, lambda: now[0])
+    created = await service.handle("CreateQueue", {"QueueName": "due"})
+    for seconds in (30, 0, 0, 60):
+        await service.handle("SendMessage", {**created, "MessageBody": str(seconds), "DelaySeconds": seconds})
+
+    async def received() -> list[str]:
+        answer = await service.handle("ReceiveMessage", {**created, "MaxNumberOfMessages": 10})
+        return [message["Body"] for message in answer["Messages"]]
+
+    assert await received() == ["0", "0"]
+    now[0] += 30
+    assert sorted(await received()) == ["0", "0", "30"]  # two were not deleted in time
+    journal.close()
+    journal = Journal(tmp_path / "queues.db")
+    service = SqsService("http://127.0.0.1", journal, lambda: now[0])
+    assert "60" not in await received()
+    now[0] += 30
+    assert "60" in await received()
+    journal.close()

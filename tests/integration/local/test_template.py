@@ -93,4 +93,5 @@ def test_the_product_template_reads(product_stack: Stack) -> None:
         "TurnsFunction",
         "DeadTurnsFunction",
         "NotificationsFunction",
+        "SweeperFunction",
     }

@@ -9,9 +9,12 @@ import httpx
 import jwt
 import pytest
 
+from baton.adapters.tokens.embed_keys import EmbedKeys
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton_local.cloud import LocalCloud
 from baton_local.errors import LocalCloudError
-from baton_local.tokens import EmbedKey
+from baton_local.tokens import EmbedKey, TokenRequest
+from tests.unit.identity.signing import OneSecret
 
 WANTED = {"tenant": "demo", "user": "mia"}
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
@@ -35,6 +38,21 @@ def test_permissions_may_be_one_string(cloud: LocalCloud) -> None:
     wanted = {"tenant": "demo", "user": "mia", "permissions": "a:b c:d"}
     token = httpx.post(f"{cloud.url}/local/token", json=wanted).json()["token"]
     assert jwt.decode(token, options={"verify_signature": False})["permissions"] == ["a:b", "c:d"]
+
+
+def test_a_token_says_who_the_person_is_as_its_verifier_reads_it() -> None:
+    key = EmbedKey.kept_in(None)
+    about = {"name": "Anna Gruber", "picture": "https://example.com/anna.png", "locale": "de-AT"}
+    token = key.sign(TokenRequest.model_validate(WANTED | about))
+    keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "embed-keys", allow_any_tenant=True)
+    scope = JwtVerifier(tuple, keys).verify(token).scope
+    assert (scope.name, scope.picture, scope.locale) == tuple(about.values())
+
+
+@pytest.mark.parametrize("about", [{"name": ""}, {"picture": "http://example.com/anna.png"}, {"locale": "German"}])
+def test_what_a_verifier_would_leave_out_is_refused(about: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=next(iter(about))):
+        TokenRequest.model_validate(WANTED | about)
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_wai
         (f"{concierge}:7: tools.0: rooms cannot be used: ", "BATON_TOOL_PACKAGES"),
         (f"{concierge}:11: tools.1: bookRoom cannot be used: ", "It has: listRooms."),
         (f"{concierge}:14: tools.2: cancelRoom cannot be used: ", "absent.yaml cannot be read"),
-        (f"{concierge}:17: tools.3: kitchen cannot be used: ", "tried again beside later turns"),
+        (f"{concierge}:17: tools.3: kitchen cannot be used: ", "tried again during later turns"),
         (f"{concierge}:20: tools.4: taxi cannot be used: ", "allowedHosts of the settings"),
         (f"{guide}:5: remote.card_url: guide cannot be asked: ", "tried again"),
         ("BATON_TOKEN_ISSUERS: the keys of http://127.0.0.1:9 cannot be read: ", "refused"),

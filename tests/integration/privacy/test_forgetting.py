@@ -11,20 +11,24 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
+from baton.domain.desks.desk_session import DeskSession
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.memory.episode import EpisodeRef, episode_id
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, Retention
 from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.push_config import Line, PushConfig
-from baton.domain.threads.thread import EndReason
+from baton.domain.threads.thread import ConversationState, EndReason
 from baton.memory.episodes.session_closing import ClosingStep
+from baton.ports.threads.desks import DeskPlace
 from baton.ports.threads.handoffs import CompletedQuery
-from baton.ports.threads.leases import LeaseRequest
+from baton.ports.threads.leases import Commit, LeaseRequest
 from baton.threads.leases import give_back
+from tests.contracts.dead_deliveries import dead_delivery
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
@@ -89,6 +93,19 @@ async def forget_thread(world: World, scope: Scope, thread_id: str) -> ForgetReq
     return done
 
 
+async def at_desk(world: World, scope: Scope, thread_id: str) -> DeskPlace:
+    """Bring a conversation to a desk. Returns its place there."""
+    now = world.clock.now()
+    place = DeskPlace("support", thread_id, now)
+    lease = await world.stores.store.acquire(scope, _request(thread_id))
+    await world.stores.desk_places.add(scope, place)
+    state = ConversationState("support", desk=DeskSession(now, now))
+    next_ordinal, last_seq = lease.thread.next_ordinal, lease.thread.last_seq
+    commit = Commit(next_ordinal=next_ordinal, last_seq=last_seq, usage=Usage(), tokens=0, conversation=state)
+    await world.stores.store.commit(lease, commit)
+    return place
+
+
 class TestThread:
     async def test_nothing_is_left_of_it_but_audit_records_without_content(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
@@ -102,6 +119,28 @@ class TestThread:
         assert done.counts["messages"] == 4
         assert done.counts["searchDocuments"] == 1
         assert done.counts["objectVersions"] >= 7
+
+    async def test_a_conversation_at_a_desk_leaves_no_place_there(self, world: World) -> None:
+        thread_id = await conversation(world, ADA)
+        await at_desk(world, ADA, thread_id)
+        [place] = [item for item in traces_of(world, thread_id) if "~DESK#" in item["PK"]]
+        await forget_thread(world, ADA, thread_id)
+        assert place not in traces_of(world, thread_id)
+        assert await world.stores.desk_places.threads(ADA, "support", limit=9) == []
+
+    async def test_a_place_at_a_desk_that_cannot_be_removed_is_found_by_the_check(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        thread_id = await conversation(world, ADA)
+        place = await at_desk(world, ADA, thread_id)
+        erasure = world.stores.erasure
+        trace = await erasure.trace(ADA, thread_id)
+        assert trace is not None
+        assert await erasure.bury(ADA, trace)
+        await erasure.sweep(ADA, thread_id, deadline=asyncio.get_running_loop().time() + 60)
+        assert await erasure.count_left(ADA, thread_id) == {}
+        await world.stores.desk_places.add(ADA, place)
+        assert await erasure.count_left(ADA, thread_id) == {"deskPlaces": 1}
 
     async def test_the_sandboxes_that_others_made_of_it_are_forgotten_too(self, world: World) -> None:
         thread_id = new_thread_id()
@@ -245,6 +284,19 @@ class TestThread:
         await world.run(ADA, request.id)
         assert await world.stores.workflows.completed(ADA, query, limit=5, cursor=None) == ([], None)
         assert [item for item in world.items() if item["SK"].startswith(("COMPLETED", "FLOW"))] == []
+
+    async def test_its_dead_deliveries_to_webhooks_go_with_it_and_leave_the_list(self, world: World) -> None:
+        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        for thread_id in (forgotten, kept):
+            dead = dead_delivery(ADA, world.clock.now(), thread_id=thread_id)
+            await world.stores.dead_deliveries.put(dead)
+        await forget_thread(world, ADA, forgotten)
+        page, _ = await world.stores.dead_deliveries.page(ADA, limit=5, cursor=None)
+        assert [dead.delivery.thread_id for dead in page] == [kept]
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        await world.run(ADA, request.id)
+        assert await world.stores.dead_deliveries.page(ADA, limit=5, cursor=None) == ([], None)
+        assert [item for item in world.items() if item["SK"].startswith("WEBHOOK")] == []
 
 
 class TestUser:

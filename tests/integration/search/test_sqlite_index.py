@@ -82,6 +82,7 @@ async def test_each_owner_has_one_file(s3: S3Client, bucket: str, index: SqliteI
     assert keys >= {"knowledge/cook.sqlite", "knowledge/painter.sqlite"}
     assert all(re.fullmatch(r"(knowledge/[a-z]+|episodes/[0-9a-f]{64})\.sqlite", key) for key in keys)
     assert len(keys) == 4
+    assert await index.fill_percent(ada, "cook") == 1
     assert await listed(index, ada, KNOWLEDGE) == ["a", "b", "c"]
     assert await index.delete(ada, KNOWLEDGE, SearchFilter(source_id="source-of-c")) == 1
     assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == ["a", "b"]
@@ -138,7 +139,7 @@ async def test_a_file_of_an_earlier_release_is_searched_by_the_words_of_this_one
     ada = new_scope()
     with monkeypatch.context() as earlier:
         earlier.setattr("baton.adapters.sqlite_index.owner_file.WORDS_VERSION", 0)
-        earlier.setattr("baton.adapters.sqlite_index.owner_file.indexed_words", str)
+        earlier.setattr("baton.adapters.sqlite_index.owner_file.to_indexed_text", str)
         earlier.setattr("baton.adapters.sqlite_index.owner_file.TOKENIZER", "porter unicode61 remove_diacritics 2")
         await embedded_index(s3, bucket).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
     index = embedded_index(s3, bucket)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from tests.contracts.endings import CancelContract, CloseContract, IdleContract
 from tests.contracts.episodes import EpisodeContract
+from tests.contracts.optimistic_leases import OptimisticLeaseContract
 from tests.contracts.takeovers import TakeoverContract
 
 
 class TestTakeovers(TakeoverContract):
+    pass
+
+
+class TestOptimisticLeases(OptimisticLeaseContract):
     pass
 
 

@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.thread import Run
-from baton.ports.threads.leases import LeaseBusy
+from baton.ports.threads.leases import FENCE_STEP, LeaseBusy
 from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
@@ -38,7 +38,7 @@ async def test_a_lease_is_taken_once(engine: Engine, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
 
     assert losses.count == 1
-    assert (lease.fence, lease.first_seq) == (1, 1)
+    assert (lease.fence, lease.first_seq) == (FENCE_STEP, 1)
     assert lease.thread.run == Run("r1", "m1", attempt=1)
     await stores.commit(lease, said(lease), answered(lease))
 

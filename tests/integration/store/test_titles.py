@@ -8,6 +8,7 @@ from baton.adapters.dynamodb.threads import thread_store
 from baton.domain.threads.thread_search import thread_query
 from tests.contracts.stores import new_thread_id
 from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, named
+from tests.contracts.unread_answers import UnreadContract
 from tests.integration.store.conftest import Engine
 
 
@@ -24,6 +25,10 @@ class TestFoundMessages(FoundMessageContract):
 
 
 class TestFeedback(FeedbackContract):
+    pass
+
+
+class TestUnreadAnswers(UnreadContract):
     pass
 
 

@@ -36,6 +36,13 @@ def whoami(context: CallContext) -> str:
     return f"{context.scope.user_id} {context.idempotency_key}"
 
 
+@tool(background={"expires_hours": 2})
+async def prints(pages: int, context: CallContext) -> str:
+    """Print a report."""
+    await context.progress("1 of 2")
+    return f"{pages} pages for {context.idempotency_key}"
+
+
 def sourced() -> ToolResult:
     return ToolResult("found", ({"kind": "page", "id": "1", "title": "One"},))
 

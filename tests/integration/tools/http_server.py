@@ -109,6 +109,12 @@ async def endless(request: Request) -> Response:
     return StreamingResponse(forever(), media_type="text/plain")
 
 
+async def later(request: Request) -> Response:
+    """Accept work whose state is at ``location``, and repeat the headers of the call."""
+    headers = {"Location": request.query_params["location"]} if "location" in request.query_params else {}
+    return JSONResponse(dict(request.headers), 202, headers)
+
+
 async def redirect(request: Request) -> Response:
     return RedirectResponse(request.query_params["to"], int(request.query_params.get("code", 302)))
 
@@ -126,6 +132,7 @@ APP = Starlette(
         Route("/nothing", nothing, methods=METHODS),
         Route("/large", large),
         Route("/endless", endless),
+        Route("/later", later, methods=METHODS),
         Route("/redirect", redirect, methods=METHODS),
         Route("/openapi.json", spec),
         Route("/{rest:path}", echo, methods=METHODS),

@@ -16,10 +16,12 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from tests.integration.tools.mcp_task_server import Tasks
+
 
 def server(name: str) -> MCPServer:
     """A server with tools that behave in every way a client may meet."""
-    made = MCPServer(name)
+    made = MCPServer(name, extensions=[Tasks()])
 
     @made.tool()
     def add(a: int, b: int) -> int:
@@ -56,6 +58,11 @@ def server(name: str) -> MCPServer:
         """Never answer."""
         await asyncio.sleep(3600)
         return "late"
+
+    @made.tool()
+    def later(ending: str) -> str:
+        """Work for long, for clients that do not wait."""
+        return f"At once: {ending}."
 
     @made.tool()
     def die() -> str:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from baton.adapters.tools.openapi_document import operation, parsed
+from baton.adapters.tools.openapi_document import parse_document, read_operation
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.ports.agents.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with
@@ -54,7 +54,7 @@ def test_an_operation_is_read_within_bounds(part: dict[str, Any], reference: str
     paths = {"/": {"post": {"operationId": "send", "requestBody": body}}}
     document = {"openapi": "3.1.0", "servers": [{"url": "https://a.example"}], "paths": paths}
     with pytest.raises(UnusableDocument, match="too large for a tool"):
-        operation({**document, "components": {"schemas": {"Part": part}}}, "send", "", None)
+        read_operation({**document, "components": {"schemas": {"Part": part}}}, "send", "", None)
 
 
 async def test_arguments_go_where_the_document_says(harness: Harness, service: int) -> None:
@@ -160,12 +160,12 @@ def test_an_operation_that_cannot_be_a_tool_says_why(found: dict[str, Any], word
     whole = document(found, parameters={"A": {"$ref": "#/components/parameters/A"}}, schemas=bombs)
 
     with pytest.raises(UnusableDocument, match=words):
-        operation(whole, "go", "", None)
+        read_operation(whole, "go", "", None)
 
 
 def test_a_reference_may_be_written_as_in_a_url() -> None:
     found = {"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/schemas/A%20%7Eof~1B"}}]}
-    made = operation(document(found, schemas={"A ~of/B": {"type": "integer"}}), "go", "", None)
+    made = read_operation(document(found, schemas={"A ~of/B": {"type": "integer"}}), "go", "", None)
     assert made.schema["properties"] == {"s": {"type": "integer"}}
 
 
@@ -178,7 +178,7 @@ def test_parameters_that_share_a_name_are_distinguished() -> None:
         ],
         "requestBody": {"content": {"application/json": {"schema": True}}},
     }
-    made = operation(parsed(json.dumps(document(found))), "go", "", None)
+    made = read_operation(parse_document(json.dumps(document(found))), "go", "", None)
 
     assert set(made.schema["properties"]) == {"id", "header_id", "body", "request_body"}
     assert made.body_argument == "request_body"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed
-from tests.integration.tools.harness import ADA, Harness, agent_with
+from tests.integration.tools.harness import ADA, Harness, agent_with, context
 
 FUNCTIONS = "tests.integration.tools.functions"
 
@@ -166,3 +167,19 @@ async def test_a_tool_needs_its_permissions_when_offered_and_when_called(harness
     with pytest.raises(ToolFailed, match="no tool"):
         await harness.call(agent, "greet", name="x")
     assert (await harness.call(agent, "greet", clerk, name="x")).text == "Hi x"
+
+
+async def test_a_function_in_the_background_is_carried_out_when_its_state_is_read(harness: Harness) -> None:
+    agent = agent_with(python("prints"))
+    [offered] = (await harness.toolbox.offered(agent, ADA)).tools
+    assert offered.background is not None
+    assert offered.background.expires_hours == 2
+    later = replace(context(agent), may_answer_later=True)
+    put_off = await harness.toolbox.call(agent, "prints", {"pages": 42}, later)
+    assert (put_off.is_pending, put_off.is_put_off) == (True, True)
+    assert put_off.location is not None
+    done = await harness.toolbox.read_task(agent, "prints", put_off.location, context(agent))
+    assert (done.is_pending, done.text) == (False, "42 pages for key-1")
+    with pytest.raises(ToolFailed, match="do not fit"):
+        await harness.toolbox.call(agent, "prints", {"pages": "many"}, later)
+    assert (await harness.toolbox.call(agent, "prints", {"pages": 1}, context(agent))).text == "1 pages for key-1"

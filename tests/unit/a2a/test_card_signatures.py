@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from baton.adapters.a2a.cards import CARD_SECONDS, AgentCards
-from baton.adapters.a2a.signatures import MIN_KEY_SECONDS, UntrustedCard, public_keys, verify_card
+from baton.adapters.a2a.signatures import MIN_KEY_SECONDS, UntrustedCard, read_public_keys, verify_card
 from baton.adapters.tokens.signing_keys import JwkCardSigner
 from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.errors import InternalError
@@ -59,9 +59,9 @@ async def test_the_reference_sdk_accepts_a_signature(algorithm: str) -> None:
 async def test_a_trusted_key_proves_the_card(algorithm: str) -> None:
     key = private_jwk(algorithm)
     card = await signed(key=key)
-    verify_card(card, public_keys({"keys": [public_jwk(key)]}))
+    verify_card(card, read_public_keys({"keys": [public_jwk(key)]}))
     for one in card["signatures"]:
-        verify_card({**card, "signatures": [one]}, public_keys({"keys": [public_jwk(key)]}))
+        verify_card({**card, "signatures": [one]}, read_public_keys({"keys": [public_jwk(key)]}))
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ async def test_a_trusted_key_proves_the_card(algorithm: str) -> None:
 async def test_what_nobody_trusted_has_signed_is_refused(change: Json, reason: str) -> None:
     card = {**await signed(), **change}
     with pytest.raises(UntrustedCard, match=reason):
-        verify_card(card, public_keys({"keys": [public_jwk(KEY)]}))
+        verify_card(card, read_public_keys({"keys": [public_jwk(KEY)]}))
 
 
 async def test_a_key_counts_by_its_id_and_algorithm() -> None:
     card = await signed()
     other = public_jwk(private_jwk())
     with pytest.raises(UntrustedCard, match="wrong"):
-        verify_card(card, public_keys({"keys": [other]}))
+        verify_card(card, read_public_keys({"keys": [other]}))
     with pytest.raises(UntrustedCard, match="no trusted key"):
-        verify_card(card, public_keys({"keys": [{**public_jwk(KEY), "kid": "key-2"}]}))
+        verify_card(card, read_public_keys({"keys": [{**public_jwk(KEY), "kid": "key-2"}]}))
 
 
 async def test_a_shared_secret_is_no_key() -> None:
     secret = {"kty": "oct", "k": "c2VjcmV0LXRoYXQtaXMtbG9uZy1lbm91Z2gtZm9yLUhTMjU2IQ", "kid": "key-1", "alg": "HS256"}
-    assert public_keys({"keys": [secret, {"kty": "?"}, None]}) == []
+    assert read_public_keys({"keys": [secret, {"kty": "?"}, None]}) == []
     with pytest.raises(ValidationError):
         CardSignature.model_validate({"keys": [secret]})
 
@@ -102,7 +102,7 @@ async def test_a_shared_secret_is_no_key() -> None:
 @given(st.recursive(st.none() | st.booleans() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)))
 def test_any_signatures_are_refused_or_trusted_without_a_fault(given_signatures: Any) -> None:
     with pytest.raises(UntrustedCard):
-        verify_card({**CARD, "signatures": given_signatures}, public_keys({"keys": [public_jwk(KEY)]}))
+        verify_card({**CARD, "signatures": given_signatures}, read_public_keys({"keys": [public_jwk(KEY)]}))
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ async def test_keys_that_are_none_are_an_error_that_does_not_quote_them(secret: 
 
 async def test_public_keys_are_served_without_private_parts() -> None:
     signer = JwkCardSigner(lambda: key_set(KEY, public_jwk(private_jwk(kid="older"))))
-    reported = await signer.public_keys()
+    reported = await signer.read_public_keys()
     assert [key["kid"] for key in reported["keys"]] == ["key-1", "older"]
     assert all("d" not in key and key["use"] == "sig" for key in reported["keys"])
-    verify_card(await signed(), public_keys(reported))
+    verify_card(await signed(), read_public_keys(reported))
 
 
 # The client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from a2a.types import Artifact, Part
 
-from baton.adapters.a2a.parts import extras_of
+from baton.adapters.a2a.parts import read_extras
 from baton.ports.agents.agent_client import AgentFile
 
 
@@ -21,6 +21,6 @@ from baton.ports.agents.agent_client import AgentFile
     ],
 )
 def test_a_file_has_no_address_but_one_of_the_web(expected: str, kept: str | None) -> None:
-    [(_, file)] = extras_of(Artifact(artifact_id="1", parts=[Part(url=expected, filename="1.pdf")]))
+    [(_, file)] = read_extras(Artifact(artifact_id="1", parts=[Part(url=expected, filename="1.pdf")]))
     assert isinstance(file, AgentFile)
     assert (file.attachment.name, file.attachment.url) == ("1.pdf", kept)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from a2a.types import Message
 
-from baton.adapters.a2a.extension import MAX_OUTCOME, report_in
+from baton.adapters.a2a.extension import MAX_OUTCOME, read_report
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.ports.agents.agent_client import AgentReport
@@ -16,7 +16,7 @@ BOOKED = {"return": {"summary": "Booked.", "outcome": "completed"}}
 
 
 def report_of(metadata: dict[str, Any]) -> AgentReport | None:
-    return report_in(Message(metadata=metadata).metadata)
+    return read_report(Message(metadata=metadata).metadata)
 
 
 @pytest.mark.parametrize("metadata", [BOOKED, {EXTENSION_URI: BOOKED}, {EXTENSION_URI: BOOKED, "return": {}}])

@@ -310,5 +310,5 @@ def test_a_tool_is_found_where_it_is_written(folder: Path) -> None:
     lines = path.read_text().splitlines()
     for number, declared in enumerate(files.default_main().tools):
         [line] = [index for index, text in enumerate(lines, 1) if f"name: {declared.name}" in text]
-        assert files.place_of_tool(declared) == f"{path}:{line}: tools.{number}"
-    assert files.place_of_tool(files.default_main().tools[0].model_copy()) is None
+        assert files.find_tool_position(declared) == f"{path}:{line}: tools.{number}"
+    assert files.find_tool_position(files.default_main().tools[0].model_copy()) is None

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InterruptUnavailable, InvalidRequest
+from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.threads.requests.parsing import decision_request, interrupt_decision
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.wiki import answer, call_results, interrupted, no, wiki, yes
 
@@ -82,3 +84,18 @@ async def test_an_approval_that_comes_too_late_is_audited_as_none(harness: Harne
     harness.clock.advance(timedelta(days=8).total_seconds())
     await answer(harness, yes(interrupt))
     assert [outcome for _, outcome in decisions(harness)] == ["expired"]
+
+
+async def test_nobody_is_asked_about_a_day_that_does_not_exist() -> None:
+    harness = wiki()
+    day = {"type": "string", "format": "date"}
+    parameters = {"type": "object", "properties": {"day": {"anyOf": [day, {"type": "null"}]}}}
+
+    async def book(day: str | None) -> str:
+        return f"Booked for {day}."
+
+    harness.tools.add("book", book, parameters=parameters, requires_approval=True, origin="http")
+    harness.model.script(Answer.calling(ToolCall("c1", "book", '{"day": "2027-02-31"}')), "Which day?")
+    said = await harness.say("m1", "Book it.")
+    assert said.last.get("outcome", {}).get("type") != "interrupt"
+    assert call_results(harness) == ["Error: the arguments do not fit at day: '2027-02-31' is not a date"]

@@ -26,6 +26,8 @@ class Customer(BaseModel):
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 NOTHING = "\u2013"
+PLACE = "#/properties/value"
+"""The place of the schema of an argument ``value``."""
 
 
 async def asked(harness: Harness, **arguments: Any) -> dict[str, Any]:
@@ -124,7 +126,6 @@ async def test_without_a_question_everything_is_a_field() -> None:
         ({"format": "money", "x-currency": "EUR"}, "NaN", "NaN"),
         ({"x-unit": "km"}, 12.5, "12.5\u00a0km"),
         ({}, 20261205, "20261205"),
-        ({"format": "date"}, "tomorrow", "tomorrow"),
         ({"format": "time"}, "14:30:00", "14:30"),
         ({"format": "date-time"}, "2026-12-05T14:30:00", "5 December 2026, 14:30"),
         ({"format": "date-time"}, "9999-12-31T23:59:59+00:00", "9999-12-31T23:59:59+00:00"),
@@ -138,6 +139,17 @@ async def test_without_a_question_everything_is_a_field() -> None:
         ({"$ref": "#/nowhere"}, 1, "1"),
         ({"$ref": "#/properties/value"}, 1, "1"),
         ({"anyOf": [{"type": "null"}, {"format": "date", "type": "string"}]}, "2026-12-05", "5 December 2026"),
+        ({"anyOf": [{"$ref": PLACE}, {"type": "string"}]}, "endless", "endless"),
+        (
+            {
+                "anyOf": [{"$ref": f"{PLACE}/$defs/0"}, {"type": "string"}],
+                "$defs": {
+                    str(n): {"type": "object", "anyOf": [{"$ref": f"{PLACE}/$defs/{n + 1}"}] * 9} for n in range(30)
+                },
+            },
+            "of 9**30 alternatives",
+            "of 9**30 alternatives",
+        ),
         ({}, "<b onclick=x>[a](javascript:x)</b>", "<b onclick=x>[a](javascript:x)</b>"),
         ({}, "a\x1b[31mb\u202ec\u200bd\ud800", "a\ufffd[31mb\ufffdcd\ufffd"),
         ({}, "x" * 5_000, "x" * 1_999 + "…"),
@@ -146,6 +158,18 @@ async def test_without_a_question_everything_is_a_field() -> None:
 async def test_values_become_plain_text(schema: dict[str, Any], value: Any, text: str) -> None:
     interrupt = await asked(shop(None, {"type": "object", "properties": {"value": schema}}), value=value)
     assert texts(interrupt) == [("Value", text)]
+
+
+async def test_an_argument_that_is_nothing_by_default_is_left_out() -> None:
+    note = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    harness = shop(None, {"type": "object", "properties": {"note": note, "day": {}}})
+    assert texts(await asked(harness, note=None, day=None)) == [("Day", NOTHING)]
+
+
+async def test_a_reference_to_a_place_that_is_no_schema_hurts_no_question() -> None:
+    schema = {"x-place": {"default": "city", "oneOf": 1, "enum": 1, "properties": 1}, "$ref": f"{PLACE}/x-place"}
+    harness = shop("Book {value}[ of {value.kind}]?", {"type": "object", "properties": {"value": schema}})
+    assert (await asked(harness))["message"] == "Book city?"
 
 
 async def test_a_value_in_the_question_is_one_line_and_cut_and_then_also_a_field() -> None:

@@ -30,7 +30,7 @@ def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
             "a1", ASSISTANT, [EXPERT], lambda event: shown.append((loop.time() - began, event))
         ) as it:
             await asyncio.sleep(seconds)
-            it.ended("expert", TaskStatus.COMPLETED)
+            it.show_end("expert", TaskStatus.COMPLETED)
 
     in_virtual_time(wait)
     return shown

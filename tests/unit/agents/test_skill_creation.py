@@ -10,7 +10,7 @@ from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import SENTENCES, sentence
 from baton.domain.handoffs.handoff import ContextMode
-from baton.domain.handoffs.triggers import exit_locale, matching
+from baton.domain.handoffs.triggers import exit_locale, first_match
 from baton.domain.handoffs.workflow import WorkflowStatus
 from baton.domain.handoffs.workflow_moves import advance, begin
 from baton.domain.memory.procedure import collected_fields, draft_from
@@ -85,7 +85,7 @@ def test_it_needs_the_permission_to_create_skills(agent: AgentDefinition) -> Non
     ],
 )
 def test_it_is_asked_for_in_users_words(agent: AgentDefinition, text: str) -> None:
-    assert matching(agent.triggers, text)
+    assert first_match(agent.triggers, text)
 
 
 def test_it_is_left_in_users_words(agent: AgentDefinition) -> None:

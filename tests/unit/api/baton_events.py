@@ -8,6 +8,7 @@ from datetime import timedelta
 from ag_ui.core import BaseEvent
 from hypothesis import strategies as st
 
+from baton.domain.desks.desk_session import Person
 from baton.domain.errors import error_classes
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
@@ -31,7 +32,7 @@ from baton.domain.threads.events import (
     unsequenced,
 )
 from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision
-from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.message import MessageStatus, OutcomeType, Role, StoredMessage
 from baton.domain.threads.run_events import (
     HANDOFF,
     RETURN,
@@ -109,12 +110,12 @@ started = st.builds(
     _started, messages, st.none() | st.integers(1, 10**9), st.none() | ids, st.lists(answers, max_size=2)
 )
 finished = st.builds(
-    lambda usage, model, cancelled, waits: run_finished(
-        "t-1", "r-1", usage=usage, model=model, cancelled=cancelled, interrupts=waits
+    lambda usage, model, outcome, waits: run_finished(
+        "t-1", "r-1", usage=usage, model=model, outcome_type=outcome, interrupts=waits
     ),
     st.none() | usages,
     st.none() | ids,
-    st.booleans(),
+    st.sampled_from([OutcomeType.SUCCESS, OutcomeType.CANCELLED]),
     st.lists(interrupts, max_size=2),
 )
 KINDS: tuple[st.SearchStrategy[BaseEvent], ...] = (
@@ -132,7 +133,7 @@ KINDS: tuple[st.SearchStrategy[BaseEvent], ...] = (
     st.builds(lambda *of: reasoning_end(*of)[1], ids),
     st.builds(messages_snapshot, st.lists(messages, max_size=4)),
     st.builds(custom, ids, objects),
-    st.builds(thread_closed, st.sampled_from(EndReason), st.none() | ids),
+    st.builds(thread_closed, st.sampled_from(EndReason), st.none() | ids, st.none() | st.just(Person("anna", "Anna"))),
     st.builds(tool_call, calls, ids).map(list).flatmap(st.sampled_from),
     st.builds(tool_result, calls, ids, texts),
     st.builds(subagent_started, ids, agents, calls),

@@ -10,7 +10,12 @@ from baton.domain.tenants.identity import Permission
 
 READ_ALL, INSPECT = Permission.THREAD_READ_ALL, Permission.CONTEXT_INSPECT
 AUDIT, AGENTS, PROCEDURES = Permission.AUDIT_READ, Permission.AGENT_WRITE, Permission.PROCEDURE_APPROVE
-DOCUMENTS, USERS, TENANT = Permission.DOCUMENT_WRITE, Permission.USER_MANAGE, "tenant:manage"
+DESK, DOCUMENTS, USERS, TENANT = (
+    Permission.DESK_ANSWER,
+    Permission.DOCUMENT_WRITE,
+    Permission.USER_MANAGE,
+    "tenant:manage",
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,21 @@ class Call:
 def _of_threads() -> Iterator[Call]:
     yield Call("GET", "/threads", (READ_ALL,), "scope=tenant")
     thread = "/threads/{thread_id}"
-    for part in ("", "/messages", "/events", "/tool-calls", "/tasks", "/turns", "/handoffs", "/audit", "/branches"):
+    parts = (
+        "",
+        "/messages",
+        "/events",
+        "/tool-calls",
+        "/tasks",
+        "/turns",
+        "/handoffs",
+        "/audit",
+        "/branches",
+        "/background",
+    )
+    for part in parts:
         yield Call("GET", f"{thread}{part}", (READ_ALL,))
+    yield Call("DELETE", f"{thread}/background/{{task_id}}", (), is_there=False)  # only its user may
     yield Call("GET", f"{thread}/turns/{{run_id}}/context", (INSPECT, READ_ALL))
     yield Call("POST", f"{thread}/turns/{{run_id}}/rerun", (INSPECT, READ_ALL), body={})
     yield Call("POST", f"{thread}/sandbox", (READ_ALL,), body={"messageId": "m1"})
@@ -43,6 +61,25 @@ def _of_threads() -> Iterator[Call]:
     yield Call("GET", "/workflows/completed", (READ_ALL,), "scope=tenant")
     yield Call("GET", "/audit", (AUDIT,))
     yield Call("GET", "/audit/export", (AUDIT,))
+
+
+def _of_desks() -> Iterator[Call]:
+    """The conversation waits at a desk; the requests are made in their order."""
+    yield Call("GET", "/desk", (DESK,), "limit=10")
+    yield Call("GET", "/desk/desks", (DESK,))
+    yield Call("GET", "/desk/events", (DESK,))
+    at_desk = "/threads/{thread_id}/desk"
+    yield Call("GET", at_desk, (DESK,))
+    yield Call("POST", f"{at_desk}/take", (DESK,), body={})
+    yield Call("POST", f"{at_desk}/messages", (DESK,), body={"messageId": "p-1", "content": "Hello"})
+    yield Call("POST", f"{at_desk}/notes", (DESK,), body={"messageId": "n-1", "text": "Wait."})
+    yield Call("POST", f"{at_desk}/typing", (DESK,), body={})
+    yield Call("POST", f"{at_desk}/draft", (DESK,), body={"kind": "reply"})
+    yield Call("POST", f"{at_desk}/transfer", (DESK,), body={"deskId": "billing", "note": ""})
+    yield Call("POST", f"{at_desk}/return", (DESK,), body={"note": ""})
+    file = {"name": "a.pdf", "contentType": "application/pdf", "size": 4}
+    yield Call("POST", "/threads/{thread_id}/files", (), body=file, is_there=False)  # nobody has taken it
+    yield Call("POST", "/threads/{thread_id}/close", (), body={}, is_there=False)
 
 
 def _of_agents() -> Iterator[Call]:
@@ -104,8 +141,13 @@ def _of_administration() -> Iterator[Call]:
     yield Call("PUT", "/retention", (USERS,), body={"threads": 30})
     yield Call("GET", "/tenant/limits", (TENANT,))
     yield Call("PUT", "/tenant/limits", (TENANT,), body={})
+    yield Call("GET", "/schedules", ("schedule:manage",), "scope=tenant")
+    yield Call("PATCH", "/schedules/{schedule_id}", ("schedule:manage",), "userId=ada", body={"paused": True})
+    yield Call("DELETE", "/schedules/{schedule_id}", ("schedule:manage",), "userId=ada")
+    yield Call("GET", "/webhooks/deliveries", (TENANT,), "status=dead")
+    yield Call("POST", "/webhooks/deliveries/{delivery_id}/redeliver", (TENANT,))
     yield Call("DELETE", "/users/{user_id}/memory", (USERS,))
 
 
-CALLS = (*_of_threads(), *_of_agents(), *_of_procedures(), *_of_documents(), *_of_administration())
+CALLS = (*_of_threads(), *_of_desks(), *_of_agents(), *_of_procedures(), *_of_documents(), *_of_administration())
 """Those of views that are not there yet ask for nothing."""

@@ -10,14 +10,19 @@ from datetime import timedelta
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.desks.desk_session import DeskSession
 from baton.domain.documents.document import IngestionStep, VersionStatus
 from baton.domain.documents.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.errors import ModelUnavailable
 from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schedules.background_task import BackgroundStatus
+from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Permission, ProjectScope, Scope, thread_ref
-from baton.domain.threads.thread import EndReason
+from baton.domain.threads.desk_requests import note_request, reply_request, return_request, take_request
+from baton.domain.threads.thread import EndReason, Thread
+from baton.domain.threads.turn_requests import ActionRequest
 from baton.memory.procedures.administration import ReadVersion
 from baton.ports.agents.agent_client import AgentFailed
 from baton.ports.agents.tools import ToolFailed, ToolResult
@@ -27,11 +32,14 @@ from baton_documents.results import PageError
 from baton_testing.fakes.agents.agent_client import Reply
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.documents.files import FakeFiles
+from tests.contracts.dead_deliveries import dead_delivery
 from tests.contracts.documents import new_document, processing, waiting
 from tests.contracts.evaluations import made
+from tests.contracts.schedules import new_background_task, new_schedule
 from tests.contracts.sources import new_source
 from tests.contracts.stores import Stores, said
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.desks import ANNA, SUPPORT, desk
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import make_episode
@@ -78,6 +86,8 @@ MAIN = AgentDefinition.model_validate(
             {"agent": "branched", "context_mode": "forked"},
             {"agent": "locked"},
             {"agent": "elsewhere"},
+            {"agent": "support"},
+            {"agent": "billing"},
         ],
     }
 )
@@ -88,12 +98,14 @@ class RecordedHarness(HandoffHarness):
     """Scenes, each in a separate conversation; ``threads`` names them."""
 
     def __init__(self, stores: Stores | None = None) -> None:
-        others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED)
+        others = (MAKER, HELPER, LOCKED, EXPERT, SLOW, ELSEWHERE, BRANCHED, SUPPORT, desk("billing"))
         Harness.__init__(self, model=ScriptedChatModel(), assistant=MAIN, others=others, stores=stores)
         self.threads: dict[str, str] = {}
         self.documents_made: list[str] = []
         self.sources_made: list[str] = []
         self.procedures_made: list[str] = []
+        self.deliveries_made: list[str] = []
+        self.schedules_made: list[str] = []
         self._messages = 0
         self._add_tools()
 
@@ -184,15 +196,20 @@ class RecordedHarness(HandoffHarness):
         await self.documents_added()
         await self.procedures_added()
         await self.words()
+        await self.begun_by_themselves()
         await self.attachments()
         await self.calls()
         await self.consultations()
         await self.endings()
         await self.approvals()
         await self.handovers()
+        await self.at_desks()
         await self.forks_made()
         await self.agents_made()
         await self.evaluations_published()
+        await self.deliveries_died()
+        await self.schedules_kept()
+        await self.tasks_begun()
         await self.sessions_ended()
         await self.denials()
         await self.unfinished()
@@ -208,6 +225,46 @@ class RecordedHarness(HandoffHarness):
         """Three evaluations."""
         for number in range(3):
             await self.evaluations.put(self.ada, made(self.clock, number))
+
+    async def deliveries_died(self) -> None:
+        """Three events that no receiver of a webhook took."""
+        for number in range(3):
+            dead = dead_delivery(self.ada, self.clock.now(), number, thread_id=next(iter(self.threads.values())))
+            await self.dead_deliveries.put(dead)
+            self.deliveries_made.append(dead.id)
+
+    async def tasks_begun(self) -> None:
+        """Tasks in the background of a conversation: one that works, and one that has ended."""
+        now = self.clock.now()
+        working = new_background_task(now, progress="The third of ten pages", message="Find out about Ada Lovelace.")
+        ended = new_background_task(now, "t2").end(BackgroundStatus.COMPLETED, now, "r2")
+        for task in (working, ended):
+            await self.background_tasks.add(self.ada, self.thread_id, task)
+
+    async def begun_by_themselves(self) -> None:
+        """Runs that a schedule, an event and a task have begun, one of them in silence."""
+        self.begin_thread("begun by themselves")
+        causes = [RunSource(CauseKind.SCHEDULE, "once", late=3600), RunSource(CauseKind.EVENT, "e1", "order.shipped")]
+        causes += [RunSource(CauseKind.TASK, "t1"), RunSource(CauseKind.EVENT, "e2", "order.shipped")]
+        scripts = ["Water them.", "It is on its way.", "It is done.", Answer.calling(call("stay_silent"))]
+        for cause, script in zip(causes, scripts, strict=True):
+            self.clock.advance(1)
+            self.model.script(script)
+            request = replace(self.request(f"begun-{cause.id}", '{"carrier": "DHL"}'), begun_by=cause)
+            await self.turns.run(self.ada, request, lambda event: None, seconds=20)
+        await self.ask("Thanks", "You are welcome.")
+
+    async def schedules_kept(self) -> None:
+        """A reminder of one run, one that repeats, one that is paused, and one that is finished."""
+        now = self.clock.now()
+        for reminder in (
+            new_schedule(now, "once"),
+            new_schedule(now, "daily", rule="FREQ=DAILY", follows_user=True, created_by="agent"),
+            new_schedule(now, "paused ü#", hours=None, paused=True),
+            new_schedule(now, "finished", hours=None, last_at=now, last_run_id="r", runs=1),
+        ):
+            await self.schedules.add(self.ada, reminder)
+            self.schedules_made.append(reminder.id)
 
     async def make_agent(self, agent_id: str, prompt: str) -> None:
         """A version of an own agent."""
@@ -363,6 +420,29 @@ class RecordedHarness(HandoffHarness):
         self.begin_thread("relayed")
         self.agent_client.script("elsewhere", "Here we are.")
         await self.ask("There", transfer("elsewhere"))
+
+    async def at_desks(self) -> None:
+        """A conversation that waits at a desk, one that a person has taken, and one that was handed back."""
+        for name in ("waiting at a desk", "taken", "handed back"):
+            self.begin_thread(name)
+            await self.ask("I want to talk to a human", "Ada wants a person.")
+            await self.ask("Is anybody there?")
+            if name != "waiting at a desk":
+                await self.act(take_request(*await self.at_desk(), ANNA))
+                await self.act(reply_request((await self.at_desk())[0], ANNA, "p1", "I am here."))
+                await self.act(note_request((await self.at_desk())[0], ANNA, "n1", "She is in a hurry."))
+            if name == "handed back":
+                await self.act(return_request(*await self.at_desk(), ANNA, "All is well."))
+
+    async def at_desk(self) -> tuple[Thread, DeskSession]:
+        """The thread that is at a desk, and its state there."""
+        thread = await self.store.get_thread(self.ada, self.thread_id)
+        assert thread.conversation.desk is not None
+        return thread, thread.conversation.desk
+
+    async def act(self, request: ActionRequest) -> None:
+        """Carry out what a person of a desk does."""
+        await self.turns.run(self.ada, request, lambda event: None, seconds=20)
 
     async def forks_made(self) -> None:
         self.begin_thread("forked")

@@ -25,6 +25,8 @@ UNWATCHED = {
     "signing_key",
 }
 """Ports without stored state, and the audit, which gets one record."""
+MODULES = ("tests", "baton", "baton_testing", "collections")
+"""The packages whose objects have state."""
 
 
 class Rerunning(Served):
@@ -58,10 +60,10 @@ def _listed(value: Any, depth: int = 0) -> str:
         return "; ".join(f"{key!r}: {_listed(each, depth + 1)}" for key, each in value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return str([_listed(each, depth + 1) for each in value])
-    if callable(value) or type(value).__module__.partition(".")[0] not in ("tests", "baton", "collections"):
+    if callable(value) or type(value).__module__.partition(".")[0] not in MODULES:
         return str(value) if type(value).__module__ == "datetime" else type(value).__name__
     names = (
-        [name for name in vars(value) if not name.endswith("_read")]
+        [name for name in vars(value) if not name.endswith(("_read", "reads"))]
         if hasattr(value, "__dict__")
         else [*value.__slots__]
     )

@@ -21,6 +21,7 @@ from baton import (
     Agent,
     Completion,
     Condition,
+    Desk,
     Handoff,
     HttpTool,
     McpServer,
@@ -39,6 +40,7 @@ from baton.domain.agents import tool as tools
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.definition import Definition
+from baton.domain.desks.desk import DeskDefinition
 from baton.domain.handoffs.completion import Completion as CompletionDefinition
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.workflow_definition import Condition as ConditionDefinition
@@ -96,7 +98,41 @@ def test_each_field_of_a_definition_is_an_argument(
     function: Callable[..., Any], definition: type[Definition], others: set[str]
 ) -> None:
     arguments = inspect.signature(function).parameters.keys() - others
-    assert arguments == {NAMES.get(name, name) for name in definition.model_fields} - {"type"}
+    of_desks = {"kind", "desk"} if definition is AgentDefinition else set()
+    assert arguments == {NAMES.get(name, name) for name in definition.model_fields} - {"type"} - of_desks
+
+
+def test_a_desk_has_the_arguments_that_a_file_has() -> None:
+    made = Desk(
+        "support",
+        triggers=["talk to a human"],
+        permission="desk:support",
+        hours={"zone": "Europe/Vienna", "week": {"mon-fri": "09:00-17:00"}, "except": {"2026-12-25": "closed"}},
+        closed="queue",
+    )
+    rules = {
+        "permission": "desk:support",
+        "hours": {"zone": "Europe/Vienna", "week": {"mon-fri": "09:00-17:00"}, "except": {"2026-12-25": "closed"}},
+        "closed": "queue",
+    }
+    values = {"id": "support", "kind": "desk", "name": "Support", "description": "Support", "desk": rules}
+    expected, found = check_agent({**values, "triggers": ["talk to a human"]})
+    assert found == []
+    assert made.definition == expected
+    assert inspect.signature(Desk).parameters.keys() >= DeskDefinition.model_fields.keys()
+
+
+def test_the_flaws_of_a_desk_name_its_arguments() -> None:
+    with pytest.raises(UnusableDefinition) as refused:
+        Desk("support", hours={"zone": "Vienna", "week": {"monday": "9-17"}}, wait_minutes=0)
+    lines = [line.partition(": ")[2] for line in str(refused.value).splitlines()]
+    assert [line.partition(":")[0] for line in lines] == ["hours.zone", "hours.week", "wait_minutes"]
+
+
+def test_a_desk_has_no_model() -> None:
+    values = {"id": "support", "kind": "desk", "name": "Support", "description": "People.", "tools": [], "mcp": True}
+    _, [problem] = check_agent({**values, "system_prompt": "Be nice."})
+    assert problem.what == "people answer at a desk: leave `system_prompt`, `mcp` out"
 
 
 def test_arguments_and_fields_have_the_same_defaults() -> None:
@@ -205,7 +241,7 @@ tools:
 limits: {tool_calls: 3}
 """
     expected, found = check_agent({**yaml.safe_load(in_yaml), "answer_schema": Answer.model_json_schema()})
-    assert (desk.definition, found) == (expected, [])
+    assert (desk.definition.model_dump(), found) == (expected.model_dump(), [])
 
 
 def object_with(name: str) -> dict[str, Any]:
@@ -256,7 +292,7 @@ def test_modules_and_files_in_yaml_are_one_set_of_agents(tmp_path: Path) -> None
     assert [agent.id for agent in files.all()] == ["desk", "faq", "repairs"]
     assert files.default_main().sub_agents == ("faq", "repairs")
     assert files.default_main().system_prompt == "Answer politely."
-    assert files.place_of(files.default_main(), "sub_agents", 1) == f"{tmp_path}/desk.py:4: sub_agents.1"
+    assert files.find_position(files.default_main(), "sub_agents", 1) == f"{tmp_path}/desk.py:4: sub_agents.1"
 
 
 BAD_FIELDS = """\
@@ -395,7 +431,7 @@ def test_a_function_of_an_agent_is_found_by_what_lists_tools(tmp_path: Path) -> 
     assert (declared.name, declared.description) == ("find", "Find it.")
     assert declared.function is not None
     assert declared.function(number=7) == "7"
-    assert files.place_of_tool(declared) == f"{tmp_path}/agent.py:3"
+    assert files.find_tool_position(declared) == f"{tmp_path}/agent.py:3"
 
 
 def test_the_package_loads_nothing_until_a_name_of_it_is_used() -> None:

@@ -23,7 +23,11 @@ from tests.harness.wiki import answer, yes
 Step = tuple[Any, ...]
 """The kind of a step, and its branches if it is a ``gather``."""
 
-WRITES = {"records": ("put_call", "put_step", "put_task"), "store": ("put_message", "commit")}
+WRITES = {
+    "records": ("put_call", "put_step", "put_task"),
+    "store": ("put_message", "commit"),
+    "background_tasks": ("add",),
+}
 leaves = st.sampled_from([(kind,) for kind in ("say", "model", "ask", "nested", "pay", "refund", "answer")])
 programs = st.lists(
     st.one_of(
@@ -39,7 +43,8 @@ programs = st.lists(
 EVERYTHING: list[Step] = [
     ("say",),
     ("ask",),
-    ("gather", [[("pay",), ("model",)], [("ask",), ("pay",)], [("refund",)]]),
+    ("begin",),
+    ("gather", [[("pay",), ("model",)], [("ask",), ("begin",), ("pay",)], [("refund",)]]),
     ("model",),
     ("nested",),
     ("refund",),
@@ -145,7 +150,8 @@ class Worker:
         faq = Agent("faq", "Answer.", description="Knows.")
         helper = Agent("helper", "Help.", description="Helps.", tools=[pay], sub_agents=[faq])
         limits = {"model_calls": 50, "tool_calls": 50}
-        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], sub_agents=[faq, helper], limits=limits)
+        asked = {"sub_agents": [faq, helper], "background_agents": [faq]}
+        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], limits=limits, **asked)
 
         async def take(context: RunContext, steps: Sequence[Step], path: str) -> list[Any]:
             results: list[Any] = []
@@ -158,6 +164,8 @@ class Worker:
                         results.append(await context.model(f"model {name}"))
                     case "ask":
                         results.append(await context.ask(faq, f"ask {name}"))
+                    case "begin":
+                        results.append(await context.begin(faq, f"begin {name}"))
                     case "nested":
                         results.append(await context.ask(helper, f"nested {name}"))
                     case "pay":
@@ -184,6 +192,11 @@ class Worker:
         return coded(agent, faq, helper, model=Echo())
 
     @property
+    def begun(self) -> Counter[str]:
+        """The messages to forks in which agents work in the background."""
+        return Counter(queued.thread_id for _, queued in self.harness.queue.sent)
+
+    @property
     def asked(self) -> Counter[str]:
         """The questions to the model."""
         return Counter(f"[{each.prompts[-1].content}]" for each in self.harness.model.asked)
@@ -197,6 +210,7 @@ async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after:
     assert (sorted(seen), seen[-1]) == (sorted(expected), expected[-1])
     assert mortal.made.keys() == alive.made.keys()
     assert mortal.asked.keys() == alive.asked.keys()
+    assert mortal.begun == alive.begun
     for key, times in (mortal.made + mortal.asked).items():
         assert times == 1 or (times == 2 and key not in mortal.recorded), key
 

@@ -341,7 +341,7 @@ def rows() -> list[list[str]]:
 def test_the_page_lists_all_doors_with_their_origins_and_says_why_others_are_not_judged() -> None:
     listed = {name: origin.strip("`") for name, _, origin in rows() if origin}
     assert listed == {name: origin.value for name, (origin, _) in DOORS.items()}
-    assert all(reason.startswith(("no: ", "by `after_tool`")) for _, reason, origin in rows() if not origin)
+    assert all(reason.startswith(("never: ", "by `after_tool`")) for _, reason, origin in rows() if not origin)
 
 
 @pytest.mark.parametrize(

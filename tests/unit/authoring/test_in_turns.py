@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from baton import Agent, CallContext, ToolFailed, TurnContext, tool
+from baton import Agent, CallContext, Refuse, ToolFailed, TurnContext, tool
 from baton.api.tenants.export_lines import record_shapes
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.conversation_data import MAX_DATA_BYTES
@@ -47,6 +47,12 @@ async def add(item: str, context: CallContext) -> str:
     """Put an item into the cart."""
     context.state.setdefault("cart", []).append(item)
     return f"{len(context.state['cart'])} in the cart"
+
+
+@tool
+async def lend(item: str) -> Refuse:
+    """Lend an item."""
+    return Refuse(f"{item} is gone.")
 
 
 @tool
@@ -438,3 +444,13 @@ async def test_a_tool_knows_the_users_time_zone() -> None:
 
     harness = coded(shop(zone), answers=(Answer.calling(call("zone")), "Done."))
     assert results(await harness.say(time_zone="Europe/Rome")) == ["Europe/Rome"]
+
+
+async def test_a_refusal_is_an_answer_and_no_warning_for_operators(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    harness = coded(Agent("assistant", "Lend.", main=True, tools=[lend]))
+    harness.model.script(Answer.calling(ToolCall("c1", "lend", '{"item": "A ladder"}')), "It is gone.")
+    await harness.say()
+    assert "Tool lend (python) has refused a call" in caplog.text
+    assert [record for record in caplog.records if record.levelname == "WARNING"] == []
+    assert "A ladder" not in caplog.text

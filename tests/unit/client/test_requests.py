@@ -20,6 +20,7 @@ THREAD: Json = {
     "parentThreadId": None,
     "status": "active",
     "lastSeq": 3,
+    "unread": 1,
     "createdAt": "2026-11-01T10:00:00.000Z",
     "lastActivityAt": "2026-11-01T10:00:00.000Z",
     "aNewField": {"of": "a later server"},

@@ -67,6 +67,20 @@ def test_a_run_is_events_text_and_a_result(served: Served) -> None:
     assert len(served.script.requests) == 1
 
 
+def test_a_message_to_people_is_delivered_and_has_the_author_of_an_answer(served: Served) -> None:
+    author = {"kind": "person", "id": "anna", "name": "Anna", "avatarUrl": None}
+    start = next(event for event in WHOLE if event["type"] == "TEXT_MESSAGE_START")
+    by_anna = {**start, "metadata": {**start["metadata"], "author": author}}
+    delivered = {**WHOLE[-1], "outcome": {"type": "delivered"}}
+    served.script.answer(RUNS, stream(*(by_anna if event is start else event for event in WHOLE[:-1]), delivered))
+    with asked(served) as followed:
+        result = followed.result()
+    assert result.outcome == "delivered"
+    [message] = result.messages
+    assert message.author is not None
+    assert (message.author.id, message.author.name) == ("anna", "Anna")
+
+
 def test_thinking_comes_as_events_of_its_own_and_is_no_part_of_the_text(served: Served) -> None:
     events = numbered([begun(), *thought("The user ", "greets."), *spoken("Hello."), ended()])
     served.script.answer(RUNS, stream(*events), stream(*events))

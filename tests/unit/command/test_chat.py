@@ -74,7 +74,7 @@ def test_a_call_that_was_refused_or_failed_is_shown_with_its_reason(server: Scri
         "POST /v1/runs",
         stream(
             BEGUN,
-            {**result_event, "content": "The day is\nover.", "metadata": {"outcome": "refused"}},
+            {**result_event, "content": "Error: The day is\nover.", "metadata": {"outcome": "refused"}},
             {**result_event, "content": "x" * 600, "metadata": {"outcome": "failed"}},
             {**result_event, "content": "All well.", "metadata": {"outcome": "succeeded"}},
             ENDED,

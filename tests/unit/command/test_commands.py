@@ -29,7 +29,105 @@ def test_a_list_is_read_page_by_page(server: ScriptedServer) -> None:
 
 def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
     server.answer("GET /v1/threads", listing(THREAD))
-    assert server.run("threads", "list").stdout == "t-1\tLisbon\tactive\t2026-11-23T12:00:00Z\n"
+    assert server.run("threads", "list").stdout == "t-1\tLisbon\tactive\t2026-11-23T12:00:00Z\t-\n"
+    server.answer("GET /v1/threads", listing({**THREAD, "unread": 2}))
+    assert server.run("threads", "list").stdout.endswith("\t2\n")
+
+
+def test_completed_workflows_are_listed_with_their_data(server: ScriptedServer) -> None:
+    completed = {
+        "id": "w-1",
+        "threadId": "t-1",
+        "userId": "ada",
+        "agentId": "rental",
+        "name": "your bike",
+        "state": "DONE",
+        "data": {"DAYS": {"first": "2027-05-02"}},
+        "result": "B-1",
+        "completedAt": "2026-11-23T12:00:00Z",
+    }
+    server.answer("GET /v1/workflows/completed", listing(completed))
+    output = server.run("workflows", "list", "--everybody", "--user", "ada").stdout
+    assert output == '2026-11-23T12:00:00Z\trental\tada\tyour bike\t{"DAYS": {"first": "2027-05-02"}}\tB-1\n'
+    assert dict(server.requests[-1].url.params) == {"scope": "tenant", "userId": "ada", "limit": "20"}
+
+
+def test_schedules_are_made_listed_paused_and_cancelled(server: ScriptedServer) -> None:
+    schedule = {
+        "id": "s-1",
+        "text": "Water the plants.",
+        "rule": None,
+        "status": "active",
+        "nextAt": "2027-03-14T09:00",
+    }
+    line = "s-1\t2027-03-14T09:00\t-\t-\tWater the plants.\n"
+    server.answer("POST /v1/schedules", httpx.Response(201, json=schedule))
+    made = server.run("schedules", "create", "Water the plants.", "--at", "2027-03-14T09:00", "--time-zone", "user")
+    assert made.stdout == line
+    sent = json.loads(server.requests[-1].content)
+    assert len(sent.pop("id")) == 36
+    assert sent == {"text": "Water the plants.", "at": "2027-03-14T09:00", "timeZone": "user"}
+    server.answer("GET /v1/schedules", listing(schedule))
+    assert server.run("schedules", "list", "--everybody").stdout == line
+    paused = schedule | {"status": "paused", "nextAt": None, "userId": "ada"}
+    server.answer("PATCH /v1/schedules/s-1", httpx.Response(200, json=paused))
+    assert server.run("schedules", "pause", "s-1", "--user", "ada").stdout.startswith("s-1\tpaused\t-\tada\t")
+    assert json.loads(server.requests[-1].content) == {"paused": True}
+    assert server.requests[-1].url.params["userId"] == "ada"
+    server.run("schedules", "resume", "s-1")
+    assert json.loads(server.requests[-1].content) == {"paused": False}
+    server.answer("GET /v1/schedules/s-1", httpx.Response(200, json=schedule))
+    server.answer("DELETE /v1/schedules/s-1", httpx.Response(204))
+    server.run("schedules", "cancel", "s-1", "--yes")
+    assert server.requests[-1].method == "DELETE"
+
+
+def test_a_schedule_is_shown_and_changed(server: ScriptedServer) -> None:
+    schedule = {"id": "s-1", "text": "Water the plants.", "rule": "FREQ=DAILY", "status": "active", "runs": 3}
+    server.answer("GET /v1/schedules/s-1", httpx.Response(200, json=schedule))
+    output = server.run("schedules", "show", "s-1", "--user", "ada").stdout
+    assert output == "Water the plants.\nStatus: active\nRule: FREQ=DAILY\nRuns: 3\n"
+    assert server.requests[-1].url.params["userId"] == "ada"
+    server.answer("PATCH /v1/schedules/s-1", httpx.Response(200, json=schedule))
+    server.run("schedules", "change", "s-1", "--at", "2027-03-14T10:00", "--text", "Only the fern.")
+    assert json.loads(server.requests[-1].content) == {"at": "2027-03-14T10:00", "text": "Only the fern."}
+    nothing = server.run("schedules", "change", "s-1")
+    assert (nothing.exit_code, "--rule" in nothing.stderr) == (2, True)
+
+
+def test_tasks_in_the_background_are_listed_and_cancelled(server: ScriptedServer) -> None:
+    task = {
+        "taskId": "b-1",
+        "name": "researcher",
+        "status": "working",
+        "startedAt": "2027-03-14T09:00",
+        "progress": None,
+    }
+    server.answer("GET /v1/threads/t-1/background", httpx.Response(200, json={"items": [task]}))
+    assert server.run("threads", "background", "t-1").stdout == "b-1\tresearcher\tworking\t2027-03-14T09:00\t-\n"
+    cancelled = httpx.Response(202, json=task | {"status": "cancelled"})
+    server.answer("DELETE /v1/threads/t-1/background/b-1", cancelled)
+    assert server.run("threads", "cancel-background", "t-1", "b-1").exit_code == 2, "nobody is asked without a terminal"
+    assert "\tcancelled\t" in server.run("threads", "cancel-background", "t-1", "b-1", "--yes").stdout
+
+
+def test_an_event_is_sent_with_data_that_is_json(server: ScriptedServer) -> None:
+    queued = httpx.Response(202, json={"threadId": "t-1", "runId": "r-1"})
+    server.answer("POST /v1/threads/t-1/events", queued)
+    event = ("threads", "send-event", "t-1", "e-1", "order.shipped", "--user", "ada", "--data")
+    assert server.run(*event, '{"carrier": "DHL"}').stdout == "Queued as the run r-1.\n"
+    sent = {"eventId": "e-1", "type": "order.shipped", "data": {"carrier": "DHL"}, "userId": "ada"}
+    assert json.loads(server.requests[-1].content) == sent
+    wrong = server.run(*event, "{carrier")
+    assert (wrong.exit_code, wrong.stderr.startswith("baton: --data is not JSON")) == (2, True)
+
+
+def test_a_conversation_is_marked_as_read_up_to_its_last_message(server: ScriptedServer) -> None:
+    server.answer("GET /v1/threads/t-1/messages", listing({"role": "assistant", "metadata": {"ordinal": 7}}), listing())
+    server.answer("PUT /v1/threads/t-1/read", httpx.Response(204))
+    for options, ordinal in (([], 7), ([], 0), (["--ordinal", "3"], 3)):
+        assert server.run("threads", "mark-read", "t-1", *options).stdout == "Read.\n"
+        assert json.loads(server.requests[-1].content) == {"ordinal": ordinal}
 
 
 def test_what_a_server_says_does_not_control_the_terminal(server: ScriptedServer) -> None:

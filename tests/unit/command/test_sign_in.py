@@ -168,6 +168,15 @@ def test_a_local_sign_in_lasts_as_long_as_its_token_says_and_is_renewed_for_the_
     assert first == second == {"tenant": "demo", "user": "grace", "permissions": ["agent:write"]}
 
 
+def test_a_local_sign_in_says_who_the_person_is(server: ScriptedServer) -> None:
+    local_cloud(server, 3600)
+    about = {"name": "Grace Hopper", "picture": "https://example.com/grace.png", "locale": "en-US"}
+    options = [part for claim, value in about.items() for part in (f"--{claim}", value)]
+    assert server.run(*LOCAL, *options).exit_code == 0
+    [request] = server.sent("POST /local/token")
+    assert {claim: json.loads(request.content)[claim] for claim in about} == about
+
+
 def test_another_local_cloud_at_the_same_address_is_signed_in_at_as_well(server: ScriptedServer) -> None:
     local_cloud(server, 3600, 3600)
     assert server.run(*LOCAL).exit_code == 0

@@ -12,7 +12,7 @@ from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.adapters.models.bedrock.failures import NoCredentials
 from baton.adapters.models.bedrock.request import BedrockGuardrail
-from baton.composition.bedrock import aws_session, connection, guardrail, region_of
+from baton.composition.bedrock import aws_session, find_guardrail, make_connection, region_of
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider, ProviderKind
 
@@ -38,7 +38,7 @@ def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_the_functions_region_is_asked_with_its_credentials() -> None:
-    assert connection(BEDROCK).endpoint == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    assert make_connection(BEDROCK).endpoint == "https://bedrock-runtime.eu-west-1.amazonaws.com"
     assert aws_session().get_credentials().access_key == "AKIDFUNCTION"
 
 
@@ -57,9 +57,9 @@ def test_without_any_region_the_setting_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_an_endpoint_takes_the_place_of_the_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_BEDROCK_ENDPOINT", "http://127.0.0.1:9000")
-    assert connection(BEDROCK).endpoint == "http://127.0.0.1:9000"
+    assert make_connection(BEDROCK).endpoint == "http://127.0.0.1:9000"
     own = BEDROCK.model_copy(update={"base_url": "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com"})
-    assert connection(own).endpoint.startswith("https://vpce-1")
+    assert make_connection(own).endpoint.startswith("https://vpce-1")
 
 
 def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.Mo
     monkeypatch.setenv("BATON_BEDROCK_CREDENTIALS_FILE", str(credentials))
     session = aws_session()
     assert session.get_credentials().access_key == "AKIDDEVELOPER"
-    assert connection(BEDROCK).endpoint == "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
+    assert make_connection(BEDROCK).endpoint == "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
     assert isinstance(session, Session)
     assert session.create_client("sts").meta.endpoint_url.endswith("amazonaws.com")
 
@@ -89,20 +89,20 @@ def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pyt
 
 
 def test_a_guardrail_has_its_id_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert guardrail(BEDROCK) is None
+    assert find_guardrail(BEDROCK) is None
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
-    assert guardrail(BEDROCK) == BedrockGuardrail("gr1abc", "3")
+    assert find_guardrail(BEDROCK) == BedrockGuardrail("gr1abc", "3")
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", f"{ARN}:DRAFT")
-    assert guardrail(BEDROCK) == BedrockGuardrail(ARN, "DRAFT")
+    assert find_guardrail(BEDROCK) == BedrockGuardrail(ARN, "DRAFT")
 
 
 def test_no_provider_in_another_region_escapes_the_guardrail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_BEDROCK_GUARDRAIL", "gr1abc:3")
     with pytest.raises(ValueError, match="us-west-2 has no `guardrail`"):
-        guardrail(ELSEWHERE)
-    assert guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == BedrockGuardrail("gr2", "1")
+        find_guardrail(ELSEWHERE)
+    assert find_guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == BedrockGuardrail("gr2", "1")
     monkeypatch.setenv("BATON_BEDROCK_REGION", "us-west-2")
-    assert guardrail(ELSEWHERE) == BedrockGuardrail("gr1abc", "3")
+    assert find_guardrail(ELSEWHERE) == BedrockGuardrail("gr1abc", "3")
 
 
 def test_embeddings_come_from_the_provider_that_the_models_name_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ from baton.tenants import tenant_copies
 from baton.tenants.registry import own_agents
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
-from tests.fakes.bucket import FakeBucket
+from tests.fakes.objects import FakeS3
 from tests.harness.harness import Harness
 from tests.unit.memory.matching import procedure
 
@@ -65,7 +65,7 @@ def tenant(number: int) -> Scope:
 
 
 def moved_owners() -> tuple[object, Use]:
-    files = OwnerFiles(IndexObjects(FakeBucket(), "search"), is_alone=False)  # type: ignore[arg-type]
+    files = OwnerFiles(IndexObjects(FakeS3(), "search"), is_alone=False)  # type: ignore[arg-type]
     index = RoutedIndex(SqliteFiles(files), SqliteIndex(files, DIMENSIONS), FakeSearchIndex())
     indexed = IndexDocument("a", "a", "message", {}, datetime(2026, 3, 14, tzinfo=UTC))
     return index, lambda number: index.put(tenant(number), IndexName.EPISODES, [indexed])
@@ -110,7 +110,7 @@ def insisting() -> tuple[object, Use]:
     made = OpenAIChatModel(api_key="")
 
     async def use(number: int) -> None:
-        made._insisting[None, f"model-{number}"] = True
+        made._insistent_models[None, f"model-{number}"] = True
 
     return made, use
 
@@ -141,7 +141,7 @@ def listings() -> tuple[object, Use]:
 
     made = tool_listings.Listings(ask)
     servers = [McpServer(type="mcp", name="files", url="https://example.com/mcp") for _ in range(8 * BOUND)]
-    return made, lambda number: made.of(servers[number], AlwaysFresh())
+    return made, lambda number: made.read(servers[number], AlwaysFresh())
 
 
 def functions() -> tuple[object, Use]:
@@ -179,7 +179,7 @@ class NamedSecrets(secrets.CachedSecrets):
     def __init__(self) -> None:
         super().__init__(lambda: None)
 
-    def _ask(self, client: Any, name: str) -> str | None:
+    def _fetch(self, client: Any, name: str) -> str | None:
         return f"value of {name}"
 
 
@@ -226,8 +226,8 @@ CACHES = [
     Cached(model_calls, ("MAX_PROFILES",), insisting),
     Cached(run_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
     Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
-    Cached(tool_listings, ("MAX_KNOWN",), listings),
-    Cached(python_tools, ("MAX_KNOWN",), functions),
+    Cached(tool_listings, ("MAX_LISTINGS",), listings),
+    Cached(python_tools, ("MAX_LOADED",), functions),
     Cached(web_pages, ("MAX_HOSTS",), hosts),
     Cached(cards, ("MAX_CARDS",), agent_cards),
     Cached(secrets, ("MAX_SECRETS",), cached_secrets),
@@ -242,8 +242,9 @@ SIMPLE = {
     "adapters/tools/mcp.py",
     "adapters/tools/openapi_tools.py",
     "adapters/tokens/exchange.py",
+    "turns/deliveries.py",
 }
-"""Modules that only get and set entries, and whose uses need a server or a process. Their own tests have these."""
+"""Modules that only get and set entries, and whose uses need a server, a process or a run. They have own tests."""
 
 
 def caches_of(owner: object) -> list[LRUCache[Any, Any]]:
@@ -284,8 +285,8 @@ async def test_only_secrets_that_were_used_last_are_searched_for(monkeypatch: py
         for name in (f"secret-{number}", "steady"):
             await made.resolve({"Authorization": SecretReference(secret=name)})
     said = " and ".join(f"value of {name}" for name in ("steady", f"secret-{6 * BOUND - 1}", "secret-0"))
-    assert made.redacted(said) == "[secret] and [secret] and value of secret-0"
-    assert made.redacted("value%20of%20steady") == "[secret]"
+    assert made.redact(said) == "[secret] and [secret] and value of secret-0"
+    assert made.redact("value%20of%20steady") == "[secret]"
 
 
 def test_each_cache_of_the_library_is_in_the_table() -> None:

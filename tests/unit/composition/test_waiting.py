@@ -17,13 +17,13 @@ STREAM = "a client reads the events as they come"
 AGAIN = "what was refused is tried again, after a pause that grows or is random"
 PACE = "the other side is asked only so often"
 SLEEPS = {
-    "adapters/a2a/peer.py: answers": "a remote agent works at the answer, and does not stream",
+    "adapters/a2a/peer.py: _poll": "a remote agent works at the answer, and does not stream",
     "adapters/aws/direct_calls.py: _send_until": AGAIN,
     "adapters/dynamodb/table.py: attempts": AGAIN,
     "adapters/dynamodb/table.py: get_many": AGAIN,
     "adapters/dynamodb/table.py: transact": AGAIN,
     "adapters/egress/pool.py: sleep": "the sleep of the library that connects",
-    "adapters/models/embedding_calls.py: _attempts": AGAIN,
+    "adapters/models/embedding_calls.py: _embed_with_retries": AGAIN,
     "adapters/models/embedding_pace.py: pause": PACE,
     "adapters/models/model_calls.py: stream": AGAIN,
     "adapters/opensearch/engine.py: pause": AGAIN,
@@ -33,6 +33,7 @@ SLEEPS = {
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
     "adapters/egress/web_pages.py: _pace": PACE,
     "agents/calls/progress.py: _beat": "a notice for the user, while the run waits for agents",
+    "api/desks/desk_events.py: _frames": STREAM,
     "api/a2a/handler.py: _stop_run": CALLER,
     "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from baton.agents.answer_sources import CITED
+from baton.memory.prompt.message_prompts import NOTED, REPORTED, WRITTEN_BY_PERSON
+from baton.memory.prompt.quoting import quote
 from baton_local.demo_model.engine import Call, Engine
 from baton_local.demo_model.script import ScriptError
 from tests.unit.demo_model.playing import answered, ask, called, engine
@@ -120,6 +123,8 @@ def test_no_words_of_the_prompt_are_read(booking: Engine) -> None:
 
 FRAME = '<quoted-context>\nSnippets, quoted:\n- 2026-03-14: the user said: "To Graz, my cat"\n</quoted-context>'
 
+SAID = {"Anna of Support": 'I am "sorry".', "Ben": "Me, too."}
+
 
 @pytest.mark.parametrize(
     "messages",
@@ -133,6 +138,17 @@ FRAME = '<quoted-context>\nSnippets, quoted:\n- 2026-03-14: the user said: "To G
 )
 def test_quoted_context_is_no_message_of_the_user(booking: Engine, messages: list[Any]) -> None:
     assert ask(booking, *({"role": "user", "content": content} for content in messages)).text == "Hello,"
+
+
+def test_words_of_people_of_desks_are_read_from_their_quotations_alone(tmp_path: Path) -> None:
+    said = {name: WRITTEN_BY_PERSON.format(person=name, text=quote(text)) for name, text in SAID.items()}
+    noted = NOTED.format(person="Anna", note=quote("Agreed."))
+    report = REPORTED.format(agent="Orders", report=quote(said["Anna of Support"]))
+    quoted = "\n\n".join(f"<quoted-context>\n{text}\n</quoted-context>" for text in (*said.values(), noted, report))
+    script = "scenes:\n  message:\n    - say: '{{ people | json }} {{ notes | json }}'\n"
+    answer = ask(engine(tmp_path, script), {"role": "user", "content": f"{quoted}\n\n{said['Ben']}"})
+    words = [{"name": name, "text": text} for name, text in SAID.items()]
+    assert answer.text == f'{json.dumps(words)} [{{"name": "Anna", "text": "Agreed."}}]'
 
 
 def test_a_template_that_fails_shows_its_place(tmp_path: Path) -> None:

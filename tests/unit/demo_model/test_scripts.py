@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from baton_local.demo_model.app import SCRIPT, create_app
-from baton_local.demo_model.engine import Call
+from baton_local.demo_model.engine import Call, Engine
 from baton_local.demo_model.script import VARIABLES, Rule, Script, ScriptError
 from baton_local.demo_model.script_file import ScriptFile
 from tests.unit.demo_model.playing import answered, ask, called, engine, shipped
@@ -63,13 +63,34 @@ def test_a_file_that_is_missing_is_reported(tmp_path: Path) -> None:
 
 
 def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
-    [script] = [block.text for block in blocks(GUIDE) if block.language == "yaml"]
+    [script] = [block.text for block in blocks(GUIDE) if block.language == "yaml" and block.mark is None]
     demo = engine(tmp_path, script)
     request = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
     assert request.text == "Let me look for a room in Graz."
     assert request.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
     reported = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
     assert ask(demo, "Please book a room to Graz", called(*request.calls), *reported).text.endswith("\n\n- Blue\n- Red")
+
+
+@pytest.mark.parametrize(
+    ("messages", "answer"),
+    [
+        (["My name is Ada."], "Your name is Ada."),
+        (["I live in Vienna.", "I see.", "Where do I live?"], "You live in Vienna."),
+        (["What is my dog called?"], "2026-03-14: Your dog is called Rufus."),
+        (["How long is the warranty?"], "The warranty is two years long. [2]"),
+        (["remember: my name is Ada and I live in Vienna"], "- Your name is Ada.\n- You live in Vienna."),
+        (["Is it raining?"], "I do not know."),
+    ],
+)
+def test_the_rules_of_the_guide_answer_from_memory_and_documents(
+    tmp_path: Path, messages: list[str], answer: str
+) -> None:
+    [rules] = [block.text for block in blocks(GUIDE) if block.mark == "memory_rules"]
+    statement = {"kind": "message", "role": "user", "date": "2026-03-14", "text": "My dog is called Rufus."}
+    passage = {"kind": "chunk", "source": "Terms", "number": 2, "text": "The warranty is two years long."}
+    recalled = {"recalled__1": json.dumps(statement), "recalled__2": json.dumps(passage)}
+    assert ask(engine(tmp_path, rules), *messages, **recalled).text == answer
 
 
 def test_the_guide_lists_every_field_and_variable() -> None:
@@ -151,3 +172,25 @@ def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_
     path.write_text(f"{MESSAGE}    - say: The third\n")
     assert ask(script.engine(), "Hello").text == "The third"
     assert capsys.readouterr().out == "Reloaded: script.yaml\n" * 2
+
+
+@pytest.mark.parametrize("script", [SCRIPT, ROOT / "baton_project/skeleton/demo.yaml"])
+@pytest.mark.parametrize(("kind", "part"), [("reply", "I will look into it"), ("summary", "- My lamp")])
+def test_people_at_desks_get_drafts_and_summaries(script: Path, kind: str, part: str) -> None:
+    said = [{"role": "user", "text": "My lamp"}, {"role": "person", "name": "Anna", "text": "Hello"}]
+    draft = ask(Engine(Script.read(script)), json.dumps({"kind": kind, "messages": said}), task="desk_draft")
+    assert part in draft.text
+    assert "Hello" not in draft.text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [SCRIPT, ROOT / "baton_project/skeleton/demo.yaml", *sorted((ROOT / "examples/projects").glob("*/demo.yaml"))],
+    ids=lambda path: path.parent.name,
+)
+def test_who_takes_over_reads_what_the_user_wrote_and_no_json(script: Path) -> None:
+    said = [{"role": "assistant", "text": "How can I help?"}, {"role": "user", "text": "My lamp has a scratch."}]
+    summary = ask(Engine(Script.read(script)), json.dumps({"messages": said}), task="handoff_summary")
+    assert summary.text == "My lamp has a scratch."
+    said = [{"role": "person", "text": "I have looked into it."}]
+    assert ask(Engine(Script.read(script)), json.dumps({"messages": said}), task="handoff_summary").text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agents.answer_schema import check_answer_schema, violations
+from baton.domain.agents.answer_schema import check_answer_schema, find_violations
 from baton_local.demo_model.engine import Call, Reply
 from baton_local.demo_model.schema_instance import instance_of, structured
 from baton_local.demo_model.wire import ChatRequest
@@ -97,9 +97,9 @@ def test_the_value_fits_its_schema_and_has_what_is_required(fields: dict[str, An
         }
     )
     assert instance_of(schema) == {"a": value}
-    assert not violations(schema, instance_of(schema))
+    assert not find_violations(schema, instance_of(schema))
 
 
 def test_a_schema_that_requires_itself_has_an_end() -> None:
     endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
-    assert violations(endless, instance_of(endless))
+    assert find_violations(endless, instance_of(endless))

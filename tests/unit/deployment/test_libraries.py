@@ -135,10 +135,10 @@ def test_a_deployment_brings_libraries_waits_and_says_what_it_does(developer: De
     assert developer.deploys() == []
     assert developer.output[:3] == [
         "libraries/manual: 2 files, one copy for all tenants",
-        "documents/desk: 1 file, not deployed: `baton apply` brings them to one tenant",
+        "documents/desk: 1 file, not deployed: `baton apply` uploads them for one tenant",
         "Search: embedded",
     ]
-    assert developer.output[-1] == "Libraries: 2 brought, 0 unchanged, 0 removed, 0 failed"
+    assert developer.output[-1] == "Libraries: 2 uploaded, 0 unchanged, 0 removed, 0 failed"
     found = {"The pump is started by hand.", "The valve of the pump is red."}
     assert developer.stage.finds("pump") == found
     assert developer.stage.finds("pump", Scope("globex", "bob")) == found
@@ -157,7 +157,7 @@ def test_files_that_have_not_changed_are_not_sent_again_by_any_number_of_request
         developer.writes(f"libraries/manual/part-{number}.txt", f"Part {number} of the pump.")
     developer.deploys()
     assert developer.deploys() == []
-    assert developer.output[-1] == "Libraries: 0 brought, 32 unchanged, 0 removed, 0 failed"
+    assert developer.output[-1] == "Libraries: 0 uploaded, 32 unchanged, 0 removed, 0 failed"
     assert developer.stage.uploads == []
     assert len(developer.stage.calls) < 6
 
@@ -167,7 +167,7 @@ def test_changed_files_replace_and_removed_ones_go(developer: Developer) -> None
     developer.writes("libraries/manual/pump.txt", "The pump starts by itself.")
     (developer.folder / "libraries/manual/valves/valve.txt").unlink()
     developer.deploys()
-    assert developer.output[-1] == "Libraries: 1 brought, 0 unchanged, 1 removed, 0 failed"
+    assert developer.output[-1] == "Libraries: 1 uploaded, 0 unchanged, 1 removed, 0 failed"
     assert developer.stage.finds("pump valve") == {"The pump starts by itself."}
 
 
@@ -195,7 +195,7 @@ def test_a_library_that_has_gone_is_removed_and_an_agent_that_lists_it_finds_the
     for folder in ("libraries/manual/valves", "libraries/manual"):
         (developer.folder / folder).rmdir()
     developer.deploys()
-    assert developer.output[-1] == "Libraries: 0 brought, 1 unchanged, 2 removed, 0 failed"
+    assert developer.output[-1] == "Libraries: 0 uploaded, 1 unchanged, 2 removed, 0 failed"
     assert developer.stage.finds("pump", ADA, "manual", "terms") == {"Terms of the pump."}
     developer.stage.work()
     assert "manual" not in developer.stage.invoke({"command": "list_libraries"})["libraries"]
@@ -213,7 +213,7 @@ def test_files_that_cannot_be_read_are_listed_with_their_reasons_and_keep_none_b
         "manual/empty.txt",
         "manual/photo.xyz",
     ]
-    assert developer.output[-5] == "Libraries: 2 brought, 0 unchanged, 0 removed, 4 failed"
+    assert developer.output[-5] == "Libraries: 2 uploaded, 0 unchanged, 0 removed, 4 failed"
     assert len(developer.stage.finds("pump")) == 2
 
 
@@ -254,7 +254,7 @@ def test_two_deployments_at_once_end_with_one_copy_of_what_both_have(developer: 
 def test_the_permission_of_a_library_is_that_of_its_documents(developer: Developer) -> None:
     developer.deploys()
     developer.deploys(manual="pump:read")
-    assert developer.output[-1] == "Libraries: 2 brought, 0 unchanged, 0 removed, 0 failed"
+    assert developer.output[-1] == "Libraries: 2 uploaded, 0 unchanged, 0 removed, 0 failed"
     assert developer.stage.finds("pump") == set()
     assert len(developer.stage.finds("pump", Scope("acme", "ada", frozenset({"pump:read"})))) == 2
     developer.deploys(manual="pump:read")

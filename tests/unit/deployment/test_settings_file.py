@@ -36,7 +36,7 @@ def test_a_file_is_yaml_with_comments(tmp_path: Path) -> None:
     assert settings_file is not None
     assert [issuer.audience for issuer in settings_file.document.token_issuers] == ["baton"]
     [check] = check_settings_file(stage(tmp_path))
-    assert (check.outcome, "1 issuers" in check.detail) == (Outcome.FINE, True)
+    assert (check.outcome, "1 issuer" in check.detail) == (Outcome.FINE, True)
 
 
 def test_without_a_file_there_is_nothing_to_put(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+import baton
 from baton import Agent, CallContext, Refuse, Replace
 from baton.adapters.agents.agent_files import AgentFileError, AgentFiles
 from baton.authoring.functions import AGENTS_PACKAGE, Functions
@@ -86,7 +87,7 @@ async def test_the_branching_agent_of_the_guide_refunds_what_a_person_has_agreed
 
 async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "how-to" / "add-guardrails.md").read_text(encoding="utf-8")
-    [code] = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    code, handing_over = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     (tmp_path / "support.py").write_text(code)
     lawsuits, cards, refunds = AgentFiles.load(tmp_path).default_main().code.hooks
 
@@ -99,6 +100,9 @@ async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) ->
     assert await ask(cards, **given) == Replace("It is [card number].")
     assert isinstance(await ask(refunds, name="refund", arguments={}), Refuse)
     assert refunds.timeout_seconds == 2
+    (tmp_path / "support.py").write_text(handing_over)
+    [calm] = AgentFiles.load(tmp_path).default_main().code.hooks
+    assert (await ask(calm, messages=[{"role": "user", "text": "No!!!!"}])).agent_id == "people"
     [written] = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(guardrails:.*?)```", guide, re.DOTALL)]
     agent, problems = check_agent({"id": "a", "name": "A", "description": "A.", "system_prompt": "Be.", **written})
     assert agent is not None
@@ -126,6 +130,10 @@ def test_the_reference_is_made_of_the_docstrings() -> None:
 
 
 def test_the_reference_describes_every_argument() -> None:
-    described = set(re.findall(r"^\| `(\w+)` \|", reference().partition("## `tool`")[0], re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)` \|", reference().partition("## `Desk`")[0], re.MULTILINE))
     arguments = Agent.__init__.__annotations__.keys() - {"return"}
     assert described == arguments
+
+
+def test_the_reference_describes_every_name_of_the_package() -> None:
+    assert [name for name in baton.__all__ if f"`{name}`" not in reference()] == []

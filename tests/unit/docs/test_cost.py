@@ -81,8 +81,8 @@ def test_an_idle_month_counts_the_schedules_and_the_queues(template: dict[str, A
         for event in resource.get("Properties", {}).get("Events", {}).values()
         if event["Type"] == "SQS"
     ]
-    assert len(polled) == 3
-    assert MONTH["pollers of three queues"][1] == f"{len(polled) * 15 * minutes * 0.5 / 1e6:.2f}"
+    assert len(polled) == 4
+    assert MONTH["pollers of four queues"][1] == f"{len(polled) * 15 * minutes * 0.5 / 1e6:.2f}"
 
 
 def test_the_sum_of_an_idle_month_is_right() -> None:

@@ -19,7 +19,7 @@ CODE = (
     "shared",
     "tests",
 )
-BELOW_NOTHING = re.compile(r'(?:\n\n|\n[^\n]*\bimport\b[^\n]*\n(?:(?: [^\n]*\n)+\)\n)?)"""[^\n]+')
+BELOW_NOTHING = re.compile(r'(?:\n\n|\n *(?:from [^\n]+ )?import\b[^\n]*\n(?:(?: [^\n]*\n)+\)\n)?)"""[^\n]+')
 
 
 @pytest.mark.parametrize("folder", CODE)

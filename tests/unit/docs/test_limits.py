@@ -25,6 +25,7 @@ from baton.domain.documents import document, source
 from baton.domain.handoffs import handoff, workflow_moves
 from baton.domain.memory import private_skill, skill_markdown
 from baton.domain.runs import conversation_data, run_step, tool_call
+from baton.domain.schedules import recurrence, schedule
 from baton.domain.schemas import json_schema, schema_form, schema_validator
 from baton.domain.tenants import evaluation, identity, tenant_limits
 from baton.domain.threads import branches, content, events, feedback, push_config, thread_title
@@ -34,9 +35,10 @@ from baton.memory.inspection import inspector
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES
 from baton.tenants.registry import tenant_agents
 from baton.threads.handoffs import forks
-from baton.threads.requests import parsing, session_import
+from baton.threads.requests import parsing, session_import, waiting_messages
+from baton.threads.schedules import schedule_making
 from baton.turns import run
-from baton_documents.pdf import pdf
+from baton_documents.pdf import bounds as pdf_bounds
 from tests.unit.docs.pages import ROOT
 
 LIMITS: dict[str, tuple[int, str]] = {
@@ -53,6 +55,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "parameters of a request's query": (middleware.MAX_PARAMETERS, ""),
     "headers of a request": (middleware.MAX_HEADERS, ""),
     "a message's text and parts": (content.MAX_CONTENT_BYTES, "bytes"),
+    "messages of a conversation that [wait](../how-to/steer-a-running-agent.md)": (waiting_messages.MAX_WAITING, ""),
+    "a message that enters a run in progress, as it is queued": (waiting_messages.MAX_KEPT_BYTES, "bytes"),
     "parts of a message": (content.MAX_PARTS, ""),
     "a WebSocket frame, either way": (events.MAX_FRAME_BYTES, "bytes"),
     "an uploaded file": (s3_files.MAX_FILE_BYTES, "bytes"),
@@ -61,6 +65,7 @@ LIMITS: dict[str, tuple[int, str]] = {
         "bytes",
     ),
     "documents in such a file": (bounds.MAX_OWNER_DOCUMENTS, ""),
+    "the fill of such a file from which an alarm goes off and the console warns": (bounds.NEARLY_FULL_PERCENT, "%"),
     "images and documents of one request to a model": (attachments.MAX_HELD_BYTES, "bytes"),
     "the text of a file for a model": (file_types.MAX_CHARACTERS, "characters"),
     "texts of all files of one request to a model": (attachments.MAX_TEXT_CHARACTERS, "characters"),
@@ -109,7 +114,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "messages that a fork copies": (forks.MAX_COPIED, ""),
     "branch segments of a conversation": (branches.MAX_SEGMENTS, ""),
     "a document": (document.MAX_DOCUMENT_BYTES, "bytes"),
-    "pages of a PDF": (pdf.MAX_PAGES, ""),
+    "pages of a PDF": (pdf_bounds.MAX_PAGES, ""),
     "memory for reading a document": (INGESTION.memory_bytes, "bytes"),
     "processor time for reading a part of a document": (INGESTION.seconds, "seconds"),
     "memory for reading a document in a message": (ATTACHMENTS.memory_bytes, "bytes"),
@@ -121,6 +126,9 @@ LIMITS: dict[str, tuple[int, str]] = {
     "private skills of a user with an agent": (private_skill.MAX_PRIVATE, ""),
     "push configurations of an A2A task": (push_config.MAX_CONFIGS, ""),
     "published evaluations of a tenant": (evaluation.MAX_EVALUATIONS, ""),
+    "finished schedules that a user keeps": (schedule_making.MAX_FINISHED, ""),
+    "the text of a schedule": (schedule.MAX_TEXT, "characters"),
+    "the time after its start in which a schedule has slots": (recurrence.HORIZON.days, "days"),
     "cases of a published evaluation": (evaluation.MAX_CASES, ""),
     "metrics and cases of a published evaluation together": (evaluation.MAX_EVALUATION_BYTES, "bytes"),
     "an inspector record": (inspector.MAX_RECORD_BYTES, "bytes"),
@@ -134,6 +142,13 @@ def shown(number: int, unit: str) -> str:
             if number % size == 0:
                 return f"{number // size:,} {name}"
     return f"{number:,} {unit}".strip()
+
+
+def test_the_console_and_the_alarm_warn_of_the_same_fill() -> None:
+    console = (ROOT / "clients/web/console/src/views/documents/index-fill.ts").read_text()
+    assert f"const NEARLY_FULL_PERCENT = {bounds.NEARLY_FULL_PERCENT};" in console
+    alarm = (ROOT / "template.yaml").read_text().partition("\n  SearchIndexFillAlarm:\n")[2]
+    assert f"Threshold: {bounds.NEARLY_FULL_PERCENT}\n" in alarm[:1000]
 
 
 def test_the_page_of_limits_has_the_codes_numbers() -> None:

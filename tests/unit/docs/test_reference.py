@@ -16,6 +16,16 @@ from pydantic_settings import BaseSettings
 
 from baton.adapters.agents.agent_files import AgentFiles, read_agent
 from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.key_forms import (
+    ListedKey,
+    MemberKey,
+    NumberedKey,
+    Partition,
+    Shards,
+    TenantPartition,
+    TenantShards,
+    UnderNumber,
+)
 from baton.api.application import create_app
 from baton.composition.metrics import NAMESPACE
 from baton.domain.agents.agent import AgentDefinition
@@ -28,6 +38,8 @@ from baton.domain.handoffs.workflow_definition import Condition, Transition, Wor
 from baton.domain.metrics import Metric
 from baton.domain.tenants.identity import OidcIssuer, Scope
 from baton.domain.tenants.secret import SecretReference
+from baton.domain.tenants.webhook import Webhook, WebhookEvent
+from baton.settings.document import check_deployed, check_document
 from baton.settings.models import ProviderSettings
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings, all_families
@@ -42,12 +54,13 @@ DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
 AUDITED_NOUNS = (
-    "agent|audit|context|document|evaluation|file|limits|message|model|overview|"
-    "procedure|retention|run|skill|source|task|thread|tool|user"
+    "agent|audit|background|context|desk|document|due|evaluation|event|file|limits|message|model|overview|"
+    "procedure|retention|run|schedule|skill|source|task|thread|tool|user|webhook"
 )
 """The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""
-NOT_AUDITED = {"skill.name", "skill.steps"}
-"""Names in requests to a model that look like actions."""
+NOT_AUDITED = {"background.check", "background.dropped", "desk.ask", "desk.closed", "due.dropped"}
+NOT_AUDITED |= {"skill.name", "skill.steps", *WebhookEvent}
+"""Names in requests to a model, of events and of requests, and in derived ids, that look like actions."""
 ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 """Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
 
@@ -111,8 +124,8 @@ def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None
         and (properties := resource["Properties"]).get("Namespace") == NAMESPACE
     }
     alarms["TimeInQueue"] = "p95 of 60 s or more over five minutes"
-    alarms["ConnectionsRefused"] = "taken off the authorizer's errors"
-    alarms["ModelErrorsAnswered"] = "taken off the REST API's errors"
+    alarms["ConnectionsRefused"] = "subtracted from the authorizer's errors"
+    alarms["ModelErrorsAnswered"] = "subtracted from the REST API's errors"
     listed = {name: row[-1] for name, row in table(REFERENCE / "metrics.md", "metric").items()}
     assert listed == {metric.value: alarms.get(metric.value, "") for metric in Metric}
 
@@ -146,6 +159,19 @@ def test_every_field_of_an_issuer_is_listed() -> None:
     fields = {str(field.alias) for field in OidcIssuer.model_fields.values()}
 
     assert set(table(SETTINGS, "field")) == fields
+
+
+def test_every_field_of_a_webhook_is_listed() -> None:
+    fields = {str(field.alias) for field in Webhook.model_fields.values()}
+    listed = table(SETTINGS, "field of a webhook")
+    assert set(listed) == fields
+    assert set(re.findall(r"`([a-z]+\.[a-z]+)`", str(listed["events"]))) == set(WebhookEvent)
+
+
+def test_the_settings_of_the_guide_to_webhooks_are_valid() -> None:
+    guide = ROOT / "docs" / "how-to" / "receive-webhooks.md"
+    check_deployed(check_document(yaml.safe_load(block(guide, "deployed"))))
+    check_document(yaml.safe_load(block(guide, "local")))
 
 
 def test_the_example_issuers_are_valid() -> None:
@@ -310,17 +336,25 @@ def test_every_kind_of_key_is_described() -> None:
         keys.audit(scope, thread, "1#2"),
         keys.owner(thread),
         keys.connection("c", "p"),
+        keys.desk_place(scope, "d", 0, thread),
+        keys.user_time_zone(scope),
+        keys.retention(scope),
+        keys.tenant_limits(scope),
     ]
     listings = [
         keys.user_listing(scope),
         keys.fork_listing(scope, thread),
-        *keys.tenant_listings(scope),
-        *keys.audit_listings(scope),
-        agent_keys.procedures(scope, "assistant"),
+        keys.user_episodes(scope),
+        keys.user_completions(scope),
     ]
+    declared = [*vars(keys).values(), *vars(agent_keys).values()]
 
     kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
     kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}
+    kinds |= {form.prefix for form in declared if isinstance(form, ListedKey | MemberKey | NumberedKey | UnderNumber)}
+    kinds |= {
+        f"~{form.name}" for form in declared if isinstance(form, Partition | Shards | TenantPartition | TenantShards)
+    }
     assert [kind for kind in sorted(kinds) if kind not in page] == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.text import MAX_MARKS, first_bytes, normal_form, utf8_size
+from baton.domain.text import MAX_GROWTH, MAX_MARKS, NEVER_CUT, first_bytes, normal_form, utf8_size
 
 TEXT = st.text(st.sampled_from("aé€😀\ud83d"), max_size=20)
 
@@ -36,6 +36,13 @@ def test_more_marks_than_unicode_lets_a_letter_have_are_left_out(form: Literal["
 )
 def test_a_long_text_has_the_normal_form_of_unicode(text: str) -> None:
     assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+
+
+@pytest.mark.parametrize("form", ["NFKC", "NFKD"])
+def test_characters_that_become_many_do_not_make_a_text_many_times_as_long(form: Literal["NFKC", "NFKD"]) -> None:
+    assert len(normal_form(form, "\ufdfa" * 20_000)) <= MAX_GROWTH * 20_000
+    shown_whole = "\ufdfa" * (NEVER_CUT // 18)
+    assert normal_form(form, shown_whole) == unicodedata.normalize(form, shown_whole)
 
 
 def test_whatever_becomes_marks_is_counted() -> None:

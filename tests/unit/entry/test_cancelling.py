@@ -89,7 +89,7 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
     with pytest.raises(ThreadUnavailable):
         await harness.say(thread_id=str(uuid.uuid5(uuid.NAMESPACE_DNS, "never begun")))
     with pytest.raises(ThreadUnavailable):
-        await harness.app.approvals.owner(harness.ada, unused, [])
+        await harness.app.approvals.find_owner(harness.ada, unused, [])
     actions = ["run.cancel", "thread.close", "thread.exit", "thread.continue", "thread.close", "thread.fork"]
     reported = [(record.action, record.outcome) for record in harness.audit.records]
     assert reported == [(action, "not_found") for action in (*actions, "thread.write", "tool.approve")]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton_testing.evals.comparison import Verdict, compare
+from baton_testing.evals.results import EvaluationRecord, RunRecord, Score
 from baton_testing.evals.summary import summarise
 from tests.unit.evals.records import record
 
@@ -59,3 +60,15 @@ def test_what_was_not_judged_is_neither_passed_nor_failed() -> None:
     assert summary.flaky == ("case 2",)
     nothing = summarise(record([None]))
     assert (nothing.passed.mean, nothing.passed.low) == (None, None)
+
+
+def test_a_measure_has_one_form_whatever_its_values_are() -> None:
+    def measured(*values: float) -> EvaluationRecord:
+        runs = tuple(
+            RunRecord(passed=True, scores=(Score(metric="similarity.token_f1", value=value, passed=True),))
+            for value in values
+        )
+        one = record([True])
+        return one.model_copy(update={"cases": (one.cases[0].model_copy(update={"runs": runs}),)})
+
+    assert [summarise(measured(*values)).metrics[1].is_rate for values in [(1.0, 1.0), (0.5, 1.0)]] == [False, False]

@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from baton_local.root import ROOT
+from baton_project.schemas import case_schema
 from baton_testing.errors import CannotRun
 from baton_testing.evals import reading
 from baton_testing.evals.reading import read_datasets
-from baton_testing.schema import case_schema
 
 GOOD = {"name": "A case", "input": "Hello", "checks": [{"type": "contains", "text": "Hello"}]}
 
@@ -40,7 +40,7 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ({"input": "Hello"}, "1: name: Field required"),
         ({**GOOD, "check": []}, "1: check: there is no such field (did you mean checks?)"),
         ({**GOOD, "input": []}, "1: input: Tuple should have at least 1 item"),
-        ({**GOOD, "input": [{"approve": True}]}, "1: input: the first turn is a message"),
+        ({**GOOD, "input": [{"approve": True}]}, "1: input: the first turn is a message, or asks"),
         ({**GOOD, "input": ["Hello", {"say": "x", "decline": True}]}, "1: input.1: does one of: say, approve, decline"),
         ({**GOOD, "input": {"say": "Read it", "files": ["no.pdf"]}}, "1: input.0.files: there is no file no.pdf"),
         (

@@ -51,7 +51,7 @@ def test_a_judge_is_asked_by_its_name_and_without_a_script_for_it_does_not_judge
     ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
     assert (ran.code, "Nothing was judged." in ran.errors) == (2, True)
     record = EvaluationRecord.model_validate_json(results.read_text())
-    assert record.judge == "judge-model, prompt 1"
+    assert record.judge == "judge-model, prompt 2"
     assert record.cases[0].runs[0].passed is None
 
 
@@ -72,4 +72,4 @@ def test_a_real_model_may_judge_what_the_demo_models_script_has_answered(project
     ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
     assert (ran.code, ran.errors) == (0, "")
     record = EvaluationRecord.model_validate_json(results.read_text())
-    assert (record.model, record.judge) == ("baton-demo", "judge-model, prompt 1")
+    assert (record.model, record.judge) == ("baton-demo", "judge-model, prompt 2")

@@ -11,14 +11,15 @@ from typer.main import get_command
 
 from baton_local.root import ROOT
 from baton_project.evals import app
+from baton_testing.actions import Action, EventStep, PersonStep
 from baton_testing.evals.checks import TYPES, Check
-from baton_testing.evals.dataset import EvalCase, Turn
+from baton_testing.evals.dataset import EvalCase
 
 PAGE = (ROOT / "docs" / "reference" / "evaluations.md").read_text()
 HOW_TO = (ROOT / "docs" / "how-to" / "evaluate-agents.md").read_text()
 
 
-@pytest.mark.parametrize("part", [EvalCase, Turn])
+@pytest.mark.parametrize("part", [EvalCase, Action, PersonStep, EventStep])
 def test_every_field_is_listed(part: type[BaseModel]) -> None:
     names = [field.alias or name for name, field in part.model_fields.items()]
     assert [name for name in names if f"`{name}`" not in PAGE] == []
@@ -40,4 +41,4 @@ def test_every_option_is_listed() -> None:
 def test_the_examples_of_the_guide_are_cases() -> None:
     blocks = re.findall(r"^```json\n(.*?)^```$", HOW_TO, re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines()]
-    assert len([EvalCase.model_validate(json.loads(line)) for line in lines]) == 3
+    assert len([EvalCase.model_validate(json.loads(line)) for line in lines]) == 4

@@ -15,8 +15,7 @@ from baton.domain.errors import ModelUnavailable
 from baton_client import AsyncBaton
 from baton_testing.errors import CannotRun
 from baton_testing.evals.collecting import MAX_TEXT, Wanted, collect, write_cases
-from baton_testing.evals.dataset import EvalCase
-from baton_testing.evals.reading import ReadCase, read_datasets
+from baton_testing.evals.reading import read_datasets
 from baton_testing.evals.reports.publishing import make_request
 from baton_testing.evals.summary import summarise
 from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
@@ -24,20 +23,9 @@ from tests.harness.handoffs import calling
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 from tests.unit.evals.records import record
+from tests.unit.evals.served_cases import case, client_of
 
 MAIL = "ada.lovelace@example.com"
-
-
-def client_of(served: Served, user: str, *permissions: str) -> AsyncBaton:
-    """Return a client over the API of a harness."""
-    token = ",".join([served.harness.ada.tenant_id, user, *permissions])
-    http = httpx.AsyncClient(transport=httpx.ASGITransport(served.app))
-    return AsyncBaton("http://baton.test", token=token, http_client=http, time_zone="", max_retries=0)
-
-
-def case(**fields: Any) -> ReadCase:
-    values = {"name": "A case", "input": ["Hello", "Where is A-1001?"], **fields}
-    return ReadCase(Path("cases.jsonl"), 1, EvalCase.model_validate(values))
 
 
 async def test_a_case_is_held_in_a_new_conversation_with_its_calls() -> None:

@@ -80,6 +80,16 @@ def test_a_good_token_may_connect_and_nothing_else(app: ModuleType) -> None:
     }
 
 
+def test_the_name_and_the_language_of_the_user_go_with_the_connection(app: ModuleType) -> None:
+    named = app.handler(connecting(f"baton.v1, {token(SECRET, name='Ada Łovelace', locale='de_AT')}"), Context())
+    assert (named["context"]["name"], named["context"]["locale"]) == ("Ada Łovelace", "de-AT")
+
+
+@pytest.mark.parametrize("claim", ["", "german", "de-AT-<b>", "de;q=1", "x" * 40, 5, None, ["de"], "de-x-a"])
+def test_a_claim_that_is_no_language_counts_as_none(app: ModuleType, claim: object) -> None:
+    assert "locale" not in app.handler(connecting(f"baton.v1, {token(SECRET, locale=claim)}"), Context())["context"]
+
+
 @pytest.mark.parametrize("header", ["sec-websocket-protocol", "SEC-WEBSOCKET-PROTOCOL"])
 def test_the_header_is_found_in_any_case(app: ModuleType, header: str) -> None:
     assert app.handler(connecting(f"baton.v1,{token(SECRET)}", header=header), Context())
@@ -97,6 +107,7 @@ def test_the_header_may_come_in_two_lines_or_in_headers_alone(app: ModuleType) -
 
 def test_what_is_passed_on_fits_api_gateways_8_kb(app: ModuleType) -> None:
     claims = {"iss": "baton-embed", "sub": "😀" * 256, "tenant": "acme", "exp": seconds_from_now(60)}
+    claims["name"] = "😀" * 100
     claims["permissions"] = [str(index).rjust(64, "x") for index in range(64)]
     longest = jwt.PyJWS().encode(json.dumps(claims, ensure_ascii=False).encode(), SECRET, "HS256", {"kid": "host"})
 
@@ -160,7 +171,10 @@ def test_no_token_reaches_the_log(app: ModuleType, caplog: pytest.LogCaptureFixt
     ("offered", "reason"),
     [
         ("baton.v1, {expired}", "it has expired"),
-        ("baton.v1, {forged}", "its signature was not made with the key that its kid names"),
+        (
+            "baton.v1, {forged}",
+            "it was signed with another key than the one that its kid names; get a new token, or sign with that key",
+        ),
         ("{token}", "the subprotocols offered are not baton.v1 and one token"),
     ],
 )
@@ -178,19 +192,23 @@ def test_why_a_connection_is_refused_is_in_the_log(
     assert line == f"Token refused: {reason}."
 
 
-def test_the_sealed_token_goes_with_the_connection(app: ModuleType) -> None:
+def test_the_sealed_token_goes_with_the_connection(app: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     key = Fernet.generate_key().decode()
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    app.verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    monkeypatch.setattr(app, "verifier", verifier)
     good = token(SECRET)
     subject = app.handler(connecting(f"baton.v1, {good}"), Context())["context"]["subject"]
     assert good not in subject
     assert SubjectTokens(lambda: key).open(Scope("acme", "ada", subject_token=subject))[0] == good
 
 
-def test_a_token_that_is_too_long_for_the_context_stays_behind(app: ModuleType) -> None:
+def test_a_token_that_is_too_long_for_the_context_stays_behind(
+    app: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = Fernet.generate_key().decode()
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    app.verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    monkeypatch.setattr(app, "verifier", verifier)
     answer = app.handler(connecting(f"baton.v1, {token(SECRET, note='x' * 5_000)}"), Context())
     assert "subject" not in answer["context"]

@@ -304,8 +304,8 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     # Signed when the test runs: that may be minutes after this module was read.
     "expired": (lambda: token(SECRET, exp=seconds_from_now(-60)), "it has expired"),
     "not yet valid": (lambda: token(SECRET, nbf=seconds_from_now(300)), "its iat or nbf lies in the future"),
-    "another key": (lambda: token(SECRET + "!"), "its signature was not made with the key that its kid names"),
-    "unknown key id": (lambda: token(SECRET, kid="secret-kid"), "there is no usable embed key of the id that its kid"),
+    "another key": (lambda: token(SECRET + "!"), "it was signed with another key than the one that its kid names"),
+    "unknown key id": (lambda: token(SECRET, kid="secret-kid"), "no usable embed key has the id in its kid"),
     "no key id": (lambda: token(SECRET, kid=None), "its iss, or kid or alg in its header, is missing or not a string"),
     "another algorithm": (lambda: token(SECRET * 2, "HS512"), "its algorithm is not the one of its key"),
     "unsigned": (lambda: token(None, "none"), "its algorithm is not the one of its key"),

@@ -69,9 +69,12 @@ def test_an_expired_token_is_distinguished(issuer: LocalIssuer) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"kid": "secret-kid"}, "its issuer has no key of the id that its kid names"),
+        ({"kid": "secret-kid"}, "its issuer publishes no key with the id in its kid"),
         ({"algorithm": "RS512"}, "its algorithm is not one that is set for its issuer"),
-        ({"key": NEXT_KEY}, "its signature was not made with the key that its kid names"),
+        (
+            {"key": NEXT_KEY},
+            "it was signed with another key than the one that its kid names; get a new token, or sign with that key",
+        ),
         ({"aud": "secret-service"}, "its aud does not name this service"),
         ({"aud": None}, "it lacks the claim aud"),
         ({"tenant": None}, "it lacks the claim tenant"),
@@ -271,6 +274,13 @@ class TestOutages:
         assert issuer.times_asked() == 2
         issuer.publish(jwk(KEY, "one"))
         assert trusting.verify(signed(issuer))
+
+    def test_the_reason_for_unreadable_keys_is_the_same_when_it_is_asked_again(self, issuer: LocalIssuer) -> None:
+        issuer.documents["/jwks"] = []
+        tokens = verifier(issuer)
+        first, second = tokens.unreadable_issuers(), tokens.unreadable_issuers()
+        assert first == second
+        assert "is not a JSON object" in first[issuer.url]
 
     def test_an_issuer_that_is_not_there_is_an_outage(self) -> None:
         with serving() as gone:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
-from baton.knowledge.chunk_documents import MAX_PLACES, MAX_SECTION, Place, chunk_documents, find_place
+from baton.knowledge.chunk_documents import MAX_PLACES, MAX_SECTION, ChunkPosition, chunk_documents, find_position
 from baton_documents.chunks.chunk import Chunk, ChunkPart
 from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import BlockKind, TextBlock
@@ -28,9 +28,9 @@ MANUAL = (
 )
 
 
-def place(chunk: Chunk, passage: int | None, query: str) -> Place:
+def place(chunk: Chunk, passage: int | None, query: str) -> ChunkPosition:
     [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
-    return find_place(chunk.text, made.fields, passage, query)
+    return find_position(chunk.text, made.fields, passage, query)
 
 
 def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
@@ -44,7 +44,7 @@ def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
 def test_a_chunk_below_one_heading_and_on_one_page_has_no_parts() -> None:
     [chunk] = divide_into_chunks(chapter(3, "The dome is closed at dawn. " * 20))
     assert chunk.parts == ()
-    assert place(chunk, 0, "dome") == Place("Chapter 3", 3, 3)
+    assert place(chunk, 0, "dome") == ChunkPosition("Chapter 3", 3, 3)
 
 
 def test_the_parts_follow_one_another_through_the_whole_text() -> None:
@@ -60,20 +60,20 @@ def test_a_fact_before_the_next_heading_is_cited_with_its_own_heading_and_page(p
     [chunk] = divide_into_chunks(MANUAL)
     assert chunk.headings == ("Chapter 58",)
     question = "How often must the cryostat be refilled?"
-    assert place(chunk, passage, question) == Place("Chapter 57", 57, 57)
+    assert place(chunk, passage, question) == ChunkPosition("Chapter 57", 57, 57)
 
 
 def test_a_passage_behind_the_heading_is_cited_with_that_heading() -> None:
     [chunk] = divide_into_chunks(MANUAL)
-    assert place(chunk, 2, "How often must the cryostat be refilled?") == Place("Chapter 58", 58, 58)
-    assert place(chunk, None, "When is the mirror washed?") == Place("Chapter 58", 58, 58)
+    assert place(chunk, 2, "How often must the cryostat be refilled?") == ChunkPosition("Chapter 58", 58, 58)
+    assert place(chunk, None, "When is the mirror washed?") == ChunkPosition("Chapter 58", 58, 58)
 
 
 def test_among_parts_without_any_of_the_words_the_longest_of_the_passage_counts() -> None:
     chunk = Chunk(
         0, "One. Two, which is longer.", ("B",), 1, 2, None, (ChunkPart(0, ("A",), 1), ChunkPart(5, ("B",), 2))
     )
-    assert place(chunk, None, "Elephants?") == Place("B", 2, 2)
+    assert place(chunk, None, "Elephants?") == ChunkPosition("B", 2, 2)
 
 
 def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
@@ -81,7 +81,7 @@ def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
     chunk = Chunk(0, "ab " * (MAX_PLACES + 1), ("All",), 0, MAX_PLACES, None, parts)
     [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
     assert "places" not in made.fields
-    assert place(chunk, None, "ab") == Place("All", 0, MAX_PLACES)
+    assert place(chunk, None, "ab") == ChunkPosition("All", 0, MAX_PLACES)
 
 
 def test_what_the_index_holds_of_a_part_is_bounded() -> None:
@@ -94,4 +94,4 @@ def test_what_the_index_holds_of_a_part_is_bounded() -> None:
 
 def test_chunks_of_an_earlier_release_are_cited_as_a_whole() -> None:
     fields = {"section": "Pumps", "first_page": 3, "last_page": 4}
-    assert find_place("The pump is started.", fields, None, "pump") == Place("Pumps", 3, 4)
+    assert find_position("The pump is started.", fields, None, "pump") == ChunkPosition("Pumps", 3, 4)

@@ -22,10 +22,12 @@ from baton.domain.documents.document import (
     IngestionStep,
     VersionStatus,
 )
-from baton.domain.documents.search import IndexName
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
 from baton.knowledge import ingestion
+from tests.embedded_index import embedded_index
 from tests.fakes.documents import FakeIngestions
+from tests.fakes.objects import FakeS3
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
 
@@ -381,6 +383,38 @@ async def test_an_embedder_of_another_length_fails_the_document_at_once_and_says
     assert document.latest.error_code == "wrong_embedding_dimension"
     assert "BATON_EMBEDDING_DIMENSIONS is 1536" in (document.latest.error or "")
     assert not pipeline.indexed()
+
+
+async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_one_before_stays_whole(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = embedded_index(FakeS3(), "search")
+    pipeline.use(pipeline.documents, pipeline.files, index)
+    first = await pipeline.create()
+    await pipeline.upload(first, text_of(3, "Bolts"))
+    await pipeline.run(first)
+    before = await pipeline.existing(first)
+    assert before.active is not None
+    texts = [each async for each in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
+    monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", len(texts) + 20)
+    second = await pipeline.replace(first)
+    await pipeline.upload(second, text_of(240, "Nuts"))  # several batches, the first of which has room
+
+    await pipeline.run(second)
+
+    failed = await pipeline.existing(first)
+    assert (failed.latest.status, failed.latest.error_code) == (VersionStatus.FAILED, "search_index_full")
+    assert "remove documents" in (failed.latest.error or "")
+    assert "OpenSearch" in (failed.latest.error or "")
+    assert failed.active == before.active
+    kept = [each async for each in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
+    assert kept == texts
+    assert pipeline.stored() == {1: {"original"}}
+
+    third = await pipeline.replace(first)
+    await pipeline.upload(third, text_of(2, "Gears"))
+    await pipeline.run(third)
+    assert (await pipeline.existing(first)).active == (await pipeline.existing(third)).latest
 
 
 async def test_without_an_embedder_texts_are_indexed_by_their_words(pipeline: Pipeline) -> None:

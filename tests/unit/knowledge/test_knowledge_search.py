@@ -15,6 +15,7 @@ from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUna
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.tenants.identity import Scope
 from baton_documents.chunks.chunk import Chunk, ChunkPart
+from baton_documents.media_types import XLSX
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
@@ -82,6 +83,14 @@ async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library)
     assert found.text == chunk.text
     assert found.cosine is not None
     assert library.embedder.queries == [QUESTION]
+
+
+async def test_a_chunk_of_a_workbook_stands_on_a_sheet(library: Library) -> None:
+    chunk = Chunk(0, "The pump is started by hand.", ("Pumps",), 2, 2)
+    await learn(library, ADA, "knowledge", chunk.text, chunk=chunk, content_type=XLSX)
+    [found] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
+    source = cited(found).as_source(None)
+    assert (source["pageUnit"], source["page"], source["section"]) == ("sheet", 2, "Pumps")
 
 
 CROSSING = "The pump is started by hand, says the first chapter.\n\nValves\n\nValves close themselves in winter."

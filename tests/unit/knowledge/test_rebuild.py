@@ -14,7 +14,7 @@ from baton.domain.tenants.identity import PROJECT_TENANT
 from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
 from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
-from baton.ports.documents.search import IndexedSource
+from baton.ports.documents.search import Embedder, IndexedSource, ReindexResult
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from baton_testing.fakes.memory.episodes import FakeEpisodes
 from tests.fakes.searched_tenants import FakeSearchedTenants
@@ -34,6 +34,21 @@ class Sources:
                     yield IndexedSource(tenant, user, source, 1, 0)
 
 
+class Files:
+    """The files of an index, of which damaged ones are discarded."""
+
+    def __init__(self) -> None:
+        self.judged: list[tuple[str, IndexName]] = []
+        """The tenants and indices whose files were looked at."""
+
+    async def reindex(self, index: IndexName, embedder: Embedder) -> ReindexResult:
+        raise NotImplementedError
+
+    async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
+        self.judged.append((tenant_id, index))
+        return 0
+
+
 class World:
     """Tenants that share the stores, each with its pipeline, and the rebuild of their index."""
 
@@ -49,7 +64,8 @@ class World:
 
         episode_check = IndexCheck(episodes, first.index, None, index_episode, embeds=True)
         tenants_with_documents = FakeSearchedTenants(first.documents, episodes)
-        self.rebuilding = SearchRebuild(tenants_with_documents, self.check, episode_check)
+        self.files = Files()
+        self.rebuilding = SearchRebuild(tenants_with_documents, self.files, self.check, episode_check)
 
     async def ready(self, pipeline: Pipeline, number: int, text: str = "Bolts") -> DocumentRef:
         """A document that turns use."""
@@ -95,6 +111,18 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
         assert replace(after, revision=document.revision) == document
         assert sorted(acme.indexed()[f"{ref.document_id}@1"]) == texts
     assert acme.stored() == {1: {"original"}}
+
+
+async def test_damaged_files_are_looked_for_once_and_among_those_of_the_named_tenants() -> None:
+    world = World("acme", "beta")
+    for pipeline in world.pipelines:
+        await world.ready(pipeline, 1)
+        await world.ready(pipeline, 2)
+    world.index.documents.clear()
+    first = await world.rebuilding.run(tuple(IndexName), ["beta"], seconds=0)
+    assert (first.tenants, first.is_complete) == (("beta",), False)
+    await world.rebuild(first)
+    assert world.files.judged == [("beta", index) for index in IndexName]
 
 
 async def test_a_lost_library_is_rebuilt_like_a_tenants_documents() -> None:

@@ -47,6 +47,10 @@ SAMPLES = {
     "BATON_LEARNING": "0",
     "BATON_LEASE_SECONDS": "12",
     "BATON_LIGHT_MODEL": "groq/small",
+    "BATON_HOOKS": (
+        '[{"id": "shop", "tenant": "demo", "type": "order.shipped", "secret": "baton/local/hooks/shop", '
+        '"user": "/user", "thread": "/order"}]'
+    ),
     "BATON_LOCAL_OPEN_A2A": "1",
     "BATON_MODEL_CACHE_HINTS": "none",
     "BATON_MODEL_METADATA": "true",
@@ -58,6 +62,10 @@ SAMPLES = {
     "BATON_PIPELINES_OF_TENANT": "9",
     "BATON_PUBLIC_URL": "https://baton.example.com",
     "BATON_PUSH_HOSTS": "hooks.example.com",
+    "BATON_WEBHOOKS": (
+        '[{"id": "crm", "url": "http://127.0.0.1:9/hook", "events": ["thread.closed"], '
+        '"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}]'
+    ),
     "BATON_RECALL_DEADLINE_MS": "999",
     "BATON_SEARCH_PREFIX": "mine",
     "BATON_SEARCH_REPLICAS": "2",

@@ -75,6 +75,7 @@ def test_warnings_of_functions_are_kept_by_a_function_that_logs_warnings(capfd: 
 
 def test_commands_write_warnings_for_people_beside_their_results(capsys: pytest.CaptureFixture[str]) -> None:
     logger = Logger(child=True)
+    Logger(use_rfc3339=True).structure_logs()  # without keys of earlier tests in this process
     with warnings_for_people():
         logger.info("Nothing happened")
         logger.warning("Something is slow", extra={"seconds": 0.7})

@@ -104,7 +104,7 @@ async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() ->
     for document in documents:
         assert document.embedder == "fake-embedder"
         for view in document.views.values():
-            assert view.vector == embedder.vector(view.embedded)
+            assert view.vector == embedder.vector(view.text_to_embed)
     assert embedder.embedded[0] == "2026-03-14: text 0"
     assert len(embedder.embedded) == len(set(embedder.embedded))
     assert embedder.queries == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from baton.domain.documents.search import IndexedText, IndexName
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
@@ -46,6 +46,20 @@ class Stored:
         return None
 
 
+class Index(FakeSearchIndex):
+    """An index that counts how often it is read."""
+
+    reads = 0
+
+    def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        self.reads += 1
+        return super().list(scope, index, chosen)
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        self.reads += 1
+        return await super().count(scope, index, chosen)
+
+
 class Sources:
     """``SearchAdministration.sources`` over the fake index."""
 
@@ -65,7 +79,7 @@ class World:
     """An index, stored episodes, and their check."""
 
     def __init__(self, *episodes: Episode, knows_owners: bool = True) -> None:
-        self.search = FakeSearchIndex()
+        self.search = Index()
         self.stored = Stored(list(episodes))
         administration = Sources(self.search) if knows_owners else None
         self.check = IndexCheck(self.stored, self.search, administration, self.index, embeds=True)  # type: ignore[arg-type]
@@ -164,3 +178,13 @@ async def test_a_lost_index_gets_the_episodes_that_it_does_not_have(knows_owners
     assert [done async for done in world.check.rebuild(TENANT)] == [False, False, False]
     [found] = await world.check.verify([TENANT])
     assert (found.is_sound, found.indexed) == (True, 2)
+
+
+async def test_each_users_index_is_read_once_whatever_number_of_episodes_it_has() -> None:
+    episodes = [episode(user, number) for number in range(1, 9) for user in ("ada", "bob")]
+    world = World(*episodes, knows_owners=False)
+    for each in episodes[:8]:
+        await world.index(Scope(TENANT, each.user_id), each)
+    world.search.reads = 0
+    assert [done async for done in world.check.rebuild(TENANT)] == [False] * 8 + [True] * 8
+    assert world.search.reads == 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baton.domain.agents.agent_settings import MemorySettings
 from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.memory.prompt.quoting import excerpt, quote
+from baton.memory.prompt.quoting import brief_excerpt, excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Findings, ProcedureMatch, RecalledBlocks, Retrieval
 from baton_documents.chunks.division import MAX_CHUNK
@@ -292,6 +292,12 @@ def test_an_excerpt_keeps_within_its_limit(text: str, words: frozenset[str], lim
     shown = excerpt(text, words, limit)
     assert len(shown) <= limit
     assert shown.removeprefix("...").removesuffix("...") in text or shown == text
+
+
+def test_people_read_the_lines_of_a_passage_without_the_marks_of_headings() -> None:
+    text = "# Prices of Velo\n\n##  City bikes\nThey cost  20 euros #1.\n| Bike | Price |\n"
+    shown = brief_excerpt(text, frozenset({"bikes"}))
+    assert shown == "Prices of Velo\nCity bikes\nThey cost 20 euros #1.\n| Bike | Price |"
 
 
 # Skills

@@ -32,11 +32,12 @@ from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
-from baton.api.a2a.notifying import Notifications
 from baton.api.http.problems import response
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.running import cancel_named
+from baton.api.notifications import Notifications
 from baton.composition import metrics
+from baton.composition.app import build
 from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents import pipelines
@@ -62,8 +63,8 @@ from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.feedback import Rating
 from baton.domain.threads.message import FollowedProcedure, OutcomeType, Role, RunEnd
-from baton.domain.threads.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange
 from baton.domain.threads.thread_title import TitleSource
 from baton.entry.jobs.sweep import SweepReport
 from baton.ports.agents.agent_client import AgentFailed
@@ -86,12 +87,15 @@ from tests.embedded_index import embedded_index
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.objects import FakeS3
 from tests.harness.coded import coded
+from tests.harness.desks import DeskHarness
+from tests.harness.due import DueHarness
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.little_memory import with_little_memory
 from tests.harness.sessions import close, make_episode
 from tests.harness.skills import SkillHarness, drafting
 from tests.harness.sockets import Socketed
+from tests.harness.webhooks import with_webhooks
 from tests.infrastructure.alarms import metrics_of
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
@@ -342,7 +346,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
 async def a_queue_of_notifications_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     harness.push_queue.is_down = True
-    await harness.app.task_notifications.note_mark(harness.ada, harness.thread_id, "m1", "canceled")
+    await harness.app.change_notifications.note_mark(harness.ada, harness.thread_id, "m1", "canceled")
 
 
 @failure(Metric.NOTIFICATIONS_FAILED)
@@ -350,9 +354,51 @@ async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest
     harness = Harness()
     queue = Failing(StoreUnavailable())
     ports = harness.but(push_configs=cast("Any", queue))
-    change = TaskChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
+    change = ThreadChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
     with pytest.raises(StoreUnavailable):
-        await Notifications(ports, harness.agents).run(change.model_dump_json(), "handle", MAX_RECEIVES)
+        await Notifications.of(build(ports)).run(change.model_dump_json(), "handle", MAX_RECEIVES)
+
+
+@failure(Metric.WEBHOOKS_DEAD)
+async def an_event_that_its_receiver_refuses_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooked = with_webhooks(Harness())
+    hooked.receivers.answers = [410]
+    await hooked.harness.say()
+    await hooked.settle()
+
+
+@failure(Metric.TIME_TO_PERSON)
+@failure(Metric.DESKS_LEFT)
+async def a_conversation_that_a_person_takes_and_hands_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = DeskHarness()
+    await harness.ask()
+    harness.clock.advance(30)
+    await harness.take()
+    await harness.hand_back()
+
+
+@failure(Metric.DESKS_MISSED)
+async def a_conversation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = DeskHarness()
+    await harness.ask()
+    harness.clock.advance(11 * 60)
+    await harness.sweep()
+
+
+@failure(Metric.TIME_TO_START)
+@failure(Metric.RUNS_LATE)
+async def a_reminder_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    due = DueHarness()
+    await due.remind()
+    await due.pass_time(hours=2)
+
+
+@failure(Metric.RUNS_DROPPED)
+async def a_reminder_of_an_agent_that_is_no_longer_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    due = DueHarness()
+    await due.remind()
+    del due.shipped_agents.definitions["assistant"]
+    await due.pass_time(hours=1)
 
 
 @failure(Metric.RUNS_NOT_STOPPED)

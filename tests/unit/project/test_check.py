@@ -13,6 +13,7 @@ from baton_project.commands import check
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
+from tests.unit.project.misspelt import MISSPELT
 
 TOOLS = "tools:\n  - type: python"
 
@@ -108,10 +109,10 @@ def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Proje
 
 
 def test_a_question_for_approval_that_names_no_argument_is_reported_with_its_line(coded: Project) -> None:
-    edited(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Look up {nubmer}?')\n")
+    edited(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Find {nubmer}?')\n")
     _, [problem] = examined(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", 8)
-    assert "asks has {nubmer}, which is no argument of the tool (did you mean number?)" in problem.message
+    assert problem.message == MISSPELT
 
 
 def test_a_workflow_whose_data_does_not_fit_the_tool_that_completes_it_is_reported(coded: Project) -> None:
@@ -125,6 +126,135 @@ def test_a_workflow_whose_data_does_not_fit_the_tool_that_completes_it_is_report
         "file needs the argument 'reason', which no state collects",
         "file takes integer as the argument 'number', but ORDER.number is string",
     ]
+
+
+def test_a_refusal_to_a_state_that_does_not_exist_is_reported(coded: Project) -> None:
+    returns = RETURNS.replace("number: int, damage: str, reason: str", "number: str")
+    returns = returns.replace('return "Filed."', 'return Refuse("Too late.", state="ODER")')
+    (coded.agents / "returns.py").write_text(returns.replace("import Agent,", "import Agent, Refuse,"))
+    _, [problem] = examined(coded)
+    assert problem.message == (
+        "file refuses to the state 'ODER', which does not exist (did you mean ORDER?). "
+        "It goes to the state before the end instead."
+    )
+
+
+def test_placeholders_of_sentences_that_nothing_fills_are_reported(coded: Project) -> None:
+    sentences = {
+        "completed": "{number}: {result}",
+        "main_confirms": "{resullt} of {date}",
+        "busy": "{agent} waits for {sesion}.",
+        "exit": "Until {date}.",
+    }
+    returns = RETURNS.replace("number: int, damage: str, reason: str", "number: str")
+    returns = returns.replace("    prompt=", f"    sentences={{'en': {sentences}}},\n    prompt=")
+    (coded.agents / "returns.py").write_text(returns)
+    _, problems = examined(coded)
+    assert {(problem.file, problem.field, problem.message) for problem in problems} == {
+        ("agents/returns.py", "sentences.en.main_confirms", "nothing fills {resullt} (did you mean {result}?)"),
+        (
+            "agents/returns.py",
+            "sentences.en.main_confirms",
+            "nothing fills {date} (there are: {damage}, {number}, {result})",
+        ),
+        ("agents/returns.py", "sentences.en.busy", "nothing fills {sesion} (did you mean {session}?)"),
+        ("agents/returns.py", "sentences.en.exit", "nothing fills {date} (there are: none)"),
+    }
+
+
+def test_placeholders_that_name_no_value_of_an_object_are_reported(coded: Project) -> None:
+    completed = "{order.number}, {order.nmber}, {order}, {damage.part}"
+    (coded.agents / "returns.py").write_text(with_sentences(completed=completed, exit="{agent.name} is gone."))
+    _, problems = examined(coded)
+    assert sorted((str(problem.field), problem.message) for problem in problems) == [
+        ("sentences.en.completed", "nothing fills {damage.part}, which is no field of damage (there are: none)"),
+        ("sentences.en.completed", "nothing fills {order.nmber}, which is no field of order (did you mean number?)"),
+        (
+            "sentences.en.completed",
+            "nothing fills {order}, which is an object: name one of its fields, such as {order.number}",
+        ),
+        ("sentences.en.exit", "nothing fills {agent.name} (there are: none)"),
+    ]
+
+
+def test_placeholders_that_a_functions_result_never_fills_are_reported(coded: Project) -> None:
+    completed = "{result.number}, {result.nmber}, {result}"
+    (coded.agents / "returns.py").write_text(with_sentences(completed=completed))
+    _, problems = examined(coded)
+    assert sorted((str(problem.field), problem.message) for problem in problems) == [
+        (
+            "sentences.en.completed",
+            "nothing fills {result.nmber}, which is no field of result (did you mean number?). "
+            "The sentence is not said until then.",
+        ),
+        (
+            "sentences.en.completed",
+            "nothing fills {result}, which is an object: name one of its fields, such as {result.number}. "
+            "The sentence is not said until then.",
+        ),
+    ]
+
+
+def with_sentences(**sentences: str) -> str:
+    """Return an agent whose workflow collects an object, and whose tool returns one or refuses."""
+    returns = RETURNS.replace("int, damage: str, reason: str) -> str", "str, damage: str) -> Filed | Refuse")
+    returns = returns.replace("number: str, damage", "order: Number, damage").replace(
+        "import Agent,", "import Agent, Refuse,"
+    )
+    returns = returns.replace('return "Filed."', 'return Filed(number="R-7")')
+    returns = returns.replace("class Order(BaseModel):\n    number: str", NUMBERED)
+    returns = returns.replace(
+        "collects=Order", "collects={'type': 'object', 'required': ['order'], 'properties': {'order': ORDER}}"
+    )
+    returns = returns.replace(', transitions=["photo", "done"]', "")
+    return returns.replace("    prompt=", f"    sentences={{'en': {sentences}}},\n    prompt=")
+
+
+NUMBERED = """\
+class Number(BaseModel):
+    number: str
+
+
+ORDER = Number.model_json_schema()
+
+
+class Filed(BaseModel):
+    number: str"""
+
+
+def test_labels_of_values_that_do_not_exist_are_reported(coded: Project) -> None:
+    kind = "Annotated[Literal['city', 'ebike'], Field(json_schema_extra={'x-labels': {'ebyke': 'e-bike'}})]"
+    file = coded.agents / "assistant.py"
+    edited(file, "number: str)", f"number: {kind})")
+    file.write_text("from typing import Annotated, Literal\nfrom pydantic import Field\n" + file.read_text())
+    _, [problem] = examined(coded)
+    assert "x-labels names 'ebyke', which is no value of the argument (did you mean ebike?)" in problem.message
+
+
+def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_reported(project: Project) -> None:
+    script = project.folder / "demo.yaml"
+    script.write_text(
+        "scenes:\n  message:\n"
+        "    - {agent: asistant, say: Hello.}\n"
+        "    - {agent: nobody, say: Hello.}\n"
+        "    - {state: DONE, call: {order_stat: {}}}\n"
+        "    - {says: map, call: {show_map: {}}}\n"
+        "  result:\n"
+        "    - {after: [show_map, order_status, return_to_*], say: Here.}\n"
+        "    - {after: order, say: Here.}\n"
+    )
+    _, problems = examined(project)
+    assert [str(problem).partition(" There are")[0] for problem in problems] == [
+        "demo.yaml:3: scenes.message.0: there is no agent 'asistant' (did you mean assistant?)",
+        "demo.yaml:4: scenes.message.1: there is no agent 'nobody'.",
+        "demo.yaml:5: scenes.message.2: no agent has a tool 'order_stat' (did you mean order_status?)",
+        "demo.yaml:5: scenes.message.2: no workflow has a state 'DONE'.",
+        "demo.yaml:9: scenes.result.1: no agent has a tool 'order'.",
+    ]
+    assert str(problems[1]).endswith("There are: assistant, orders")
+    script.write_text("scenes:\n  message:\n    - say: 135\n")
+    _, [problem] = examined(project)
+    assert problem.message == "must be text: put it into quotes"
 
 
 RETURNS = '''\

@@ -50,7 +50,7 @@ def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
         f"# Put the settings of {project.folder / 'settings.dev.yaml'}, if there is such a file",
         "# Publish the chat widget and the console, if the stack serves them",
         "# Bring the libraries, delete what was removed from them, and wait until their documents can be found",
-        "#   documents/orders: 1 file, not deployed: `baton apply` brings them to one tenant",
+        "#   documents/orders: 1 file, not deployed: `baton apply` uploads them for one tenant",
         "# Try the stage as a user, and print its addresses",
     ]
 

@@ -89,6 +89,26 @@ def test_public_addresses_that_are_allowed_work_in_a_deployment(folder: Path) ->
     assert f"fine addresses {len(KINDS) + 2} of agents, public and allowed" in deploy_check(folder)
 
 
+BY_STAGE = """
+import os
+
+from baton import Agent, HttpTool
+
+SHOPS = {"dev": "https://service.example.com", "prod": "https://elsewhere.example.com"}
+SHOP = SHOPS.get(os.environ.get("BATON_STAGE", ""), "http://127.0.0.1:8765")
+shop = Agent("shop", "Help.", description="Shops.", tools=[HttpTool("prices", url=SHOP, description="Prices.")])
+"""
+
+
+def test_an_address_of_each_stage_is_judged_for_the_stage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "agents" / "shop.py").write_text(BY_STAGE)
+    assert "fine addresses 1 of agents, public and allowed" in deploy_check(folder)
+    check(folder)
+    assert "Deployed, this would not work" not in capsys.readouterr().out
+    tools = read_contents(Project.found(folder), "prod").agents.get("shop").tools
+    assert [tool.url for tool in tools] == ["https://elsewhere.example.com"]
+
+
 def test_the_server_of_an_openapi_document_that_ships_is_judged(folder: Path) -> None:
     add_agent(folder, "tools.0.base_url", f"https://{PUBLIC}")
     edited(folder / "agents" / "extra.yaml", f", base_url: 'https://{PUBLIC}'", "")
@@ -143,7 +163,7 @@ def test_secrets_that_the_roles_may_not_read_and_variables_that_no_function_has_
     assert "FAILS code tools/shop_tools/orders.py:2: a deployment sets no SHOP_URL" in printed
     assert "note code tools/shop_tools/orders.py:4: a deployment sets no SHOP_KEY" in printed
     assert "note code tools/shop_tools/orders.py:5: a deployment sets no SHOP_TOKEN" in printed
-    assert "BATON_STAGE" not in printed
+    assert "sets no BATON_STAGE" not in printed
 
 
 def test_documents_that_no_deployment_takes_are_refused(folder: Path) -> None:
@@ -224,7 +244,7 @@ def test_the_check_refuses_exactly_what_the_deployment_refuses(
         f"guardrails: [{{name: policy, url: '{url}'}}]\n"
     )
     policy = EgressPolicy.of([entry])
-    refused = any(row.outcome == "FAILS" for row in check_addresses(read_contents(project), policy))
+    refused = any(row.outcome == "FAILS" for row in check_addresses(read_contents(project, "dev"), policy))
     try:
         policy.check_url(url)
     except EgressRefused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +14,9 @@ from baton.domain.agents.agent import AgentDefinition
 from baton_client import APIStatusError, NotFoundError
 from baton_client.agent_folders import OwnedFile
 from baton_local.project.document_folder import DocumentFolder
-from baton_local.project.folder_documents import FolderDocuments, NotTaken
+from baton_local.project.folder_documents import FolderDocuments, NotTaken, note_of_others
 from baton_local.root import ROOT
+from baton_local.tokens import EmbedKey, tenants_of
 
 
 @dataclass
@@ -97,7 +99,10 @@ def developer(tmp_path: Path) -> Developer:
 
 def test_files_become_documents_of_the_agent_that_their_folder_names(developer: Developer) -> None:
     places = "documents/orders/abroad/customs.md, documents/orders/returns.md"
-    assert developer.looks() == [f"Documents that agents know now: {places}"]
+    assert developer.looks() == [
+        "Reading 2 documents of documents/orders: agents answer from them in a moment ...",
+        f"Documents that agents know now: {places}",
+    ]
     assert set(developer.server.stored) == {"orders/returns.md", "orders/abroad/customs.md"}
 
 
@@ -126,7 +131,7 @@ def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(
     developer.writes("nobody/page.md", "# Page")
     developer.writes("orders/.hidden.md", "# Hidden")
     developer.writes("orders/returns.md~", "# Returns, as it was")
-    assert developer.looks()[1:] == [
+    assert developer.looks()[2:] == [
         "Not known to agents: documents/nobody: there is no agent 'nobody' (name the folder by the id of one)",
         "Not known to agents: documents/orders/empty.md: size must be at least 1 byte.",
         "Not known to agents: documents/orders/odd.md: It has no text.",
@@ -147,7 +152,7 @@ def test_agents_that_require_permissions_get_their_documents_like_others(develop
         for permission in agent.required_permissions:
             developer.server.required[agent.id] = permission
         developer.writes(f"{agent.id}/page.md", "# Page")
-    [report] = developer.looks()
+    [_, report] = developer.looks()
     assert all(f"documents/{agent_id}/page.md" in report for agent_id in developer.agents if agent_id != "orders")
 
 
@@ -157,7 +162,7 @@ def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(deve
     for agent_id in ("assistant", "zoo"):
         developer.agents[agent_id] = ()
         developer.writes(f"{agent_id}/page.md", "# Page")
-    assert developer.looks() == [
+    assert developer.looks()[1:] == [
         "Documents that agents know now: documents/assistant/page.md, documents/zoo/page.md",
         "Not known to agents: documents/orders: There is no such agent. The next edit tries again.",
     ]
@@ -165,3 +170,14 @@ def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(deve
     assert developer.looks() == [
         "Documents that agents know now: documents/orders/abroad/customs.md, documents/orders/returns.md"
     ]
+
+
+def test_a_developer_with_keys_of_another_tenant_learns_how_it_gets_the_documents(tmp_path: Path) -> None:
+    keys = {tenant: {"tenant": tenant, "algorithm": "HS256", "key": "k" * 40} for tenant in ("acme", "demo")}
+    tenants = tenants_of(EmbedKey.kept_in(None).as_secret(json.dumps(keys)))
+    assert note_of_others(tmp_path / "documents", tenants) is None
+    (tmp_path / "documents" / "orders").mkdir(parents=True)
+    (tmp_path / "documents" / "orders" / "terms.md").write_text("Terms.")
+    assert note_of_others(tmp_path / "documents", {"demo"}) is None
+    note = note_of_others(tmp_path / "documents", tenants) or ""
+    assert "`baton login --local --tenant acme --permission document:write` and `baton apply .`" in note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import runpy
 import socket
 import threading
@@ -27,7 +28,9 @@ FOLDER = ROOT / "examples" / "projects"
 AGENTS = {
     "booking": ["booking", "host"],
     "gateway": ["gateway"],
+    "planner": ["planner", "researcher"],
     "research": ["compare", "figures", "library", "research"],
+    "shop": ["shop", "support", "workshop"],
     "support": ["faq", "repairs", "support"],
     "support-yaml": ["faq", "repairs", "support"],
 }
@@ -69,6 +72,23 @@ def test_nothing_is_wrong_with_a_project(example: Project) -> None:
 def test_the_conversations_of_a_project_pass(example: Project) -> None:
     ran = run(example, "--jobs", "1")
     assert ran.code == 0, f"{ran.output}{ran.errors}"
+
+
+def test_connections_of_several_functions_reach_the_same_bookings() -> None:
+    """The page's socket and the HTTP API open a resource each."""
+    opened = runpy.run_path(str(FOLDER / "booking" / "agents" / "host.py"))["bookings"]
+
+    async def book_and_list() -> list[tuple[str]]:
+        one, other = opened(), opened()
+        of_page, of_http = await anext(one), await anext(other)
+        with of_page.connection as connection:
+            connection.execute("INSERT INTO bookings (key, name) VALUES ('k', 'garden')")
+        names = of_http.connection.execute("SELECT name FROM bookings").fetchall()
+        await one.aclose()
+        await other.aclose()
+        return names
+
+    assert asyncio.run(book_and_list()) == [("garden",)]
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob("*/evals")))

@@ -19,6 +19,7 @@ from baton_local.project.reloading import Reloader
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
+from tests.unit.project.misspelt import MISSPELT
 
 
 class Developer:
@@ -98,7 +99,7 @@ def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(
             "id: assistant",
             "3: id: assistant.yaml defines the agent 'assistant' too: give",
         ),
-        ("agents/orders.yaml", ":order_status", ":state", "orders.yaml:12: tools.0: shop_tools.orders:state cannot be"),
+        ("agents/orders.yaml", ":order_status", ":state", "orders.yaml:12: tools.0: order_status cannot be"),
         (ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {", "orders.py:7: ZeroDivisionError"),
         (ORDERS, "ORDERS = {", "ORDERS = = {", "orders.py:7: SyntaxError"),
         (ORDERS, "ORDERS = {", "raise SystemExit(3)\nORDERS = {", "orders.py:7: SystemExit: 3"),
@@ -164,9 +165,9 @@ def test_a_new_module_that_raises_changes_nothing_and_is_reported_with_its_line(
 @pytest.mark.parametrize(
     ("removed", "expected"),
     [
-        (ORDERS, "shop_tools.orders:order_status cannot be used: ModuleNotFoundError: No module named 'shop_tools.ord"),
-        ("tools/shop_tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
-        ("tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
+        (ORDERS, "order_status cannot be used: ModuleNotFoundError: No module named 'shop_tools.ord"),
+        ("tools/shop_tools", "order_status cannot be used: there is no package 'shop_tools' in "),
+        ("tools", "order_status cannot be used: there is no package 'shop_tools' in "),
     ],
 )
 def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, removed: str, expected: str) -> None:
@@ -226,7 +227,12 @@ def test_a_tool_that_a_module_of_agents_imports_is_there_for_the_next_turn_too(p
         ('    "orders",', '    "Orders",', "assistant.py:16: id: String should match pattern"),
         ("ORDERS = {", "ORDERS = 1 / 0, {", "assistant.py:5: ZeroDivisionError: division by zero"),
         ("ORDERS = {", "ORDERS = = {", "assistant.py:5: SyntaxError: invalid syntax"),
-        ("(number: str)", "(number: str, other)", "assistant.py:8: order_status: the parameter other has no type."),
+        (
+            "(number: str)",
+            "(number: str, other)",
+            "assistant.py:8: order_status cannot be used: order_status: the parameter other has no type.",
+        ),
+        ("@tool\n", "@tool(approval='always', asks='Find {nubmer}?')\n", f"agents/assistant.py:8: {MISSPELT}"),
         ("(number: str)", "(number: Path)", "assistant.py:9: NameError: name 'Path' is not defined"),
     ],
 )

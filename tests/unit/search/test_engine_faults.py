@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from baton.adapters.opensearch.engine import MAX_BYTES, REFUSALS, Engine, EngineError, region_of
+from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, EngineError, region_of
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock
@@ -127,7 +127,7 @@ async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Script
     scripted.on("/_msearch", busy)
     with pytest.raises(SearchUnavailable):
         await index.search(new_scope(), EPISODES, query("green", WORDS))
-    assert scripted.asked == ["/_msearch"] * REFUSALS
+    assert scripted.asked == ["/_msearch"] * MAX_ATTEMPTS
 
 
 async def test_a_put_in_several_requests_waits_for_one_refresh(engine: tuple[Scripted, OpenSearchIndex]) -> None:
@@ -161,7 +161,7 @@ async def test_documents_that_stay_refused_are_an_error(engine: tuple[Scripted, 
     with pytest.raises(SearchUnavailable) as caught:
         await put(index, "a")
     assert caught.value.retryable
-    assert scripted.asked.count("/_bulk") == REFUSALS
+    assert scripted.asked.count("/_bulk") == MAX_ATTEMPTS
 
 
 async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named(

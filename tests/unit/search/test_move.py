@@ -16,7 +16,7 @@ from baton.adapters.sqlite_index.moving import SqliteFiles
 from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.errors import SearchMoveClaimed, SearchMoved, SearchUnavailable
+from baton.domain.errors import SearchIndexDamaged, SearchMoveClaimed, SearchMoved, SearchUnavailable
 from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.entry.jobs import search_move
 from baton.entry.jobs.search_move import MoveResult, SearchMove
@@ -36,7 +36,7 @@ from tests.contracts.search import (
     listed,
     query,
 )
-from tests.fakes.bucket import FakeBucket
+from tests.fakes.objects import FakeS3
 
 ADA = Scope("acme", "ada")
 ADAS = IndexOwner(EPISODES, "acme", "ada")
@@ -71,7 +71,7 @@ class WatchedIndex(FakeSearchIndex):
 class Stage:
     """A deployment with both engines."""
 
-    bucket: FakeBucket = field(default_factory=FakeBucket)
+    bucket: FakeS3 = field(default_factory=FakeS3)
     engine: WatchedIndex = field(default_factory=WatchedIndex)
     clock: FakeClock = field(default_factory=FakeClock)
     slept: list[float] = field(default_factory=list)
@@ -198,6 +198,7 @@ async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
     result = await stage.move().run([IndexOwner(KNOWLEDGE, "acme", "rental")])
     assert (result.owners_moved, result.documents_copied) == (1, 2)
     routed = stage.routed()
+    assert [await routed.fill_percent(operator, agent) for agent in ("rental", "quotes")] == [None, 1]
     assert await listed(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
     assert await listed(routed, operator, KNOWLEDGE, SearchFilter(agent_id="quotes")) == ["quotes-car"]
     assert await routed.count(operator, KNOWLEDGE, EVERYTHING) == 3
@@ -226,6 +227,21 @@ async def test_a_whole_stage_moves_in_as_many_calls_as_it_needs(stage: Stage) ->
     assert (first.owners_moved, first.owners_left, first.is_complete) == (1, 2, False)
     assert await stage.move().run() == MoveResult(2, 2, 0, is_complete=True)
     assert await stage.move().run() == MoveResult(0, 0, 0, is_complete=True)
+
+
+@pytest.mark.parametrize("kept", [0, 8_192, 20_000])
+async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(stage: Stage, kept: int) -> None:
+    for agent_id in ("cars", "tools"):
+        await stage.embedded().put(ADA, KNOWLEDGE, of_agent(agent_id, *map(str, range(50))))
+    damaged = min(stage.bucket.objects)
+    body, metadata = stage.bucket.objects[damaged]
+    stage.bucket.objects[damaged] = body[:kept] + b"?" * (len(body) - kept), metadata
+    with pytest.raises(SearchIndexDamaged, match="search rebuild"):
+        await stage.move().run()
+    assert await stage.state(IndexOwner(KNOWLEDGE, "acme", "tools")) is OwnerState.MOVED
+    assert await stage.state(IndexOwner(KNOWLEDGE, "acme", "cars")) is OwnerState.FILE
+    with pytest.raises(SearchIndexDamaged):
+        await stage.move().run()
 
 
 async def test_what_is_deleted_while_it_is_copied_does_not_stay_in_opensearch(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.routed_search import RoutedIndex
 from baton.adapters.sqlite_index import SqliteIndex
+from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.composition import search_commands
 from baton.composition.ports import Ports
@@ -17,10 +18,15 @@ from baton.domain.errors import EmbedderUnavailable, InvalidRequest
 from baton.ports.documents.search import EmbeddingPurpose
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.clients import client
+from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
 from tests.embedded_index import new_bucket
 
+NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
 VARIABLES = (
     "BATON_SEARCH_URL",
     "BATON_SEARCH_BUCKET",
@@ -61,6 +67,19 @@ async def test_a_bucket_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, m
     assert isinstance(search, SqliteIndex)
     await search.put(ada, EPISODES, [document("a", "green")])
     assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
+
+
+@pytest.mark.parametrize("stage", ["local", "prod"])
+def test_the_local_cloud_and_deployments_search_by_the_same_code(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = read_stack(ROOT / "template.yaml", {"Stage": stage}, NOWHERE, default_cache_dir())
+    searching = {name for name, each in stack.functions.items() if each.variables.get("BATON_SEARCH_BUCKET")}
+    assert searching >= {"TurnsFunction", "HttpFunction", "IngestionFunction", "ClosingFunction", "SearchFunction"}
+    for name in searching:
+        for variable in VARIABLES:
+            monkeypatch.setenv(variable, stack.functions[name].variables.get(variable, ""))
+        ports = Ports()
+        assert (type(ports.search), ports.searches_files_only) == (SqliteIndex, True), name
+        assert type(ports.owner_files.objects) is IndexObjects
 
 
 def test_an_opensearch_is_used_alone_or_beside_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from baton.domain.runs.usage import Price
+from baton.domain.tenants.inbound_hook import InboundHook
 from baton.domain.tenants.tenant_limits import OperatorLimits
+from baton.domain.tenants.webhook import Webhook
 from baton.settings.document import (
     MAX_ISSUERS,
+    MAX_PROBLEMS,
     MAX_SETTINGS_BYTES,
-    MAX_SHOWN,
     DocumentVariables,
     InvalidDocument,
     SettingsDocument,
+    check_deployed,
     check_document,
     read_document,
     with_variables,
@@ -28,6 +31,28 @@ from baton.settings.models import ModelVariables
 
 ISSUER = {"issuer": "https://login.example.com/", "audience": "baton"}
 GROQ = {"baseUrl": "https://api.groq.com/openai/v1", "keySecret": "baton/prod/models/groq"}
+ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:baton/prod/webhooks/crm-AbCdEf"
+HOOK: dict[str, Any] = {
+    "id": "crm",
+    "url": "https://crm.example.com/baton",
+    "events": ["message.created", "desk.waiting"],
+    "secretArn": ARN,
+    "tenants": ["acme"],
+}
+INBOUND = {
+    "id": "shop",
+    "tenant": "acme",
+    "type": "order.shipped",
+    "secret": "baton/dev/hooks/shop",
+    "user": "/user",
+    "thread": "/order",
+}
+LOCAL_HOOK = {
+    "id": "mine",
+    "url": "http://localhost:9000/",
+    "events": ["run.failed"],
+    "secret": "whsec_MfKQ9r8GKYqrTw==",
+}
 FULL: dict[str, Any] = {
     "version": 1,
     "tokenIssuers": [ISSUER],
@@ -36,6 +61,7 @@ FULL: dict[str, Any] = {
     "allowedOrigins": ["https://app.example.com", "http://[::1]:3000"],
     "allowedHosts": ["api.example.com", "*.example.org", "*"],
     "pushHosts": ["hooks.example.com"],
+    "webhooks": [HOOK],
     "modelProviders": {"groq": GROQ},
     "modelProfiles": {"llama*": {"maxTools": 20}},
 }
@@ -106,6 +132,26 @@ def test_hundreds_of_issuers_fit() -> None:
         ({"modelProfiles": {"gpt": 20}}, r"^modelProfiles\.gpt: must be a mapping of names"),
         ({"modelPrices": {"gpt": 20}}, r"^modelPrices\.gpt: must be a mapping of fields"),
         ({"modelProviders": {"groq": GROQ | {"url": 1}}}, r"^modelProviders\.groq\.url: is an unknown field"),
+        ({"webhooks": [HOOK | {"evnts": []}]}, r"^webhooks\.0\.evnts: is an unknown field: is events meant\?"),
+        (
+            {"webhooks": [HOOK | {"events": ["message.create"]}]},
+            r"^webhooks\.0\.events\.0: .*'message\.create' is no event of webhooks: is message\.created meant\?",
+        ),
+        ({"webhooks": [HOOK | {"events": ["x"]}]}, r"^webhooks\.0\.events\.0: .*There are: approval\.requested, "),
+        ({"webhooks": [HOOK | {"events": []}]}, r"^webhooks\.0\.events: "),
+        ({"webhooks": [HOOK | {"tenants": []}]}, r"^webhooks\.0\.tenants: "),
+        ({"webhooks": [HOOK | {"id": "a b"}]}, r"^webhooks\.0\.id: "),
+        ({"webhooks": [HOOK, HOOK]}, r"^webhooks: .*'crm' occurs 2 times"),
+        ({"webhooks": [HOOK | {"url": "crm"}]}, r"^webhooks\.0\.url: .*must be an absolute http"),
+        ({"webhooks": [HOOK | {"url": "https://u:p@crm.example.com/"}]}, r"^webhooks\.0\.url: .*user name or password"),
+        ({"webhooks": [HOOK], "allowedHosts": ["api.example.com"]}, r"^webhooks\.0\.url: .* is not among the hosts"),
+        ({"webhooks": [HOOK | {"url": "http://crm.example.com/"}]}, r"^webhooks\.0\.url: .*must be called over https"),
+        ({"webhooks": [HOOK | {"url": "https://10.0.0.1/"}]}, r"^webhooks\.0\.url: .* is not a public address"),
+        ({"webhooks": [HOOK | {"url": "https://169.254.169.254/"}]}, r"^webhooks\.0\.url: .* is not a public address"),
+        ({"webhooks": [HOOK | {"secretArn": None}]}, r"^webhooks\.0: .*give secretArn"),
+        ({"webhooks": [HOOK | {"secret": "whsec_MfKQ9r8GKYqrTw=="}]}, r"^webhooks\.0: .*give secretArn"),
+        ({"webhooks": [HOOK | {"secretArn": "crm"}]}, r"^webhooks\.0\.secretArn: "),
+        ({"webhooks": [LOCAL_HOOK | {"secret": "gsk-1"}]}, r"^webhooks\.0: .*a secret of a webhook is whsec_"),
         ({"colour": 1}, r"^colour: is an unknown field\. There are: allowedHosts, "),
         ({"version": 2}, r"^version: Input should be 1"),
     ],
@@ -136,10 +182,22 @@ def test_a_text_that_is_no_document_is_refused(text: bytes, complaint: str) -> N
         read_document(text)
 
 
+def test_a_receiver_on_this_machine_is_for_the_local_cloud() -> None:
+    """It needs neither https nor an allowed host there, and nobody deploys it."""
+    document = check_document({"version": 1, "webhooks": [LOCAL_HOOK]})
+    assert document.webhooks == (Webhook.model_validate(LOCAL_HOOK),)
+    with pytest.raises(
+        InvalidDocument, match=r"webhooks\.0\.secret: is for the local cloud.*webhooks\.0\.url: "
+    ) as raised:
+        check_deployed(document)
+    assert "MfKQ9r8GKYqrTw" not in str(raised.value)
+    check_deployed(check_document(FULL))
+
+
 def test_a_hopeless_document_is_not_described_without_end() -> None:
     with pytest.raises(InvalidDocument) as raised:
         check_document({"version": 1, "allowedHosts": ["no host"] * 500})
-    assert len(raised.value.problems) == MAX_SHOWN
+    assert len(raised.value.problems) == MAX_PROBLEMS
     assert str(raised.value).endswith("; and 480 more")
 
 
@@ -166,6 +224,8 @@ def test_any_json_is_read_or_refused(value: dict[str, Any]) -> None:
         ("BATON_ALLOWED_ORIGINS", "https://a.example, *", "allowed_origins", ("https://a.example", "*")),
         ("BATON_ALLOWED_HOSTS", "a.example", "allowed_hosts", ("a.example",)),
         ("BATON_PUSH_HOSTS", "a.example", "push_hosts", ("a.example",)),
+        ("BATON_WEBHOOKS", json.dumps([LOCAL_HOOK]), "webhooks", (Webhook.model_validate(LOCAL_HOOK),)),
+        ("BATON_HOOKS", json.dumps([INBOUND]), "hooks", (InboundHook.model_validate(INBOUND),)),
         ("BATON_MODEL_PROVIDERS", "{}", "model_providers", {}),
         ("BATON_MODEL_PROFILES", '{"x": {"maxTools": 1}}', "model_profiles", {"x": {"maxTools": 1}}),
     ],

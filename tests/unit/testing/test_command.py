@@ -93,6 +93,11 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
         ),
         ("conversations:\n  - name: A\n    steps:\n      - wait: soon\n", "steps.0.wait: must be a time such as"),
         ("conversations:\n  - name: A\n", "conversations.0: needs steps, or a persona"),
+        ("conversations: [{name: A, answers: [Hi], steps: [say: hi]}]\n", "conversations.0: move answers to the step"),
+        (
+            "conversations: [{name: A, steps: [{say: hi, answers: [{ask_orders: {message: x}}]}]}]\n",
+            "write the call of a tool as `call: {ask_orders: {ARGUMENT: VALUE}}`",
+        ),
         ("conversations:\n  - {name: A, agent: orders, steps: [say: hi]}\n", "agent: 'orders' is no main agent"),
         (
             "tools: {weather: {returns: sunny}}\nconversations: [{name: A, steps: [say: hi]}]\n",

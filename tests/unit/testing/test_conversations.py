@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from typing import Any
@@ -45,6 +46,18 @@ def test_a_call_that_no_case_of_a_stub_fits_is_noted(project: Project) -> None:
     step = {"say": "B-7?", "answers": [ASK, look, *DONE], "expect": {"says": "found"}}
     ran = run(project, written(project, step, tools=STUB))
     assert 'note: The stub of order_status has no case for {"number": "B-7"}.' in ran.output
+    passing = run(project, written(project, {**step, "expect": {"says": "so"}}, tools=STUB))
+    assert (passing.code, 'note: The stub of order_status has no case for {"number": "B-7"}.' in passing.output) == (
+        0,
+        True,
+    )
+
+
+def test_a_call_that_no_case_of_a_stub_fits_gets_the_answer_beside_the_cases(project: Project) -> None:
+    look = {"agent": "orders", "call": {"order_status": {"number": "B-7"}}}
+    step = {"say": "B-7?", "answers": [ASK, look, *DONE], "expect": {"says": "found"}}
+    stub = {"order_status": {**STUB["order_status"], "returns": "never sent"}}
+    assert "-> never sent" in run(project, written(project, step, tools=stub)).output
 
 
 def test_a_server_that_is_neither_stubbed_nor_reached_is_noted_and_its_stub_offered(project: Project) -> None:
@@ -53,6 +66,8 @@ def test_a_server_that_is_neither_stubbed_nor_reached_is_noted_and_its_stub_offe
     step = {"say": "Search", "answers": ["I cannot."], "expect": {"says": "found"}}
     ran = run(project, written(project, step))
     assert "note: assistant went without web: stub it under `tools`, or name it in `reach`." in ran.output
+    step = {"say": "Hello", "answers": ["Good morning."], "expect": {"says": "morning", "says_not": "limited"}}
+    assert run(project, written(project, step)).code == 0
     stub = {"search": {"server": "web", "parameters": {"type": "object"}, "returns": {"hits": 3}}}
     step = {"say": "Search", "answers": [{"call": {"search": {"q": "cats"}}}, "3"], "expect": {"tool": "search"}}
     assert run(project, written(project, step, tools=stub)).code == 0
@@ -140,6 +155,26 @@ def test_days_of_waiting_close_an_idle_conversation_at_its_time(project: Project
     )
     ran = run(project, path)
     assert ran.code == 0, ran.output
+
+
+@pytest.mark.parametrize("end", [{"close": True}, {"wait": "1 day"}])
+def test_another_conversation_has_the_memory_of_the_closed_one(project: Project, end: dict[str, Any]) -> None:
+    steps = (
+        {"say": "My dog is called Rufus.", "answers": ["A fine name."]},
+        {**end, "expect": {"closed": True}},
+        {"another": True, "expect": {"closed": False}},
+        {"say": "What is my dog called?", "answers": ["Rufus."], "expect": {"max_tokens": 12}},
+        {"close": True, "expect": {"closed": True}},
+    )
+    path = written(project, *steps)
+    ran = run(project, path, "--model", "scripted", "--record")
+    assert ran.code == 0, ran.output
+    recordings = json.loads(cassette_of(path).read_text())["conversations"]["A talk"]
+    first, second = (recording["request"]["messages"] for recording in recordings)
+    assert not any(message["role"] == "context" for message in first)
+    assert [message["content"] for message in second if message["role"] == "user"] == ["What is my dog called?"]
+    [context] = [message["content"] for message in second if message["role"] == "context"]
+    assert 'the user said: "My dog is called Rufus."' in context
 
 
 @pytest.mark.parametrize(

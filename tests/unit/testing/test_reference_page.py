@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from baton_local.root import ROOT
+from baton_testing.actions import EventStep, Meanwhile, PersonStep
 from baton_testing.conversation_test import (
     Case,
     ConversationFile,
@@ -27,7 +28,20 @@ HOW_TO = (ROOT / "docs" / "how-to" / "test-conversations.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "part", [Case, ConversationFile, ConversationTest, Expectation, ScriptedAnswer, Step, ToolStub, User]
+    "part",
+    [
+        Case,
+        ConversationFile,
+        ConversationTest,
+        EventStep,
+        Expectation,
+        Meanwhile,
+        PersonStep,
+        ScriptedAnswer,
+        Step,
+        ToolStub,
+        User,
+    ],
 )
 def test_every_field_is_reported(part: type[BaseModel]) -> None:
     names = [field.alias or name for name, field in part.model_fields.items()]
@@ -41,4 +55,4 @@ def test_every_option_is_reported() -> None:
 
 def test_the_examples_are_files_that_can_be_read() -> None:
     examples = re.findall(r"^```yaml\n(.*?)^```$", HOW_TO, re.DOTALL | re.MULTILINE)
-    assert len([ConversationFile.model_validate(yaml.safe_load(example)) for example in examples]) == 3
+    assert len([ConversationFile.model_validate(yaml.safe_load(example)) for example in examples]) == 8

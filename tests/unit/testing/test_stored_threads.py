@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
@@ -18,15 +18,13 @@ from baton.ports.agents.tools import ToolFailed
 from baton.threads.requests.parsing import decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.project_agents import AgentPlace
 from baton_testing.recordings.stored_decisions import StoredDecision, decisions, waiting_message
-from baton_testing.recordings.stored_thread import StoredThread, read_thread
-from baton_testing.recordings.thread_recording import Written, write_test
-from tests.harness.handoffs import calling
+from tests.harness.handoffs import advance, calling, transfer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 from tests.unit.project.conftest import edited
 from tests.unit.testing.command import run
+from tests.unit.testing.stored import REFUND, REFUND_TOOL, made, stored
 
 MAIL = "ada.lovelace@example.com"
 
@@ -52,24 +50,6 @@ async def complaint(project: Project) -> Served:
     harness.clock.advance(3600)
     await harness.say("m2", "Where is A-1001?")
     return Served(harness)
-
-
-async def stored(served: Served, *permissions: str) -> StoredThread:
-    token = ",".join([served.harness.ada.tenant_id, "ada", *permissions])
-    transport, headers = httpx.ASGITransport(served.app), {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
-        return await (await read_thread(client, served.harness.thread_id)).redact()
-
-
-async def made(project: Project, served: Served, *permissions: str) -> Written:
-    agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
-    found = await stored(served, *permissions)
-
-    def write() -> Written:
-        with agent_place.enter():
-            return write_test(found, agent_place, project.folder / "tests" / "complaint.yaml")
-
-    return await asyncio.to_thread(write)
 
 
 @pytest.mark.parametrize("permissions", [("context:inspect",), ()], ids=["with the inspector", "without"])
@@ -125,19 +105,6 @@ def test_a_server_that_cannot_be_reached_is_reported(project: Project, monkeypat
     assert not list(Path(project.folder / "tests").glob("some-thread*"))
 
 
-REFUND = """
-
-async def refund(number: str, euros: float) -> str:
-    return "the tool itself answers"
-"""
-REFUND_TOOL = """
-tools:
-  - type: python
-    name: refund
-    description: Refund an order.
-    entry_point: shop_tools.orders:refund
-    requires_approval: true
-"""
 PARAMETERS = {
     "type": "object",
     "properties": {"number": {"type": "string"}, "euros": {"type": "number"}},
@@ -173,7 +140,7 @@ async def test_an_approved_call_that_failed_is_approved_in_the_test(
     project: Project, permissions: tuple[str, ...]
 ) -> None:
     written = await made(project, await refunded(project, {"approved": True}), *permissions)
-    assert written.result.passed, written.result
+    assert written.result.passed, [run.failures for run in written.result.runs]
     content = yaml.safe_load(written.test.read_text())
     [test] = content["conversations"]
     assert [next(iter(step.items())) for step in test["steps"]] == [("say", "Refund A-1001."), ("approve", True)]
@@ -189,7 +156,7 @@ async def test_an_approved_call_that_failed_is_approved_in_the_test(
 async def test_a_refusal_keeps_its_comment_and_makes_no_stub(project: Project, permissions: tuple[str, ...]) -> None:
     served = await refunded(project, {"approved": False, "comment": "Not that much."})
     written = await made(project, served, *permissions)
-    assert written.result.passed, written.result
+    assert written.result.passed, [run.failures for run in written.result.runs]
     content = yaml.safe_load(written.test.read_text())
     [_, step] = content["conversations"][0]["steps"]
     assert (step["decline"], step["comment"]) == (True, "Not that much.")
@@ -198,6 +165,77 @@ async def test_a_refusal_keeps_its_comment_and_makes_no_stub(project: Project, p
     edited(written.test, "    comment: Not that much.\n", "")
     ran = await asyncio.to_thread(run, project, str(written.test))
     assert "+the tool itself answers" in ran.output  # what was not recorded: no stub stands for a call never made
+
+
+REPORTS = """
+id: reports
+name: Reports
+description: Takes reports.
+system_prompt: Take the report.
+tools:
+  - {type: python, name: file_report, description: File it., entry_point: "shop_tools.orders:file_report"}
+workflow:
+  name: report
+  on_complete: file_report
+  states:
+    - name: BIKE
+      label: The bike
+      collects: {type: object, required: [number], properties: {number: {type: string}}}
+    - name: CHECK
+      label: Agreeing
+      collects: {type: object, required: [agreed], properties: {agreed: {const: true}}}
+    - {name: DONE, label: Done, final: true}
+"""
+
+
+async def reported(project: Project) -> Served:
+    """A user reported a bike that the tool did not know, and then the right one."""
+    assistant, reports = project.agents / "assistant.yaml", project.agents / "reports.yaml"
+    assistant.write_text(assistant.read_text() + "handoffs: [reports]\n")
+    reports.write_text(REPORTS)
+    tools = project.tools / "shop_tools" / "orders.py"
+    tools.write_text(tools.read_text() + "\n\nasync def file_report(number: str) -> str:\n    return 'today'\n")
+    files = [read_agent(path)[1] for path in (assistant, reports, project.agents / "orders.yaml")]
+    harness = Harness(assistant=files[0], others=tuple(files[1:]))
+
+    async def file_report(number: str) -> str:
+        if number == "BK-9":
+            raise ToolFailed("There is no bike BK-9.", is_refused=True, state="BIKE")
+        return "Report 1."
+
+    def tick() -> datetime:
+        harness.clock.advance(0.001)
+        return harness.clock.time
+
+    harness.clock.now = tick
+    parameters = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
+    harness.tools.add("file_report", file_report, parameters=parameters)
+    harness.model.script(transfer("reports"), "Which bike?")
+    await harness.say("m1", "My bike is broken.")
+    harness.model.script(
+        advance("DONE"), advance("CHECK", number="BK-9"), advance("DONE", agreed=True), "There is no such bike."
+    )
+    await harness.say("m2", "BK-9, yes.")
+    harness.model.script(advance("CHECK", number="BK-1"), advance("DONE", agreed=True), "It is report 1.")
+    await harness.say("m3", "BK-1, yes.")
+    return Served(harness)
+
+
+@pytest.mark.parametrize("permissions", [("context:inspect",), ()], ids=["with the inspector", "without"])
+async def test_a_workflow_whose_tool_refused_at_first_is_held_as_it_was(
+    project: Project, permissions: tuple[str, ...]
+) -> None:
+    written = await made(project, await reported(project), *permissions)
+    assert written.result.passed, [run.failures for run in written.result.runs]
+    content = yaml.safe_load(written.test.read_text())
+    assert content["tools"]["file_report"]["cases"] == [
+        {"when": {"number": "BK-9"}, "refuses": "There is no bike BK-9.", "state": "BIKE"},
+        {"when": {"number": "BK-1"}, "returns": "Report 1."},
+    ]
+    steps = content["conversations"][0]["steps"]
+    states = [[each["workflow"] for each in step["expect"] if "workflow" in each] for step in steps]
+    assert states == [[], ["BIKE"], ["DONE"]]
+    assert (await asyncio.to_thread(run, project, str(written.test))).code == 0
 
 
 async def test_a_file_is_left_out_and_it_is_said(project: Project) -> None:
@@ -238,3 +276,46 @@ def test_the_message_whose_calls_wait_is_the_last_one_without_results() -> None:
     assert waiting_message([asking]) == asking
     assert waiting_message([asking, *decided(("a", "refund", "Done."))]) is None
     assert waiting_message([{"role": "assistant", "content": "Hello", "metadata": {}}]) is None
+
+
+PEOPLE = """id: people
+kind: desk
+name: Support team
+description: People.
+triggers: ["a human"]
+"""
+
+
+async def test_people_of_a_desk_act_in_the_test_and_none_of_their_words_is_an_agents(project: Project) -> None:
+    (project.agents / "people.yaml").write_text(PEOPLE)
+    edited(project.agents / "assistant.yaml", "main: true", "main: true\nhandoffs: [{to: people}]")
+    files = [read_agent(project.agents / name)[1] for name in ("assistant.yaml", "orders.yaml", "people.yaml")]
+    harness = Harness(assistant=files[0], others=tuple(files[1:]))
+    served = Served(harness)
+    path = f"/threads/{harness.thread_id}/desk"
+
+    async def act(action: str, **body: Any) -> None:
+        harness.clock.advance(1)
+        (await served.post(f"{path}/{action}", body, "desk:answer", user="Anna")).raise_for_status()
+        harness.clock.advance(1)
+
+    harness.model.script("Ada wants a person.", "You are welcome.")
+    await harness.say("m1", "I want to talk to a human.")
+    await act("take")
+    await act("messages", messageId="p1", content="You get 20 euros back.")
+    await harness.say("m2", "Fine.")
+    await act("return", note="Agreed.")
+    await harness.say("m3", "Thanks")
+    written = await made(project, served)
+    assert written.result.passed, [run.failures for run in written.result.runs]
+    [test] = yaml.safe_load(written.test.read_text())["conversations"]
+    anna = {"id": "Anna", "name": "Anna"}
+    assert [step.get("say") or step["person"] for step in test["steps"]] == [
+        "I want to talk to a human.",
+        {**anna, "takes": True},
+        {**anna, "says": "You get 20 euros back."},
+        "Fine.",
+        {**anna, "returns": True},
+        "Thanks",
+    ]
+    assert {"delivered": True} in test["steps"][3]["expect"]

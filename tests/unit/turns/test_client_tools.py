@@ -12,7 +12,7 @@ import pytest
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
 from baton.domain.runs.tool_call import ToolCallRecord
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, shown_interrupts
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, to_client_interrupts
 from baton.domain.threads.thread import EndReason
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
@@ -229,7 +229,7 @@ async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_cont
     assert offered(harness, 1) == offered(harness, 0)
     assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    assert [shown_interrupt["reason"] for shown_interrupt in shown_interrupts(thread.open_interrupts)] == [
+    assert [shown_interrupt["reason"] for shown_interrupt in to_client_interrupts(thread.open_interrupts)] == [
         "client_tool"
     ]
 
@@ -265,7 +265,7 @@ async def test_the_queue_carries_what_the_page_offers(harness: Harness) -> None:
     request = harness.request(client=PAGE)
     queued = queued_message(harness.ada, request, request_id="r")
     again = type(queued).model_validate_json(queued.model_dump_json(by_alias=True)).request
-    assert again.client == PAGE  # type: ignore[union-attr]
+    assert again.client == PAGE
 
 
 async def test_arguments_that_do_not_fit_go_back_to_the_model(harness: Harness) -> None:

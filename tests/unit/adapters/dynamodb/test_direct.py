@@ -242,7 +242,7 @@ def test_nobody_at_the_address_is_an_outage(server: Server) -> None:
 async def test_a_request_waits_for_a_connection_no_longer_than_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     connecting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(aws, "start", lambda *_: connecting)
-    connections = OriginConnections("http://127.0.0.1:1", connect_seconds=1, read_seconds=1, most_idle=1)
+    connections = OriginConnections("http://127.0.0.1:1", connect_seconds=1, read_seconds=1, max_idle=1)
     with pytest.raises(ConnectTimeoutError):
         await connections.send(b"", seconds=0.01)
     late = mock.Mock()

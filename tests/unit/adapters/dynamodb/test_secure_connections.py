@@ -132,9 +132,9 @@ class TestTls:
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
         )
-        connections.verification.cache_clear()
+        connections.certificate_context.cache_clear()
         yield
-        connections.verification.cache_clear()
+        connections.certificate_context.cache_clear()
 
     @pytest.fixture
     def secure(self) -> Iterator[Server]:

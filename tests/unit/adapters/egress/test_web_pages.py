@@ -144,8 +144,8 @@ async def test_redirects_are_followed_and_judged_again(site: Site) -> None:
     for path, reported in (
         ("/out", "not among the hosts"),
         ("/in", "not among the hosts"),
-        ("/file", "no http or https"),
-        ("/broken", "no address|cannot be re"),
+        ("/file", "not an http or https"),
+        ("/broken", "invalid address|cannot be re"),
         ("/round", "more than 5 times"),
     ):
         with pytest.raises(PageUnavailable, match=reported):
@@ -185,7 +185,7 @@ async def test_robots_are_obeyed_and_read_once(site: Site) -> None:
     waits: list[float] = []
     pages = reader(waits=waits)
     await pages.fetch(site.url("/a"), limit=LIMIT)
-    with pytest.raises(PageUnavailable, match=r"robots\.txt of the host"):
+    with pytest.raises(PageUnavailable, match=r"robots\.txt does not allow"):
         await pages.fetch(site.url("/private/b"), limit=LIMIT)
     await pages.fetch(site.url("/a"), limit=LIMIT)
     assert [path for path, _ in site.asked] == ["/robots.txt", "/a", "/a"]

@@ -95,7 +95,7 @@ class OneText:
 
 async def test_one_secret_is_one_key_and_another_is_another() -> None:
     keys = [DerivedSigningKey(OneText(text * 40), "key") for text in ("a", "a", "b")]
-    published = [await key.public_keys() for key in keys]
+    published = [await key.read_public_keys() for key in keys]
     assert published[0] == published[1] != published[2]
     signed = await keys[0].sign({"iss": "baton"})
     own = jwt.PyJWKSet.from_dict(dict(published[0]))[jwt.get_unverified_header(signed)["kid"]]

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from baton.adapters.models.provider_models import STANDS_IN, ProviderModels
+from baton.adapters.models.provider_models import FALLBACK_ERRORS, ProviderModels
 from baton.domain.errors import (
     ContentFiltered,
     ContextTooLong,
@@ -163,7 +163,7 @@ async def test_no_fallback_is_asked_what_a_model_has_refused(failure: ModelError
     assert deployment.asked["groq"] == []
 
 
-@pytest.mark.parametrize("failure", [error() for error in STANDS_IN])
+@pytest.mark.parametrize("failure", [error() for error in FALLBACK_ERRORS])
 async def test_no_fallback_is_asked_after_a_part_of_the_answer(failure: ModelError) -> None:
     deployment = Deployment()
     deployment.by_name["default"].script(Answer(("Half",), failure))

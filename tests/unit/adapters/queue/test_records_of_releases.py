@@ -19,10 +19,14 @@ from baton.domain.documents.document import DocumentRef, IngestionStep
 from baton.domain.documents.pipelines import PipelineRun
 from baton.domain.memory.capture import CaptureRef, CaptureStep
 from baton.domain.memory.episode import EpisodeRef
+from baton.domain.schedules.due_entry import DueEntry
+from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.push_config import PushNotice, TaskChange
-from baton.domain.threads.queued import Queued, parse_queued
+from baton.domain.threads.push_config import PushNotice
+from baton.domain.threads.queued import Queued, QueuedMessage, parse_queued
 from baton.domain.threads.thread import EndReason
+from baton.domain.threads.thread_change import ThreadChange
+from baton.domain.threads.webhook_delivery import WebhookDelivery
 from baton.entry.jobs.ingestion_events import document_of
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
@@ -35,6 +39,7 @@ RELEASES = {path.stem: json.loads(path.read_text()) for path in (ROOT / "tests/r
 TURNS = [record for release in RELEASES.values() for record in release["turns"]]
 NOTIFICATIONS = [record for release in RELEASES.values() for record in release["notifications"]]
 LATER = {"fieldOfALaterRelease": {"of": ["any", "shape"]}}
+Record = ThreadChange | PushNotice | WebhookDelivery
 ADA = Scope("acme", "ada")
 AT = datetime(2026, 3, 14, 8, tzinfo=UTC)
 SAMPLES = {
@@ -53,8 +58,8 @@ STEPS: dict[str, set[str]] = {
 """State machine -> the steps that its function carries out."""
 
 
-def notification(record: Json) -> TaskChange | PushNotice:
-    adapter: TypeAdapter[TaskChange | PushNotice] = TypeAdapter(TaskChange | PushNotice)
+def notification(record: Json) -> Record:
+    adapter: TypeAdapter[Record] = TypeAdapter(Record)
     return adapter.validate_python(record)
 
 
@@ -72,7 +77,7 @@ def test_the_records_of_this_release_are_kept() -> None:
     kept = {record["action"] for record in RELEASES[version]["turns"]}
     kinds = {kind for shape in get_args(Queued) for kind in get_args(shape.model_fields["action"].annotation)}
     assert kept == kinds
-    assert {record["record"] for record in RELEASES[version]["notifications"]} == {"change", "notice"}
+    assert {record["record"] for record in RELEASES[version]["notifications"]} == {"change", "notice", "delivery"}
 
 
 @pytest.mark.parametrize("record", TURNS, ids=lambda record: record["action"])
@@ -87,6 +92,21 @@ def test_a_notifications_record_is_read_and_written_with_everything_it_has(recor
     read = notification(record)
     assert is_within(record, json.loads(read.model_dump_json(by_alias=True)))
     assert notification({**record, **LATER}) == read
+
+
+def test_causes_of_runs_come_back() -> None:
+    messages = [parse_queued(json.dumps(record)) for record in TURNS if "begunBy" in record]
+    assert [message.request.begun_by for message in messages if isinstance(message, QueuedMessage)] == [
+        RunSource(CauseKind.EVENT, "e-1", "order.shipped"),
+        RunSource(CauseKind.SCHEDULE, "water", late=7200),
+    ]
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_record_of_the_queue_of_due_items_is_read_and_written_with_everything_it_has(version: str) -> None:
+    for record in RELEASES[version]["due"]:
+        read = DueEntry.model_validate_json(json.dumps({**record, **LATER}))
+        assert is_within(record, json.loads(read.model_dump_json()))
 
 
 @pytest.mark.parametrize("version", RELEASES)

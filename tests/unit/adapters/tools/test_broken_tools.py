@@ -79,7 +79,7 @@ class Turns:
         self.toolbox = Toolbox(
             {McpServer: lambda: server},
             HeaderValues(NoSecrets(), NoSecrets(), "dev"),
-            place=lambda definition: "agents/helper.yaml:7: tools.0.url",
+            find_position=lambda definition: "agents/helper.yaml:7: tools.0.url",
             monotonic=self.time,
         )
 
@@ -171,7 +171,7 @@ async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: py
     await turns.toolbox.settled()
     assert [record.getMessage() for record in caplog.records] == [
         "agents/helper.yaml:7: tools.0.url: files cannot be used: The server cannot be reached. "
-        "Turns go on without it; it is tried again beside later turns.",
+        "Turns go on without it; it is tried again during later turns.",
         "agents/helper.yaml:7: tools.0.url: the tools of files are back.",
     ]
 
@@ -198,7 +198,7 @@ async def test_a_tenants_failing_tools_open_no_circuit_of_others() -> None:
 
 
 async def test_the_tools_of_definitions_that_are_used_no_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_listings, "MAX_KNOWN", 2)
+    monkeypatch.setattr(tool_listings, "MAX_LISTINGS", 2)
     server = Server()
     server.is_up = True
     tools = Toolbox({McpServer: lambda: server}, HeaderValues(NoSecrets(), NoSecrets(), "dev"))

@@ -14,7 +14,7 @@ from baton.authoring.agent_hooks import HookDecorator
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import text_said
+from baton.domain.threads.message import answer_text
 from baton.domain.threads.queued import QueuedTitle, RecordDelivery, parse_queued
 from baton.domain.threads.thread_title import TitleSource
 from baton.domain.tracing import CONTENT, current_traceparent, joining
@@ -128,7 +128,7 @@ async def test_turns_and_agents_have_their_question_and_answer(collector: Collec
     assert (answered["role"], answered["parts"]) == ("assistant", [{"type": "text", "content": said}])
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages
-    assert said == text_said(stored)
+    assert said == answer_text(stored)
     agents = {span.attributes["gen_ai.agent.id"]: span.attributes for span in collector.of("invoke_agent")}
     assert all(about["input.value"] for about in agents.values())
     assert {name for name, about in agents.items() if "output.value" in about} == {"knowledge", "web-research", "maker"}

@@ -10,7 +10,7 @@ import jwt
 import pytest
 from fastapi import Request
 
-from baton.adapters.a2a.signatures import public_keys, verify_card
+from baton.adapters.a2a.signatures import read_public_keys, verify_card
 from baton.adapters.tokens.signing_keys import JwkCardSigner
 from baton.api.a2a.access import A2AAccess, base_url
 from baton.api.application import create_app
@@ -240,11 +240,11 @@ async def test_a_card_is_signed_at_an_address_that_the_deployment_vouches_for() 
     served = signing(public_url="https://api.example.com/v")
     reported = await card(served)
     assert reported["url"] == "https://api.example.com/v/a2a"
-    verify_card(reported, public_keys({"keys": [public_jwk(KEY)]}))
+    verify_card(reported, read_public_keys({"keys": [public_jwk(KEY)]}))
     header = jwt.utils.base64url_decode(reported["signatures"][0]["protected"])
     assert json.loads(header)["jku"] == "https://api.example.com/v/.well-known/agent-card-keys.json"
     keys = (await read(served, "/.well-known/agent-card-keys.json")).json()
-    verify_card(reported, public_keys(keys))
+    verify_card(reported, read_public_keys(keys))
 
 
 async def test_nothing_is_signed_that_only_the_requests_host_says() -> None:
@@ -257,7 +257,7 @@ async def test_nothing_is_signed_that_only_the_requests_host_says() -> None:
 async def test_the_extended_card_is_signed_too() -> None:
     served = signing(public_url="https://api.example.com")
     extended = (await served.call("GetExtendedAgentCard", {}))["result"]
-    verify_card(extended, public_keys({"keys": [public_jwk(KEY)]}))
+    verify_card(extended, read_public_keys({"keys": [public_jwk(KEY)]}))
     assert "result" in await served.call("agent/getAuthenticatedExtendedCard", {})
 
 

@@ -69,8 +69,8 @@ async def test_the_conversation_with_the_latest_activity_is_first(served: A2ASer
 async def test_a_list_may_need_several_looks_at_many_conversations(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MAX_READ", 1)
-    monkeypatch.setattr(listing, "MAX_LISTED", 2)
+    monkeypatch.setattr(listing, "MAX_THREADS_READ", 1)
+    monkeypatch.setattr(listing, "MAX_SEARCHED", 2)
     monkeypatch.setattr(listing, "THREADS_A_PAGE", 1)
     expected = await four(served)
     assert ids(await all_of(served)) == expected

@@ -10,7 +10,7 @@ from a2a.utils.errors import InvalidParamsError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.api.a2a.json_text import EXACT, MAX_DATA_VALUES, check_parts
+from baton.api.a2a.json_text import MAX_DATA_VALUES, MAX_EXACT, check_parts
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 
 
@@ -64,14 +64,16 @@ def test_likewise_in_1_0(text: str, expected: str) -> None:
     assert expected in problem(older({"raw": text}), is_older=False)
 
 
-@pytest.mark.parametrize("number", [EXACT + 1, -EXACT - 1, 2**63, 10**400])
+@pytest.mark.parametrize("number", [MAX_EXACT + 1, -MAX_EXACT - 1, 2**63, 10**400])
 def test_numbers_that_would_be_rounded_are_refused(number: int) -> None:
     for data in ({"a": number}, {"a": [1, {"b": number}]}):
         assert "as texts" in problem(older({"kind": "data", "data": data}), is_older=True)
         assert "as texts" in problem(older({"data": data}), is_older=False)
 
 
-@pytest.mark.parametrize("data", [{"a": EXACT}, {"a": 1.5e300}, {"a": True}, {"a": str(2**64)}, {"a": [None, -EXACT]}])
+@pytest.mark.parametrize(
+    "data", [{"a": MAX_EXACT}, {"a": 1.5e300}, {"a": True}, {"a": str(2**64)}, {"a": [None, -MAX_EXACT]}]
+)
 def test_numbers_that_stay_the_same_are_taken(data: Json) -> None:
     assert problem(older({"kind": "data", "data": data}), is_older=True) == ""
 

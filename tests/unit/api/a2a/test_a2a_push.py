@@ -13,19 +13,21 @@ from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
 
 from baton.api.a2a.access import A2AAccess
-from baton.api.a2a.notifying import Notifications, NotYet
+from baton.api.notifications import Notifications
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
-from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS
 from baton.domain.threads.queued import QueuedMessage
+from baton.domain.threads.thread_change import MAX_RECEIVES, ThreadChange, pause_after
+from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
-from baton_testing.fakes.agents.a2a import FakePushQueue
 from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
-from tests.fakes.push import FakeWebhooks, Posted
+from tests.fakes.push import Posted
 from tests.harness.sessions import close
 from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
 from tests.unit.api.asked_tasks import opened, sent
+from tests.unit.api.pushed import hooks_of, queue_of, worked_off
 
 URL = "https://client.example/hook"
 SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("set", "get", "list", "delete"))
@@ -34,34 +36,6 @@ SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("s
 @pytest.fixture
 def served() -> A2AServed:
     return A2AServed(wiki())
-
-
-def queue_of(served: A2AServed) -> FakePushQueue:
-    return served.harness.push_queue
-
-
-def hooks_of(served: A2AServed) -> FakeWebhooks:
-    return served.harness.webhooks
-
-
-async def worked_off(served: A2AServed, receives: int = 1) -> list[Posted]:
-    """Everything that is sent when the queue is worked off; what fails stays in it, with what is behind it."""
-    await served.queue.settled()
-    sender, queue = Notifications.of(served.harness.app), queue_of(served)
-    before, blocked = len(hooks_of(served).posted), set[str]()
-    left: list[TaskChange | PushNotice] = []
-    while queue.sent:
-        record = queue.sent.pop(0)
-        if record.group in blocked:
-            left.append(record)
-            continue
-        try:
-            await sender.run(record.model_dump_json(by_alias=True, exclude_none=True), "handle", receives)
-        except NotYet:
-            blocked.add(record.group)
-            left.append(record)
-    queue.sent = left
-    return hooks_of(served).posted[before:]
 
 
 async def with_config(served: A2AServed, task: Json, **config: Any) -> Json:
@@ -323,7 +297,9 @@ async def test_two_marks_of_a_task_within_minutes_are_both_reported(served: A2AS
     """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
     task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
-    await served.harness.app.task_notifications.note_mark(served.harness.ada, task["contextId"], "m-1", "configured.2")
+    await served.harness.app.change_notifications.note_mark(
+        served.harness.ada, task["contextId"], "m-1", "configured.2"
+    )
     assert states(await worked_off(served)) == ["input-required"]
     await served.call("tasks/cancel", {"id": task["id"]})
     await served.call("tasks/cancel", {"id": task["id"]})
@@ -339,7 +315,7 @@ async def test_a_refused_message_is_reported(served: A2AServed) -> None:
     refused = TaskMark(root="m-1", user_id="ada", status=MarkStatus.REFUSED, at=harness.clock.now(), message_id="m-1")
     await harness.a2a_tasks.mark(scope, task["contextId"], refused)
     served.queue.sent.clear()
-    await harness.app.task_notifications.note_mark(scope, task["contextId"], "m-1", "refused.m-1")
+    await harness.app.change_notifications.note_mark(scope, task["contextId"], "m-1", "refused.m-1")
     assert isinstance(queued, QueuedMessage)
     assert queued.request.notifies
     assert states(await worked_off(served)) == ["rejected"]
@@ -443,7 +419,7 @@ async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed)
     await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])})
     thread = await served.harness.store.get_thread(served.harness.ada, task["contextId"])
     assert thread.run is not None
-    early = TaskChange(
+    early = ThreadChange(
         tenant_id=served.harness.ada.tenant_id,
         user_id="ada",
         thread_id=thread.id,

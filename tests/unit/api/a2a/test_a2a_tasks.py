@@ -179,7 +179,7 @@ async def test_a_sender_that_does_not_wait_gets_the_task_with_its_message(served
 async def test_a_message_that_waits_in_the_queue_is_submitted(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     served.queue.is_held = True
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert task["status"]["state"] == "submitted"
@@ -194,7 +194,7 @@ async def test_a_message_that_waits_in_the_queue_is_submitted(
 async def test_a_message_that_waits_for_another_is_in_the_answer(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     gate = held_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     await served.harness.model_is_asked()
@@ -413,7 +413,7 @@ async def test_a_task_that_waits_for_its_user_is_cancelled(served: A2AServed) ->
 async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     served.queue.is_held = True
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert (await served.call("tasks/cancel", {"id": task["id"]}))["result"]["status"]["state"] == "canceled"
@@ -423,7 +423,7 @@ async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
 
 
 async def test_a_queued_task_is_there_for_its_user_alone(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     served.queue.is_held = True
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["id"] == task["id"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.tenants.evaluation import KEPT, MAX_EVALUATIONS
+from baton.domain.tenants.evaluation import MAX_EVALUATIONS, RETENTION
 from baton.domain.times import iso
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.evaluations import made
@@ -142,7 +142,7 @@ async def test_the_oldest_make_room_and_all_expire() -> None:
     entries, cursor = await harness.evaluations.page(harness.ada, limit=1000, cursor=None)
     assert (len(entries), cursor) == (MAX_EVALUATIONS, None)
     assert entries[0].label == "my-shop"
-    harness.clock.advance(KEPT.total_seconds())
+    harness.clock.advance(RETENTION.total_seconds())
     assert (await served.get(PATH, WRITE)).json()["items"] == []
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from baton.adapters.a2a.parts import _address
-from baton.adapters.tools.openapi_document import operation
+from baton.adapters.a2a.parts import _linkable_address
+from baton.adapters.tools.openapi_document import read_operation
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import CardSignature, RemoteAgent
@@ -190,10 +190,10 @@ async def test_nobody_is_notified_at_such_an_address(url: str) -> None:
 
 @pytest.mark.parametrize("url", BAD)
 def test_what_others_answer_with_them_is_dropped(url: str) -> None:
-    assert _address(GOOD) == GOOD
-    assert _address(url) is None
+    assert _linkable_address(GOOD) == GOOD
+    assert _linkable_address(url) is None
     assert is_web_url(GOOD)
     assert not is_web_url(url)
     document = {"servers": [{"url": url}], "paths": {"/x": {"get": {"operationId": "look", "responses": {}}}}}
     with pytest.raises(UnusableDocument):
-        operation(document, "look", "", None)
+        read_operation(document, "look", "", None)

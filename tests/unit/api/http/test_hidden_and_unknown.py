@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
-from tests.fakes.ports import FAKED
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
+from tests.unit.api.noted_calls import THREAD_BODIES, noted, operations_with
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served, described_operations
+from tests.unit.api.served import Served
 
 Json = dict[str, Any]
 UNKNOWN = "nobody"
@@ -44,41 +42,6 @@ TAKEN = {("DELETE", "/v1/agents/{agent_id}"), ("POST", "/v1/agents/{agent_id}/ro
 """Answers to authors about ids that agents of the deployment have."""
 
 
-@dataclass
-class Noted:
-    """A port that notes which of its methods are called."""
-
-    name: str
-    port: Any
-    calls: Counter[str]
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.port, name)
-        if not callable(found):
-            return found
-
-        def noted(*arguments: Any, **named: Any) -> Any:
-            self.calls[f"{self.name}.{name}"] += 1
-            return found(*arguments, **named)
-
-        return noted
-
-
-def noted(served: Served) -> Counter[str]:
-    """Have the calls of the ports counted, of those that stand for a store or a service."""
-    calls: Counter[str] = Counter()
-    ports = served.harness
-    wrapped = {
-        name: Noted(name, value, calls)
-        for name in FAKED
-        if "fakes" in type(value := getattr(ports, name)).__module__ and name not in ("clock", "shipped_agents")
-    }
-    for name, value in wrapped.items():
-        setattr(served.harness, name, value)
-    served.__post_init__()
-    return calls
-
-
 async def served_with_agents(make: Callable[[], Served] = Served) -> Served:
     """Return the API of a tenant with a separate agent that most may not see."""
     served = make()
@@ -93,11 +56,6 @@ async def asked(served: Served, method: str, path: str, body: Json | None) -> ht
     """Return the answer to somebody who may do everything but see the agents of the archive."""
     async with served._client("eve", *Permission) as client:
         return await client.request(method, f"http://baton.test{path}", json=body)
-
-
-def operations_with(parameter: str) -> list[tuple[str, str]]:
-    """Return the method and path of each operation whose path has the parameter."""
-    return [operation for operation in described_operations() if parameter in operation[1]]
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
@@ -153,21 +111,10 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
     assert reported[0][0] != 500
 
 
-THREAD_BODIES: dict[str, Json] = {
-    "fork": {"agentId": "assistant"},
-    "continue": {"workflowId": str(uuid.uuid4())},
-    "files": {"name": "a.txt", "contentType": "text/plain", "size": 3},
-    "sandbox": {"messageId": "m1"},
-    "feedback": {"rating": "up"},
-    "{thread_id}": {"title": "Mine"},
-    "rerun": {},
-}
-
-
 @pytest.mark.parametrize(("method", "path"), operations_with("{thread_id}"))
 async def test_below_a_conversation(method: str, path: str) -> None:
     """Mapped ids, which nobody can begin a conversation under. They can be computed from the user's and the host's."""
-    body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None
+    body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PUT", "PATCH") else None
     reported = []
     for given in ("order-1", "never-begun"):
         served = Served(Harness())

@@ -15,6 +15,8 @@ from tests.unit.api.served import Served
 
 Json = dict[str, Any]
 PERMISSIONS = ("agent:write", "audit:read", "thread:read_all", "user:manage", "procedure:approve", "document:write")
+SIGNED = {"/v1/hooks/{hook_id}"}
+"""Paths whose requests are signed, and need no token."""
 PUBLIC = {
     "/health",
     "/.well-known/agent-card-keys.json",
@@ -63,7 +65,7 @@ def test_the_document_names_an_address(document: Json) -> None:
 
 def test_each_operation_says_whether_it_needs_a_token(document: Json) -> None:
     security = {(method, path): operation["security"] for method, path, operation in operations(document)}
-    assert {path for (_, path), needed in security.items() if needed == []} == PUBLIC
+    assert {path for (_, path), needed in security.items() if needed == []} == PUBLIC | SIGNED
     optional = {(method, path) for (method, path), needed in security.items() if {} in needed}
     assert optional == {("get", path) for path in CARDS}
 

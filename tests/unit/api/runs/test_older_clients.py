@@ -82,6 +82,10 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"type": "RUN_FINISHED", **RUN, "result": {"outcome": "cancelled"}},
     ),
     (
+        {"type": "RUN_FINISHED", **RUN, "outcome": {"type": "delivered"}},
+        {"type": "RUN_FINISHED", **RUN, "outcome": {"type": "success"}},
+    ),
+    (
         {"type": "RUN_FINISHED", **RUN, "outcome": interrupt("tool_approval")},
         {"type": "RUN_FINISHED", **RUN, "outcome": interrupt("tool_call")},
     ),

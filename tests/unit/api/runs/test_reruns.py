@@ -12,15 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton import Agent, RunContext, tool
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.agent_version import AgentList, AgentVersion
+from baton.domain.agents.tool import BackgroundRules
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
+from baton.ports.agents.tools import ToolResult
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import CITY, armed, call
 from tests.harness.coded import coded
-from tests.harness.handoffs import HandoffHarness, transfer
+from tests.harness.due import MAIN, RESEARCHER, DueHarness
+from tests.harness.handoffs import HandoffHarness, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
 from tests.unit.api.rerunning import INSPECT, Rerunning
@@ -409,3 +413,27 @@ async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
 async def test_a_request_that_is_not_one_is_refused(served: Rerunning, options: dict[str, Any]) -> None:
     await served.harness.say("m1")
     assert (await served.rerun(**options)).status_code == 422
+
+
+async def test_a_dry_run_begins_no_task_in_the_background_and_removes_none() -> None:
+    report = {"type": "python", "name": "make_report", "description": "Makes a report.", "entry_point": "x:y"}
+    agent = AgentDefinition.model_validate(MAIN.model_dump() | {"tools": [report]})
+    harness = DueHarness(assistant=agent, others=(RESEARCHER,))
+
+    async def make() -> ToolResult:
+        return ToolResult("Accepted.", is_pending=True, location="https://reports.example/1")
+
+    harness.tools.add("make_report", make, background=BackgroundRules())
+    calls = (calling("ask_researcher", message="Why?"), calling("make_report"))
+    harness.model.script(*calls, "I am on it.")
+    await harness.say("m1", QUESTION)
+    served = Rerunning(harness)
+    harness.model.forget()
+    harness.model.script(*calls, calling("ask_researcher", message="How?"), "Other words.")
+    before = served.stored()
+    ran = await served.ran()
+    assert served.stored() == before
+    assert ran["answer"] == "Other words."
+    outcomes = [(made["toolName"], made["outcome"]) for made in ran["toolCalls"]]
+    asked = "ask_researcher"
+    assert outcomes == [(asked, "recorded"), ("make_report", "recorded"), (asked, "not_executed")]

@@ -31,6 +31,9 @@ async def served() -> Served:
     await harness.procedures_added()
     await harness.agents_made()
     await harness.calls()
+    await harness.at_desks()
+    await harness.deliveries_died()
+    await harness.schedules_kept()
     return Served(harness)
 
 
@@ -43,8 +46,9 @@ def path_of(served: Served, call: Call) -> str:
     assert isinstance(harness, RecordedHarness)
     of_assistant = re.search("documents|libraries|sources|procedures|knowledge", call.path)
     values = {
-        "thread_id": harness.threads["calls"],
+        "thread_id": harness.threads["waiting at a desk" if "/desk" in call.path else "calls"],
         "run_id": UNKNOWN_ID,
+        "task_id": UNKNOWN_ID,
         "agent_id": "assistant" if of_assistant else "tutor",
         "number": "1",
         "procedure_id": harness.procedures_made[0],
@@ -53,6 +57,8 @@ def path_of(served: Served, call: Call) -> str:
         "source_id": harness.sources_made[0],
         "user_id": harness.ada.user_id,
         "request_id": UNKNOWN_ID,
+        "delivery_id": harness.deliveries_made[0],
+        "schedule_id": harness.schedules_made[1],
     }
     return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], call.path)
 

@@ -22,6 +22,9 @@ from tests.unit.api.served import Served
 
 MANAGE = "tenant:manage"
 NONE: dict[str, int | None] = {to_camel(name): None for name in LIMITS}
+UNSET: dict[str, Any] = NONE | {"selfStartedRuns": None}
+FREE = {"enabled": True, "perConversationPerDay": None, "perUserPerDay": None, "quietHours": None}
+"""The rules for runs that begin by themselves of a deployment that has none."""
 ANOTHER = "5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10"
 
 
@@ -49,7 +52,7 @@ def test_client_console_and_reference_have_every_limit() -> None:
     parameters = inspect.signature(AsyncTenant.set_limits).parameters
     console = (ROOT / "clients/web/console/src/views/limits/limits-view.ts").read_text()
     reference = "".join((ROOT / f"docs/reference/{page}.md").read_text() for page in ("limits", "settings"))
-    assert set(LIMITS) == parameters.keys() - {"self", "version"}
+    assert {*LIMITS, "self_started_runs"} == parameters.keys() - {"self", "version"}
     assert set(NONE) == set(re.findall(r'^  "(\w+)",$', console, re.MULTILINE))
     assert set(NONE) <= set(re.findall(r"\w+", reference))
 
@@ -58,9 +61,9 @@ async def test_limits_that_were_never_set_are_the_deployments() -> None:
     answer = await with_deployment(thread_tokens=1_000).get("/tenant/limits", MANAGE)
     assert answer.headers["ETag"] == '"0"'
     assert answer.json() == {
-        "limits": NONE,
-        "deployment": NONE | {"agents": 50, "threadTokens": 1_000},
-        "effective": NONE | {"agents": 50, "threadTokens": 1_000},
+        "limits": UNSET,
+        "deployment": UNSET | {"agents": 50, "threadTokens": 1_000},
+        "effective": NONE | {"agents": 50, "threadTokens": 1_000, "selfStartedRuns": FREE},
         "changedBy": None,
         "changedAt": None,
     }
@@ -71,8 +74,13 @@ async def test_a_tenant_may_choose_less_than_the_deployment_and_not_more() -> No
     refused = await put(served, {"threadTokens": 1_001})
     assert (refused.status_code, "threadTokens" in refused.json()["detail"]) == (422, True)
     set_to = (await put(served, {"threadTokens": 999, "capturesPerDay": 7})).json()
-    assert set_to["limits"] == NONE | {"threadTokens": 999, "capturesPerDay": 7}
-    assert set_to["effective"] == NONE | {"agents": 50, "capturesPerDay": 7, "threadTokens": 999}
+    assert set_to["limits"] == UNSET | {"threadTokens": 999, "capturesPerDay": 7}
+    assert set_to["effective"] == UNSET | {
+        "agents": 50,
+        "capturesPerDay": 7,
+        "threadTokens": 999,
+        "selfStartedRuns": FREE,
+    }
     assert set_to["changedBy"] == "boss"
     assert (await served.get("/tenant/limits", MANAGE)).json() == set_to
 

@@ -13,6 +13,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.identity import Scope
 from baton.threads.sessions import overviews
+from tests.harness.due import DueHarness
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 
@@ -121,10 +122,11 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
         await served.harness.say(f"m{number}")
     first = (await served.get("/overview", READ_ALL, user="auditor")).json()
     assert first["nextCursor"]
-    place = overviews.OverviewPlace.decode(first["nextCursor"])
+    place = overviews.OverviewPosition.decode(first["nextCursor"])
     assert [thread_id for thread_id, _ in place.unfinished] == [served.harness.thread_id]
     counts, following = await served.harness.app.sessions.overviews.page(
-        Scope("other", "eve", frozenset({READ_ALL})), overviews.OverviewPlace(place.period, unfinished=place.unfinished)
+        Scope("other", "eve", frozenset({READ_ALL})),
+        overviews.OverviewPosition(place.period, unfinished=place.unfinished),
     )
     assert counts.threads == 0
     assert not counts.days
@@ -143,3 +145,17 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
 )
 async def test_what_makes_no_sense_is_refused(served: Served, wrong: dict[str, str]) -> None:
     assert (await served.get("/overview", READ_ALL, **wrong)).status_code == 422
+
+
+async def test_turns_that_begin_by_themselves_are_counted_apart_with_their_cost() -> None:
+    due = DueHarness(prices=Prices({"test-model": Price(input=1_000, output=1_000)}))
+    served = Served(due)
+    await due.say()
+    await due.remind()
+    await due.pass_time(hours=1)
+    [page] = await pages(served)
+    [day], own = page["days"], page["selfStarted"]
+    assert (day["turns"], own["turns"]) == (2, 1)
+    assert 0 < own["cost"] < day["cost"]
+    reminded, said = (await served.items(f"/threads/{due.thread_id}/turns"))[0]
+    assert (reminded["openedBy"], "openedBy" in said) == ("schedule", False)

@@ -27,7 +27,7 @@ def paths_below_a_thread() -> list[str]:
     return sorted(
         path.removeprefix("/v1")
         for path, operations in paths.items()
-        if "{thread_id}" in path and "get" in operations and not path.endswith("/context")
+        if "{thread_id}" in path and "get" in operations and not path.endswith(("/context", "/desk"))
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.answer_schema import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_VIOLATIONS, violations
+from baton.domain.agents.answer_schema import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_VIOLATIONS, find_violations
 
 INVOICE: dict[str, Any] = {
     "type": "object",
@@ -69,8 +69,8 @@ def test_an_agent_has_no_schema_unless_it_declares_one() -> None:
 def test_the_schema_of_a_pydantic_model_can_be_used() -> None:
     schema = {**Tree.model_json_schema(), "type": "object"}
     assert agent(answer_schema=schema).answer_schema == schema
-    assert not violations(schema, {"leaves": [{"colour": "red"}], "trees": [{"leaves": []}]})
-    assert violations(schema, {"leaves": [], "trees": [{"leaves": [{}]}]}) == ["`trees/0/leaves/0` lacks `colour`"]
+    assert not find_violations(schema, {"leaves": [{"colour": "red"}], "trees": [{"leaves": []}]})
+    assert find_violations(schema, {"leaves": [], "trees": [{"leaves": [{}]}]}) == ["`trees/0/leaves/0` lacks `colour`"]
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_a_remote_agent_has_no_schema() -> None:
     ],
 )
 def test_what_is_wrong_with_an_answer_is_said_in_words_of_the_schema(answer: Any, expected: list[str]) -> None:
-    assert list(violations(INVOICE, answer)) == expected
+    assert list(find_violations(INVOICE, answer)) == expected
 
 
 def test_a_few_violations_are_named() -> None:
     answer = {"total": 1, "lines": [{}] * 50}
-    assert len(violations(INVOICE, answer)) == MAX_VIOLATIONS
+    assert len(find_violations(INVOICE, answer)) == MAX_VIOLATIONS
 
 
 SECRET = "Ada-Lovelace"
@@ -166,6 +166,6 @@ SECRET = "Ada-Lovelace"
     )
 )
 def test_nothing_of_an_answer_is_quoted(answer: Any) -> None:
-    reported = json.dumps(list(violations(INVOICE, answer)))
+    reported = json.dumps(list(find_violations(INVOICE, answer)))
     assert SECRET not in reported
     assert "7777777" not in reported

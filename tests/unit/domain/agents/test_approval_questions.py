@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.agents.approval_question import MAX_QUESTION, fill
+from baton.domain.agents.approval_question import MAX_QUESTION, fill_question
 from baton.domain.agents.tool import ToolDefinition
 
 PARAMETERS = {
@@ -16,6 +16,7 @@ PARAMETERS = {
         "days": {"type": "integer"},
         "kind": {"type": "string"},
         "customer": {"type": "object", "properties": {"name": {"type": "string"}}},
+        "rooms": {"type": "array", "items": {"type": "object", "properties": {"beds": {"type": "integer"}}}},
     },
 }
 TOOL: TypeAdapter[Any] = TypeAdapter(ToolDefinition)
@@ -36,9 +37,10 @@ def test_a_question_names_arguments_and_fields_of_objects(asks: str) -> None:
     ("asks", "reason"),
     [
         ("Book {dais} days?", "{dais}, which is no argument of the tool (did you mean days?)"),
-        ("Book {colour}?", "there are: days, kind, customer"),
+        ("Book {colour}?", "there are: days, kind, customer, rooms"),
         ("For {customer.nam}?", "{customer.nam}, which is no field of customer (did you mean name?)"),
         ("For {customer}?", "which is an object: name one of its fields, such as {customer.name}"),
+        ("Book {rooms}?", "which is a list of objects, which no sentence can hold"),
         ("Book {kind.__class__}?", "no field of kind"),
         ("Book {__class__}?", "no argument"),
         ("Book {0}?", "no argument"),
@@ -87,4 +89,4 @@ def test_questions_of_a_server_are_for_its_tools_that_need_approval() -> None:
     ],
 )
 def test_optional_text_is_left_out_without_its_value(values: dict[str, str], question: str | None) -> None:
-    assert fill("Book {days} days[ of {kind}]?", values.get) == question
+    assert fill_question("Book {days} days[ of {kind}]?", values.get) == question

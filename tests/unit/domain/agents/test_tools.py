@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from baton.adapters.agents.agent_files import AgentFileError, read_agent
-from baton.adapters.tools.tool_source import assigned
+from baton.adapters.tools.tool_source import assign_names
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import BUILTIN_TOOLS
 
@@ -139,6 +139,7 @@ def test_tools_are_shown_with_references_instead_of_secrets() -> None:
             "requiresApproval": ["a"],
             "label": {},
             "asks": {},
+            "background": None,
             "requiredPermissions": [],
             "timeoutSeconds": 30.0,
         }
@@ -162,7 +163,7 @@ tool_names = st.one_of(
 def test_every_listed_tool_gets_a_name_of_its_own_that_a_model_accepts(
     listed: list[tuple[str, str]], declared: set[str]
 ) -> None:
-    names = assigned(declared, listed)
+    names = assign_names(declared, listed)
 
     assert set(names) == set(listed)
     assert len(set(names.values())) == len(listed)
@@ -170,4 +171,4 @@ def test_every_listed_tool_gets_a_name_of_its_own_that_a_model_accepts(
     for name in names.values():
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name)
         assert BUILTIN_TOOLS.fullmatch(name) is None
-    assert assigned(declared, listed[::-1]) == names
+    assert assign_names(declared, listed[::-1]) == names

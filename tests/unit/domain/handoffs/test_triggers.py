@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.handoffs.triggers import MAX_TEXT, MAX_TRIGGER, ExitWord, Trigger, exit_locale, matches, matching
+from baton.domain.handoffs.triggers import MAX_TEXT, MAX_TRIGGER, ExitWord, Trigger, exit_locale, first_match, matches
 
 trigger = TypeAdapter[str](Trigger)
 exit_word = TypeAdapter[str](ExitWord)
@@ -129,9 +129,9 @@ def test_what_is_no_trigger_is_refused_with_the_reason(wrong: str, expected: str
 
 
 def test_the_first_trigger_that_matches_is_reported() -> None:
-    assert matching(["build skill", "skill"], "my skill") == "skill"
-    assert matching(["build skill", "skill"], "build my skill") == "build skill"
-    assert matching([], "anything") is None
+    assert first_match(["build skill", "skill"], "my skill") == "skill"
+    assert first_match(["build skill", "skill"], "build my skill") == "build skill"
+    assert first_match([], "anything") is None
 
 
 def test_only_the_beginning_of_a_long_message_is_looked_at() -> None:

@@ -19,9 +19,9 @@ from baton.domain.handoffs.workflow_moves import (
     abandon,
     advance,
     expire,
-    later_ways,
+    later_targets,
     missing,
-    open_ways,
+    open_targets,
     resume,
     save,
 )
@@ -83,9 +83,29 @@ def test_a_state_is_not_left_forward_before_it_is_complete() -> None:
 
 def test_going_back_asks_for_nothing_and_loses_nothing() -> None:
     back = moved(("BUILD", NAMED), ("TEST", {}), ("BUILD", {"score": 0.5}), ("GATHER", {}))
-    assert back.data == {"GATHER": NAMED, "BUILD": {}, "TEST": {"score": 0.5}}
+    assert (back.data, back.proposals) == ({"GATHER": NAMED}, {"TEST": {"score": 0.5}})
     again = advance(definition(), back, "BUILD", {"name": "Mail Alert"}, LATER)
     assert (again.data["GATHER"], again.name) == (NAMED | {"name": "Mail Alert"}, "your Mail Alert skill")
+
+
+def test_what_was_agreed_to_before_going_back_counts_only_once_it_is_given_again() -> None:
+    agreed = ("TEST", {"approved": True, "score": 0.5})
+    back = moved(("BUILD", NAMED), ("TEST", {}), agreed, ("BUILD", {}), ("GATHER", {}))
+    back = advance(definition(), advance(definition(), back, "BUILD", {"name": "Mail"}, LATER), "TEST", {}, LATER)
+    assert (back.data["TEST"], back.proposals) == ({}, {"TEST": agreed[1]})
+    refusal = refused(back, "DONE", {})
+    assert (refusal.missing, refusal.legal) == (("approved",), ("BUILD",))
+    done = advance(definition(), back, "DONE", {"approved": True}, LATER)
+    assert (done.data["TEST"], done.proposals) == ({"approved": True}, {})
+
+
+def test_data_of_a_way_that_was_not_taken_in_the_end_does_not_count() -> None:
+    photo = {"name": "PHOTO", "label": "Photo", "collects": collects(photo=TEXT)}
+    first = {**STATES[0], "transitions": ["PHOTO", "TEST"]}
+    ways = definition(first, photo, {**STATES[2], "transitions": ["DONE", "GATHER"]}, STATES[3], title=None)
+    back = moved(("PHOTO", NAMED), ("TEST", {"photo": "p.png"}), ("GATHER", {"approved": True}), of=ways)
+    done = advance(ways, advance(ways, back, "TEST", {}, LATER), "DONE", {"approved": True}, LATER)
+    assert done.data == {"GATHER": NAMED, "TEST": {"approved": True}, "DONE": {}}
 
 
 @pytest.mark.parametrize("state", ["TEST", "DONE"])
@@ -221,7 +241,8 @@ def test_a_changed_definition_is_reported_and_nothing_is_lost(
     assert resumed.changed.reason == reason
     assert resumed.workflow.state == goes_on_in
     assert resumed.workflow.version == now.version
-    assert resumed.workflow.data == left.data
+    kept = {**resumed.workflow.data, **resumed.workflow.proposals}
+    assert {state: data for state, data in kept.items() if data} == {"GATHER": NAMED, "TEST": {"score": 0.5}}
 
 
 def test_what_only_an_earlier_definition_collected_is_in_nobodys_way() -> None:
@@ -307,7 +328,7 @@ def test_the_usual_formats_of_collected_texts_are_checked(form: str, right: str,
 
 
 def test_states_that_data_opens_are_named_beside_those_that_are_open() -> None:
-    assert (open_ways(definition(), begun()), later_ways(definition(), begun())) == ((), ("BUILD",))
+    assert (open_targets(definition(), begun()), later_targets(definition(), begun())) == ((), ("BUILD",))
     building = advance(definition(), begun(), "BUILD", {"name": "n", "purpose": "p"}, NOW)
     note = make_workflow_note(definition(), begun())
     assert "Possible with the data that they need, which the same call may give: BUILD" in note

@@ -29,9 +29,9 @@ def test_states_are_upper_case_and_listed_in_lower_case_on_the_card() -> None:
 
 def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() -> None:
     states = definition(*STATES[:2], state("CHECK"), STATES[3])
-    ways = {one.name: [way.to for way in states.ways(one.name)] for one in states.states}
+    ways = {one.name: [transition.to for transition in states.transitions(one.name)] for one in states.states}
     assert ways == {"GATHER": ["BUILD"], "BUILD": ["CHECK", "GATHER"], "CHECK": ["DONE", "GATHER", "BUILD"], "DONE": []}
-    assert [way.to for way in definition().ways("TEST")] == ["DONE", "BUILD"]
+    assert [transition.to for transition in definition().transitions("TEST")] == ["DONE", "BUILD"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,7 @@ def test_conditions_on_what_is_not_collected_are_refused(when: dict[str, Any], e
     ("changes", "expected"),
     [
         ({"title": "your {colour} skill"}, "placeholder {colour}, which no state collects"),
+        ({"title": "your {name.first} skill"}, "placeholder {name.first}, which is no field of name"),
         ({"untitled": "your {name} skill"}, "it has no placeholders"),
         ({"expiry_days": 0}, "expiry_days"),
         ({"on_exit": "forget"}, "on_exit"),

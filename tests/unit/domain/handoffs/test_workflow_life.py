@@ -67,9 +67,9 @@ class WorkflowLife(RuleBasedStateMachine):
         assert before.status is WorkflowStatus.ACTIVE
         self.accepted |= {(left, field): value for field, value in data.items()}
         if self.workflow.state != left:
-            assert self.workflow.state in [way.to for way in self.definition.ways(left)]
-            if self.definition.place(self.workflow.state) > self.definition.place(left):
-                schema = self.definition.states[self.definition.place(left)].collects
+            assert self.workflow.state in [transition.to for transition in self.definition.transitions(left)]
+            if self.definition.index(self.workflow.state) > self.definition.index(left):
+                schema = self.definition.states[self.definition.index(left)].collects
                 assert schema is None or not problems(
                     {**schema, "additionalProperties": True}, self.workflow.data[left]
                 )

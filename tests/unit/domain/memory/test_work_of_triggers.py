@@ -39,7 +39,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(triggers, "compiled", compiled)
     monkeypatch.setattr(procedure_set, "compile_pattern", compiled)
-    triggers._finder.cache_clear()
+    triggers._matcher.cache_clear()
     return done
 
 

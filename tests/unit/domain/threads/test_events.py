@@ -32,7 +32,7 @@ from baton.domain.threads.events import (
     unsequenced,
     without_stamp,
 )
-from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton_testing.fakes.agents.shipped_agents import agent
 from baton_testing.fakes.clock import NOON
 
@@ -89,7 +89,7 @@ def test_a_frame_is_one_line_of_json(text: str) -> None:
         *reasoning_content("m3", "Greet the user."),
         *reasoning_end("m3"),
         run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"),
-        run_finished("t1", "r1", usage=None, model=None, cancelled=True),
+        run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED),
         run_error(ModelTimeout(), Usage(3, 4), "model-1"),
         custom("heartbeat", {}),
     ],
@@ -140,7 +140,8 @@ def test_a_run_ends_as_it_ended() -> None:
     finished = bare(run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"))
     assert finished["outcome"] == {"type": "success"}
     assert finished["usage"] == [{"model": "model-1", "inputTokens": 3, "outputTokens": 4, "totalTokens": 7}]
-    assert bare(run_finished("t1", "r1", usage=None, model=None, cancelled=True))["outcome"] == {"type": "cancelled"}
+    cancelled = run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED)
+    assert bare(cancelled)["outcome"] == {"type": "cancelled"}
 
 
 def test_a_failed_run_says_why_and_whether_to_try_again() -> None:

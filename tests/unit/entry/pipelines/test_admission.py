@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.documents.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns
+from baton.domain.documents.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunsInProgress
 from baton.domain.errors import StoreUnavailable
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton_testing.fakes.clock import FakeClock
@@ -95,7 +95,7 @@ async def test_an_attempt_that_is_repeated_begins_and_waits_once() -> None:
     await runs.end("s1")
     await runs.end("s2")
     assert runs.begun == ["s1", "s2"]
-    assert not (await runs.queue.running(Pipeline.CLOSING)).places
+    assert not (await runs.queue.running(Pipeline.CLOSING)).slots
 
 
 async def test_a_subject_is_pending_while_its_run_waits_or_is_in_progress() -> None:
@@ -212,7 +212,7 @@ async def test_a_place_is_handed_on_in_one_write() -> None:
     before = (await runs.queue.running(Pipeline.CLOSING)).revision
     await runs.end("s0")
     after = await runs.queue.running(Pipeline.CLOSING)
-    assert (after.revision - before, list(after.places)) == (1, ["s1"])
+    assert (after.revision - before, list(after.slots)) == (1, ["s1"])
 
 
 async def test_a_run_that_begins_to_wait_while_the_last_one_ends_is_not_overlooked() -> None:
@@ -220,7 +220,7 @@ async def test_a_run_that_begins_to_wait_while_the_last_one_ends_is_not_overlook
     await runs.start(run_of("acme", "s0"))
     save = runs.queue.save_running
 
-    async def save_late(pipeline: Pipeline, running: RunningRuns) -> bool:
+    async def save_late(pipeline: Pipeline, running: RunsInProgress) -> bool:
         runs.queue.save_running = save  # type: ignore[method-assign]
         await runs.start(run_of("acme", "s1"))
         assert runs.begun == ["s0"], "there is no room yet"

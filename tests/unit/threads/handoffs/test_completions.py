@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
 
+from baton.domain.agents.agent_code import Hook, HookPoint
+from baton.domain.agents.guardrail import OnFailure, Refuse
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.ports.agents.tools import ToolFailed, TurnContext
@@ -14,7 +17,7 @@ from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.desk import Desk
 from tests.harness.failing_store import failing_once
-from tests.harness.handoffs import advance, texts
+from tests.harness.handoffs import advance, texts, transfer
 from tests.harness.harness import Said
 from tests.harness.state_checks import active, call, check_handoffs, results
 from tests.harness.wiki import answer, no, yes
@@ -25,6 +28,7 @@ async def test_baton_calls_the_tool_at_the_end_with_the_collected_data() -> None
     turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
 
     assert desk.files == ["Box"]
+    assert desk.harness.model.asked[-1].settings.metadata["workflow.result"] == "Number 1."
     assert "file has answered:\nNumber 1." in (await results(desk.harness))[-1]
     assert texts(turn)[0][1] == "It is number 1."
     assert [(record.input, record.output) for record in await desk.records()] == [({"name": "Box"}, "Number 1.")]
@@ -78,6 +82,35 @@ async def test_a_refusal_or_failure_leaves_the_workflow_unfinished_and_the_model
     assert (desk.files, await active(desk.harness)) == (["Box"], "assistant")
 
 
+async def test_a_hook_that_refuses_the_tools_answer_does_not_undo_what_the_tool_has_done() -> None:
+    desk = Desk()
+    desk.maker.code.hooks.append(Hook(HookPoint.AFTER_TOOL, lambda: Refuse("It is secret."), OnFailure.CLOSED, 5))
+    await desk.reach_the_end(advance("DONE"), "It is filed.")
+    assert "file has answered:\nError: It is secret." in (await results(desk.harness))[-1]
+    assert (desk.files, await active(desk.harness)) == (["Box"], "assistant")
+    [(completed, _)], _ = await desk.harness.workflows.completed(
+        desk.harness.ada, CompletedQuery("ada"), limit=5, cursor=None
+    )
+    assert completed.result is None
+
+
+async def test_what_the_user_agreed_to_before_a_refusal_is_asked_for_again() -> None:
+    agree = {"type": "object", "required": ["agreed"], "properties": {"agreed": {"const": True}}}
+    desk = Desk(collects=agree)
+    desk.failures = [ToolFailed("There is a Box already.", is_refused=True, state="ASK")]
+    await desk.reach_the_end(advance("DONE", agreed=True), "Another name?")
+    desk.harness.model.script(advance("BUILD", name="Chest"), advance("DONE"), "Do you agree?")
+    await desk.harness.say("m4", "Chest")
+    assert "Still missing: agreed" in (await results(desk.harness))[-1]
+    prompt = "\n".join(one.content for one in desk.harness.model.asked[-1].prompts)
+    assert "None of it counts until it is given again" in prompt
+    assert desk.files == []
+
+    desk.harness.model.script(advance("DONE", agreed=True), "Done.")
+    await desk.harness.say("m5", "Yes")
+    assert desk.files == ["Chest"]
+
+
 async def test_a_completed_workflow_is_announced_and_listed_with_its_data_and_result() -> None:
     desk = Desk()
     turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
@@ -95,6 +128,58 @@ async def test_a_completed_workflow_is_announced_and_listed_with_its_data_and_re
         "state": "DONE",
         "result": "Number 1.",
     }
+
+
+async def test_the_closing_sentences_have_the_collected_data_and_the_result_in_words() -> None:
+    day = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "size": {"type": "integer"}}}
+    desk = Desk(collects=day)
+    desk.maker.sentences["en"] |= {"completed": "{name}: {result}", "main_confirms": "{size} on {day}, {name}."}
+    turn = await desk.reach_the_end(advance("DONE", day="2026-11-20", size=3), "It is number 1.")
+    assert texts(turn)[1:] == [("Maker", "Box: Number 1."), ("Assistant", "3 on 20 November 2026, Box.")]
+
+
+async def test_titles_and_closing_sentences_have_values_of_objects_that_were_collected_or_returned() -> None:
+    bike = {"type": "object", "properties": {"part": {"type": "string"}, "until": {"type": "string", "format": "date"}}}
+    desk = Desk(collects={"type": "object", "properties": {"bike": bike}}, title="the {bike.part}")
+    desk.result = '{"number": 4711, "price": {"currency": "EUR"}}'
+    desk.maker.sentences["en"] |= {
+        "completed": "{bike.part} until {bike.until}: {result.number}.",
+        "main_confirms": "In {result.price.currency}.",
+    }
+    turn = await desk.reach_the_end(advance("DONE", bike={"part": "saddle", "until": "2026-11-20"}), "Filed.")
+    assert texts(turn)[1:] == [("Maker", "saddle until 20 November 2026: 4711."), ("Assistant", "In EUR.")]
+    [event] = [event.body["value"] for event in turn.events if event.body.get("name") == "workflow_completed"]
+    assert event["name"] == "the saddle"
+
+
+@pytest.mark.parametrize(
+    ("result", "completed", "said"),
+    [
+        ('"Number 1"', "It is {result}.", "It is Number 1."),
+        ("12.50", "It costs {result}.", "It costs 12.50."),
+        ('["a", "b"]', "{result}", "a, b"),
+        ("[Draft] of the return", "{result}", "[Draft] of the return"),
+        ('{"number": 1}', "{result}", None),
+        ('{"number": 1}', "{result.name}", None),
+        ('{"number": 1, "text": "cut wh', "{result}", None),
+        ("Number 1.", "{result.number}", None),
+    ],
+)
+async def test_users_never_read_json_or_a_placeholder_in_a_closing_sentence(
+    result: str, completed: str, said: str | None
+) -> None:
+    desk = Desk()
+    desk.result = result
+    desk.maker.sentences["en"] |= {"completed": completed}
+    turn = await desk.reach_the_end(advance("DONE"), "Filed.")
+    assert [text for agent, text in texts(turn)[1:] if agent == "Maker"] == ([said] if said is not None else [])
+
+
+async def test_a_closing_sentence_whose_data_was_not_collected_is_not_said() -> None:
+    desk = Desk(collects={"type": "object", "properties": {"size": {"type": "integer"}}})
+    desk.maker.sentences["en"] |= {"completed": "Size {size}.", "main_confirms": "Size {size}."}
+    turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
+    assert texts(turn)[1:] == [("Assistant", "You're back with me. What else can I do for you?")]
 
 
 async def test_code_of_the_specialist_reads_the_state_and_the_data_of_its_workflow() -> None:
@@ -123,6 +208,19 @@ async def test_the_same_data_has_the_same_idempotency_key_whenever_it_is_tried()
     first, second = [made.context for made in desk.harness.tools.calls]
     assert first.idempotency_key == second.idempotency_key
     assert first.call_id != second.call_id
+
+
+async def test_a_workflow_that_goes_on_in_another_conversation_has_the_same_idempotency_key() -> None:
+    desk = Desk()
+    desk.failures = [ToolFailed("It did not answer.", is_outage=True)]
+    await desk.reach_the_end(advance("DONE"), "Not yet.")
+    desk.harness.thread_id = str(uuid.uuid4())
+    await desk.harness.say("m4", "Hello")
+    [workflow] = (await desk.harness.state())["resumable"]
+    desk.harness.model.script(transfer(workflow_id=workflow["id"]), advance("DONE"), "Done.")
+    await desk.harness.say("m5", "Go on")
+    first, second = [made.context.idempotency_key for made in desk.harness.tools.calls]
+    assert (first, desk.files) == (second, ["Box"])
 
 
 async def test_a_person_approves_the_call_first() -> None:

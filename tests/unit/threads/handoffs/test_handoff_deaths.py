@@ -7,7 +7,7 @@ import pytest
 from baton.domain.errors import StoreUnavailable
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import EndReason
-from baton.ports.threads.leases import Lease
+from baton.ports.threads.leases import FENCE_STEP, Lease
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
@@ -78,7 +78,7 @@ async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_o
     really = harness.store.put_message
 
     async def sleeps(lease: Lease, message: StoredMessage) -> None:
-        if message.end is not None and lease.fence == 1:
+        if message.end is not None and lease.fence == FENCE_STEP:
             harness.clock.advance(31)
             await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
         await really(lease, message)

@@ -248,6 +248,8 @@ async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_t
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by, Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",))))
     check(await harness.say("m2", "Box"))
+    await harness.closer.close(harness.ada, harness.thread_id, EndReason.TIMEOUT, patience=5)
+    harness.clock.advance(3600)
     harness.thread_id = str(uuid.uuid4())
     turn = await harness.say("m3", "Hello")
     later = await harness.say("m4", "Hello again")
@@ -283,6 +285,7 @@ async def test_who_asks_for_a_session_at_once_is_not_asked_about_another_one() -
     assert [who for who, _ in texts(turn)] == ["Helper"]
     await harness.exit()
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
+    harness.clock.advance(3600)
     assert texts(await harness.say("m3", "Hello"))[0][1].startswith("Welcome back!")
 
 

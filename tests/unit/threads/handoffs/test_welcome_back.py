@@ -20,6 +20,7 @@ async def unfinished(count: int) -> HandoffHarness:
         await harness.say(f"begin {number}", "make a thing")
         await harness.say(f"leave {number}", "cancel")
         harness.clock.advance(60)
+    harness.clock.advance(3600)
     assert len(await harness.workflows.unfinished(harness.ada)) == count
     return harness
 
@@ -93,3 +94,16 @@ async def test_a_conversation_about_something_else_is_not_interrupted_by_the_que
     turn = await harness.say("m1", "Hello again")
     assert not [text for _, text in texts(turn) if text.startswith("Welcome")]
     assert len(await resumable(harness)) == 1
+
+
+async def test_who_is_still_in_a_workflow_elsewhere_or_was_a_moment_ago_is_not_welcomed_back() -> None:
+    harness = HandoffHarness()
+    await harness.say("begin", "make a thing")
+    first = harness.thread_id
+    harness.clock.advance(3600)
+    assert "Welcome" not in str(texts(await come_back(harness)))  # the first conversation is still in it
+    harness.thread_id = first
+    await harness.say("leave", "cancel")
+    assert "Welcome" not in str(texts(await come_back(harness)))
+    harness.clock.advance(3600)
+    assert texts(await come_back(harness))[0] == OFFER

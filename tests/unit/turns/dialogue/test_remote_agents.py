@@ -29,6 +29,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import texts, transfer
 from tests.harness.harness import Said
 from tests.harness.relays import RelayHarness, booker
+from tests.harness.sockets import Socketed
 
 UNAVAILABLE = "The Booker is currently unavailable."
 WAITS = AgentDone("remote-1")
@@ -428,3 +429,23 @@ async def test_text_of_the_agent_that_was_thinking_is_taken_back() -> None:
     ends = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [bool(end.get("metadata", {}).get("takenBack")) for end in ends] == [True, False]
     check_run([event.body for event in turn.events])
+
+
+@pytest.mark.parametrize("wanted", [None, "steer"])
+async def test_a_message_to_a_remote_agent_at_work_waits_for_its_turn(wanted: str | None) -> None:
+    harness = RelayHarness(agent=booker(while_busy="steer"))
+    tab, gate = Socketed(harness), asyncio.Event()
+    harness.agent_client.script("booker", Reply(end=WAITS), Reply(("Where?",), end=WAITS, gate=gate), "Booked.")
+    await harness.say("m1", "A table for two")
+    running = asyncio.ensure_future(harness.say("m2", "Tonight"))
+    while len(harness.sent) < 2:  # noqa: ASYNC110 - the fake has no event for it
+        await asyncio.sleep(0.01)
+    chosen: dict[str, Any] = {"whileBusy": wanted} if wanted else {}
+    await tab.send("message", messageId="m3", content="Anywhere", **chosen)
+    [accepted] = [event for event in tab.received() if event["type"] == "CUSTOM"]
+    assert accepted["value"]["busy"] == "queued"
+    gate.set()
+    await running
+    await tab.work()
+    assert [task.message for task in harness.sent] == ["A table for two", "Tonight", "Anywhere"]
+    assert [message.is_steered for message in await harness.messages() if message.role is Role.USER] == [False] * 3

@@ -1,0 +1,44 @@
+"""Dead deliveries to webhooks in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+
+class FakeDeadDeliveries:
+    """``ports.threads.webhooks.DeadDeliveries``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.kept: dict[tuple[str, str], DeadDelivery] = {}
+
+    async def put(self, dead: DeadDelivery) -> None:
+        at = from_millis(to_millis(dead.died_at))
+        self.kept[dead.delivery.tenant_id, dead.id] = replace(dead, died_at=at)
+
+    async def get(self, scope: Scope, delivery_id: str) -> DeadDelivery | None:
+        found = self.kept.get((scope.tenant_id, delivery_id))
+        return found if found is not None and self._is_kept(found) else None
+
+    async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
+        before = decode_text(cursor) if cursor else "~"
+        mine = [dead for (tenant, _), dead in self.kept.items() if tenant == scope.tenant_id and self._is_kept(dead)]
+        listed = sorted((dead for dead in mine if _place(dead) < before), key=_place, reverse=True)
+        return listed[:limit], encode_text(_place(listed[limit - 1])) if len(listed) > limit else None
+
+    async def remove(self, scope: Scope, delivery_id: str) -> None:
+        self.kept.pop((scope.tenant_id, delivery_id), None)
+
+    def _is_kept(self, dead: DeadDelivery) -> bool:
+        return dead.died_at + DEAD_LIFETIME > self._clock.now()
+
+
+def _place(dead: DeadDelivery) -> str:
+    return f"{to_millis(dead.died_at):015d}#{dead.id}"

@@ -1,0 +1,11 @@
+"""The benchmark of desks runs, and messages there cost no more than the documents say."""
+
+from __future__ import annotations
+
+from benchmarks.desks import MESSAGE, REPLY, measure_units
+
+
+async def test_a_message_at_a_desk_costs_half_a_plain_turn() -> None:
+    units = await measure_units()
+    assert units[MESSAGE] <= 3
+    assert units[REPLY] <= 7, "two of them are the audit's"

@@ -1,0 +1,30 @@
+"""The benchmark of self-started runs works, and a due item costs no more than the documents say."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.due import measure_units
+from benchmarks.due_deployment import measure_kills
+
+MOST_OF_AN_ITEM = 4
+"""Write units of a due item and of its place in the index, from its making to its start."""
+
+
+async def test_an_item_takes_at_most_four_write_units_from_its_making_to_its_start_and_none_while_it_waits() -> None:
+    units = await measure_units()
+    of_item = {step: item for step, (_, _, item, _) in units.items()}
+    assert of_item["once: making it"] + of_item["once: starting it"] <= MOST_OF_AN_ITEM
+    task = "agent in the background"
+    assert of_item[f"{task}: beginning it"] + of_item[f"{task}: its result"] <= MOST_OF_AN_ITEM
+    assert of_item["repeating: making it"] <= 2
+    assert of_item["repeating: starting it"] <= 3, "its place moves to the next slot"
+    _, writes, _, reads = units["a sweep with nothing due"]
+    assert (writes, reads <= 4) == (0, True)
+
+
+@pytest.mark.nightly
+async def test_no_item_is_lost_or_begins_two_runs_while_processes_die() -> None:
+    figures = await measure_kills(items=40, kills=8)
+    assert (figures.lost, figures.twice, figures.strange) == (0, 0, 0)
+    assert figures.happened["kills"] >= 8

@@ -1,0 +1,168 @@
+"""Agents with ``run`` that have others work in the background: a task begins once, and its result calls ``run``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from baton import Agent, RunContext, ToolFailed
+from baton.domain.errors import StoreUnavailable
+from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask
+from baton.threads.background.background_work import MAX_OPEN
+from tests.harness.coded import coded
+from tests.harness.due import work_off
+from tests.harness.failing_store import failing_once
+from tests.harness.harness import Harness
+
+researcher = Agent("researcher", "Find out.", description="Finds out.")
+
+
+def desk_of(**fields: Any) -> Agent:
+    """The main agent of the tests."""
+    agents = {"sub_agents": [researcher], "background_agents": [researcher]}
+    return Agent("assistant", "Help.", main=True, **{**agents, **fields})
+
+
+def beginning() -> Agent:
+    """An agent that has each message of the user worked on, and shows each result."""
+    agent = desk_of()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        if context.begun_by is not None:
+            return f"{context.begun_by.kind} {context.begun_by.type} {context.begun_by.id}: {message}"
+        task_id = await context.begin(researcher, message)
+        await context.say("I am on it.")
+        return f"Task {task_id}."
+
+    return agent
+
+
+async def tasks_of(harness: Harness) -> Sequence[BackgroundTask]:
+    return await harness.app.background_work.listed(harness.ada, harness.thread_id)
+
+
+async def said(harness: Harness) -> list[str]:
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    page = await harness.store.read_messages(harness.ada, thread, limit=100, before=None)
+    return [message.text for message in page.messages if message.is_said and message.text]
+
+
+async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
+    harness = coded(beginning(), researcher)
+    await harness.say("m1", "Why is the sky blue?")
+    [task] = await tasks_of(harness)
+    assert (task.name, task.agent_id, task.message) == ("researcher", "assistant", "Why is the sky blue?")
+    assert await said(harness) == ["Why is the sky blue?", "I am on it.", f"Task {task.id}."]
+    harness.model.script("Because of Rayleigh.")
+    while await work_off(harness):
+        pass
+    result = ["Because of Rayleigh.", f"task researcher {task.id}: Because of Rayleigh."]
+    assert (await said(harness))[3:] == result
+    await harness.app.background_work.results.report(
+        harness.ada, harness.thread_id, task, BackgroundStatus.COMPLETED, "Because of Rayleigh."
+    )
+    await work_off(harness)
+    assert (await said(harness))[3:] == result
+
+
+@pytest.mark.parametrize(
+    ("store", "operation", "after"), [("records", "put_call", 0), ("records", "put_step", 0), ("store", "commit", 0)]
+)
+async def test_a_worker_that_takes_over_begins_no_second_task(
+    monkeypatch: pytest.MonkeyPatch, store: str, operation: str, after: int
+) -> None:
+    harness = coded(beginning(), researcher)
+    failing_once(monkeypatch, getattr(harness, store), operation, after=after)
+    with pytest.raises(StoreUnavailable):
+        await harness.say("m1", "Why?")
+    harness.clock.advance(60)
+    await harness.say("m1", "Why?")
+    [task] = await tasks_of(harness)
+    assert (await said(harness))[-1] == f"Task {task.id}."
+    assert len([queued for _, queued in harness.queue.sent if queued.thread_id == task.id]) == 1
+
+
+async def test_code_may_wait_for_an_agent_that_can_work_in_the_background() -> None:
+    agent = desk_of()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        return await context.ask(researcher, message)
+
+    harness = coded(agent, researcher, answers=("Because of Rayleigh.",))
+    await harness.say("m1", "Why?")
+    assert (await said(harness))[-1] == "Because of Rayleigh."
+    assert await tasks_of(harness) == []
+
+
+async def test_equal_questions_are_tasks_of_their_own_and_only_so_many_are_open() -> None:
+    agent = desk_of()
+
+    async def begin(context: RunContext) -> str:
+        try:
+            return await context.begin(researcher, "Why?")
+        except ToolFailed as failure:
+            return "refused" if failure.is_refused else "failed"
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        begun = await context.gather(*(begin(context) for _ in range(MAX_OPEN + 2)))
+        return " ".join(sorted(begun, reverse=True)[:3])
+
+    harness = coded(agent, researcher)
+    await harness.say("m1", "Why?")
+    begun = {task.id for task in await tasks_of(harness)}
+    first, second, third = (await said(harness))[-1].split()
+    assert (first, second, third in begun, len(begun)) == ("refused", "refused", True, MAX_OPEN)
+
+
+async def test_code_cancels_a_task_by_its_id() -> None:
+    agent = desk_of()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        task_id = await context.begin(researcher, message)
+        return await context.call("cancel_background", task_id=task_id)
+
+    harness = coded(agent, researcher)
+    await harness.say("m1", "Why?")
+    assert (await said(harness))[-1] == "Its status is cancelled."
+    assert [task.status for task in await tasks_of(harness)] == [BackgroundStatus.CANCELLED]
+
+
+def begins(agent: Agent) -> Agent:
+    """Have the agent answer with the id of a task, or with the refusal."""
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        try:
+            return await context.begin(researcher, message)
+        except ToolFailed as failure:
+            return f"{failure.is_refused}: {failure.message}"
+
+    return agent
+
+
+async def test_an_agent_that_is_no_background_agent_does_not_work_in_the_background() -> None:
+    harness = coded(begins(desk_of(background_agents=[])), researcher)
+    await harness.say("m1", "Why?")
+    assert (await said(harness))[-1].startswith("True: Assistant cannot have researcher work in the background here.")
+    assert await tasks_of(harness) == []
+
+
+async def test_a_consulted_agent_begins_no_task_because_nobody_waits_for_its_result() -> None:
+    fields = {"sub_agents": [researcher], "background_agents": [researcher]}
+    clerk = begins(Agent("clerk", "Help.", description="Helps.", **fields))
+    agent = Agent("assistant", "Help.", main=True, sub_agents=[clerk])
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        return await context.ask(clerk, message)
+
+    harness = coded(agent, clerk, researcher)
+    await harness.say("m1", "Why?")
+    assert (await said(harness))[-1].startswith("True: Clerk cannot have researcher work in the background here.")
+    assert await tasks_of(harness) == []
