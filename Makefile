@@ -34,7 +34,7 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 web: setup ## Build what browsers load (clients/web), if it has changed
 	@$(BIN)/python -m baton_local.web
 
-wheels: web ## Build the three distributions, server, client and reader of documents, into dist/
+wheels: web ## Build the three distributions of projects, server, client and reader of documents, into dist/
 	@echo "Building three distributions into dist/"
 	@$(UV) build --quiet --wheel --out-dir dist .
 	@$(UV) build --quiet --wheel --out-dir dist clients/python
@@ -49,9 +49,9 @@ new: wheels ## Make a project of your own with this clone: make new PROJECT=../m
 	@$(UV) sync --quiet --project "$(PROJECT)"
 	@printf '%s\n' "Next:" "" "  cd $(PROJECT) && source .venv/bin/activate" "  baton dev"
 
-distributions: web ## Build what a release publishes: wheels and sources of the three distributions, into dist/
+distributions: web ## Build what a release publishes: wheels and sources of the four distributions, into dist/
 	@rm -rf dist
-	@for folder in . clients/python extraction; do $(UV) build --quiet --out-dir dist $$folder || exit 1; done
+	@for folder in . clients/python extraction channels/slack; do $(UV) build --quiet --out-dir dist $$folder || exit 1; done
 	@ls -1 dist
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)

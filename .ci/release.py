@@ -18,7 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DISTRIBUTIONS = ("pyproject.toml", "clients/python/pyproject.toml", "extraction/pyproject.toml")
+DISTRIBUTIONS = (
+    "pyproject.toml",
+    "clients/python/pyproject.toml",
+    "extraction/pyproject.toml",
+    "channels/slack/pyproject.toml",
+)
 OTHER_VERSIONS = ("shared/baton/__init__.py", "README.md", "docs/how-to/upgrade.md")
 """Files that name the version besides the declarations."""
 BUILT = ("clients/web/dist", "clients/web/console/dist")
@@ -91,7 +96,8 @@ def set_version(root: Path, number: str) -> None:
     for name in DISTRIBUTIONS:
         text = (root / name).read_text()
         text = re.sub(r'(?m)^version = ".*"$', f'version = "{number}"', text, count=1)
-        (root / name).write_text(re.sub(r'"(baton-(?:client\[command\]|documents))==[^"]+"', rf'"\1=={number}"', text))
+        own = r'"(baton-(?:client(?:\[command\])?|documents))==[^"]+"'
+        (root / name).write_text(re.sub(own, rf'"\1=={number}"', text))
     for name in OTHER_VERSIONS:
         (root / name).write_text((root / name).read_text().replace(old, number))
     if ".dev" not in number:
