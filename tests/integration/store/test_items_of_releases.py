@@ -55,7 +55,7 @@ async def test_items_of_a_release_begin_their_runs_once(
         "past": (ScheduleStatus.FINISHED, 1),
         "paused": (ScheduleStatus.PAUSED, 0),
     }
-    [task] = await due.app.background_work.listed(due.ada, THREAD_ID)
+    [task] = await due.background_tasks.of_thread(due.ada, THREAD_ID)
     assert (task.status, task.progress, task.user_name) == (BackgroundStatus.WORKING, "3 of 10", "Ada")
     thread = await due.store.get_thread(due.ada, THREAD_ID)
     assert (thread.unread, thread.awaits_user, thread.time_zone) == (2, True, "Europe/Vienna")

@@ -41,7 +41,7 @@ def beginning() -> Agent:
 
 
 async def tasks_of(harness: Harness) -> Sequence[BackgroundTask]:
-    return await harness.app.background_work.listed(harness.ada, harness.thread_id)
+    return await harness.background_tasks.of_thread(harness.ada, harness.thread_id)
 
 
 async def said(harness: Harness) -> list[str]:

@@ -70,7 +70,7 @@ class Forecast:
         return self.client.asked[-1][1]
 
     async def task(self) -> BackgroundTask:
-        return (await self.due.app.background_work.listed(self.due.ada, self.due.thread_id))[0]
+        return (await self.due.background_tasks.of_thread(self.due.ada, self.due.thread_id))[0]
 
     async def said(self) -> list[str]:
         return [message.text for message in await self.due.messages() if message.is_said and message.text]

@@ -36,12 +36,7 @@ async def begin_agent(
     Only remote agents take ``data``.
     """
     scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent
-    if agent.remote is None:
-        task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by)
-    else:
-        task = await background.begin_remote(
-            scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data
-        )
+    task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data)
     return _begun(task) if task is not None else CallOutcome.refused(TOO_MANY)
 
 

@@ -38,7 +38,7 @@ from baton.threads.background.task_results import ATTEMPTS, NO_RESULT, TaskResul
 from baton.threads.background.tool_work import ToolWork
 from baton.threads.handoffs.forks import Forks
 from baton.threads.requests.queue_mapping import queued_message
-from baton.threads.requests.thread_access import own_thread, read_audited
+from baton.threads.requests.thread_access import own_thread
 
 MAX_OPEN = 10
 """Open tasks of one conversation."""
@@ -73,62 +73,33 @@ class BackgroundWork:
         *,
         agent: AgentDefinition,
         asked_by: AgentDefinition,
-    ) -> BackgroundTask | None:
-        """Have an agent work on a message in a separate fork. A repetition for the call begins nothing again.
-
-        Returns None if too many tasks are open. Raises ``StoreUnavailable`` and ``ThreadBusy``.
-        """
-        task = self._new_task(
-            scope,
-            thread_id,
-            call_id,
-            BackgroundKind.AGENT,
-            agent.id,
-            asked_by.id,
-            message=message,
-            lifetime=timedelta(hours=asked_by.background.expires_hours),
-        )
-        # The task first: it is what finds an interrupted beginning.
-        stored_task, is_new = await self._add(scope, thread_id, task)
-        if stored_task is None:
-            return None
-        if stored_task.is_open:
-            await self._ask(scope, thread_id, stored_task, agent)
-        if is_new:
-            await self._audit_begin(scope, thread_id, stored_task, agentId=agent.id)
-        return stored_task
-
-    async def begin_remote(
-        self,
-        scope: Scope,
-        thread_id: str,
-        call_id: str,
-        message: str,
-        *,
-        agent: AgentDefinition,
-        asked_by: AgentDefinition,
         data: Mapping[str, Any] | None = None,
     ) -> BackgroundTask | None:
-        """Have a remote agent work on a message. A repetition for the call begins nothing again.
+        """Have an agent work on a message. A repetition for the call begins nothing again.
 
-        A worker sends the message, and repeats what has failed. Returns None if too many tasks are open.
+        An agent of the deployment works in a separate fork. A worker sends the message, and the ``data`` that only
+        remote agents take, to a remote agent, and repeats what has failed. Returns None if too many tasks are open.
+        Raises ``StoreUnavailable`` and ``ThreadBusy``.
         """
         task = self._new_task(
             scope,
             thread_id,
             call_id,
-            BackgroundKind.REMOTE_AGENT,
+            BackgroundKind.AGENT if agent.remote is None else BackgroundKind.REMOTE_AGENT,
             agent.id,
             asked_by.id,
             message=message,
             lifetime=timedelta(hours=asked_by.background.expires_hours),
         )
-        continues = find_open_question(await self.tasks.of_thread(scope, thread_id), agent.id)
-        stored_task, is_new = await self._add(scope, thread_id, replace(task, data=data, continues=continues))
+        tasks = await self.tasks.of_thread(scope, thread_id)
+        if agent.remote is not None:
+            task = replace(task, data=data, continues=find_open_question(tasks, agent.id))
+        # The task first: it is what finds an interrupted beginning.
+        stored_task, is_new = await self._add(scope, thread_id, task, tasks)
         if stored_task is None:
             return None
         if stored_task.is_open:
-            await self.results.have_read(scope, thread_id, stored_task, name="begin")
+            await self._begin(scope, thread_id, stored_task, agent)
         if is_new:
             await self._audit_begin(scope, thread_id, stored_task, agentId=agent.id)
         return stored_task
@@ -150,7 +121,8 @@ class BackgroundWork:
             message=call.arguments[:MAX_RESULT],
             lifetime=timedelta(hours=rules.expires_hours),
         )
-        stored_task, _ = await self._add(scope, thread_id, replace(task, is_deletable=rules.cancel))
+        tasks = await self.tasks.of_thread(scope, thread_id)
+        stored_task, _ = await self._add(scope, thread_id, replace(task, is_deletable=rules.cancel), tasks)
         return stored_task
 
     async def keep_tool(self, scope: Scope, thread_id: str, task: BackgroundTask, result: ToolResult) -> None:
@@ -197,11 +169,6 @@ class BackgroundWork:
         if agent is not None:
             await self.tool_work.read(scope, thread_id, task, agent)
 
-    async def listed(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        """Return the tasks of a conversation that the caller may read. Raises ``ThreadUnavailable``."""
-        await read_audited(self.store, self.audit, scope, thread_id, "background.list")
-        return await self.tasks.of_thread(scope, thread_id)
-
     async def cancel(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask:
         """Cancel a task of the caller's conversation: its result no longer enters.
 
@@ -216,8 +183,10 @@ class BackgroundWork:
                 if task.status is BackgroundStatus.CANCELLED:  # by a worker that may have died right afterwards
                     await self._stop_cancelled(scope, thread_id, task)
                 return task
-            closed_task = replace(task.end(BackgroundStatus.CANCELLED, self.clock.now()), revision=task.revision + 1)
-            if await self.results.replace(scope, thread_id, task, closed_task):
+            closed_task = await self.results.replace(
+                scope, thread_id, task, task.end(BackgroundStatus.CANCELLED, self.clock.now())
+            )
+            if closed_task is not None:
                 await self._stop_cancelled(scope, thread_id, closed_task)
                 detail = {"taskId": task.id}
                 await self.audit.record(
@@ -260,8 +229,15 @@ class BackgroundWork:
             await self.results.have_read(scope, thread_id, task)
         elif fork is None or (fork.run is None and fork.next_ordinal == 0):
             await self._begin_again(scope, thread_id, task)
-        later = task.look_again(now)
-        return later.check_at if await self.results.replace(scope, thread_id, task, later) else None
+        later = await self.results.replace(scope, thread_id, task, task.look_again(now))
+        return later.check_at if later is not None else None
+
+    async def _begin(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> None:
+        """Have the agent begin. Repetitions change nothing."""
+        if agent.remote is None:
+            await self._ask(scope, thread_id, task, agent)
+        else:
+            await self.results.have_read(scope, thread_id, task, name="begin")
 
     async def _ask(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> None:
         """Give the agent its message, in its fork. Repetitions change nothing."""
@@ -321,9 +297,13 @@ class BackgroundWork:
             token=secrets.token_urlsafe(32) if kind is not BackgroundKind.AGENT else None,
         ).look_again(now)
 
-    async def _add(self, scope: Scope, thread_id: str, task: BackgroundTask) -> tuple[BackgroundTask | None, bool]:
-        """Keep a task, and return the stored one, and whether it is new; None if too many are open."""
-        tasks = await self.tasks.of_thread(scope, thread_id)
+    async def _add(
+        self, scope: Scope, thread_id: str, task: BackgroundTask, tasks: Sequence[BackgroundTask]
+    ) -> tuple[BackgroundTask | None, bool]:
+        """Store a task beside ``tasks``, those of the conversation.
+
+        Return the stored one, and whether it is new; None if too many are open.
+        """
         is_known = any(other.id == task.id for other in tasks)
         if not is_known and sum(other.is_open for other in tasks) >= MAX_OPEN:
             return None, False

@@ -69,7 +69,7 @@ class TaskResults:
             await self.queue().send(scope, queued_message(scope, request, request_id=message_id))
         else:  # a worker that died before it could note that
             status = entered
-        while not await self.replace(scope, thread_id, task, task.end(status, self.clock.now(), run_id)):
+        while await self.replace(scope, thread_id, task, task.end(status, self.clock.now(), run_id)) is None:
             current = await self.tasks.get(scope, thread_id, task.id)
             if current is None or not current.is_open:
                 return
@@ -77,16 +77,20 @@ class TaskResults:
         detail = {"taskId": task.id, "runId": run_id}
         await self.audit.record(scope, "background.end", thread_id=thread_id, outcome=status.value, detail=detail)
 
-    async def replace(self, scope: Scope, thread_id: str, task: BackgroundTask, changed: BackgroundTask) -> bool:
-        """Keep a change, unless somebody has changed the task since it was read. Return whether it is kept.
+    async def replace(
+        self, scope: Scope, thread_id: str, task: BackgroundTask, changed: BackgroundTask
+    ) -> BackgroundTask | None:
+        """Store a change of a task, and return the stored task; None if somebody has changed it since it was read.
 
         The connections of the conversation are notified of another status or progress.
         """
-        is_kept = await self.tasks.replace(scope, thread_id, replace(changed, revision=task.revision + 1))
-        if is_kept and (task.status, task.progress) != (changed.status, changed.progress):
-            event = unsequenced(background_changed(changed), threadId=thread_id)
+        stored_task = replace(changed, revision=task.revision + 1)
+        if not await self.tasks.replace(scope, thread_id, stored_task):
+            return None
+        if (task.status, task.progress) != (stored_task.status, stored_task.progress):
+            event = unsequenced(background_changed(stored_task), threadId=thread_id)
             await send_to_all(self.live, self.connections, self.clock, scope, thread_id, event)
-        return is_kept
+        return stored_task
 
     async def change(self, scope: Scope, thread_id: str, task_id: str, **fields: Any) -> BackgroundTask | None:
         """Change fields of an open task, and return it; None if it has ended. Raises ``StoreUnavailable``."""
@@ -94,9 +98,9 @@ class TaskResults:
             current = await self.tasks.get(scope, thread_id, task_id)
             if current is None or not current.is_open:
                 return None
-            changed = replace(current, **fields, revision=current.revision + 1)
-            if await self.replace(scope, thread_id, current, changed):
-                return changed
+            stored_task = await self.replace(scope, thread_id, current, replace(current, **fields))
+            if stored_task is not None:
+                return stored_task
         raise StoreUnavailable
 
     async def have_read(self, scope: Scope, thread_id: str, task: BackgroundTask, name: str | None = None) -> None:

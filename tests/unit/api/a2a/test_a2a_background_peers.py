@@ -74,7 +74,7 @@ class Peers:
         await self.peer.queue.settled()
 
     async def task(self) -> BackgroundTask:
-        return (await self.due.app.background_work.listed(self.due.ada, self.due.thread_id))[0]
+        return (await self.due.background_tasks.of_thread(self.due.ada, self.due.thread_id))[0]
 
     async def results(self) -> list[str]:
         return [message.text for message in await self.due.messages() if message.begun_by is not None]

@@ -90,7 +90,7 @@ async def test_a_task_of_a_remote_agent_is_cancelled_there(subject: str) -> None
     forgotten.client.script("weather", Reply((AgentStarted("remote-1", {}),), end=None))
     await forgotten.ask("ask_weather", message="How will May be?")
     await due.work()
-    [task] = await due.app.background_work.listed(due.ada, due.thread_id)
+    [task] = await due.background_tasks.of_thread(due.ada, due.thread_id)
 
     async def ask(calls: ForgetCalls) -> ForgetRequest:
         if subject == "user":
