@@ -127,7 +127,7 @@ async def pass_until(planner: RunningCloud, moment: datetime) -> None:
         (await client.post("/local/clock", json={"advanceSeconds": seconds})).raise_for_status()
 
 
-async def read(planner: RunningCloud, path: str) -> Any:  # noqa: ANN401 - JSON
+async def read(planner: RunningCloud, path: str) -> Any:
     """Read ``path`` as the user does."""
     headers = {"Authorization": f"Bearer {planner.token('acme', 'ada')}"}
     async with httpx.AsyncClient(base_url=planner.url, headers=headers, trust_env=False) as client:
