@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -185,10 +186,8 @@ async def test_what_was_begun_comes_back_once_while_the_page_is_closed(
     await wait_for_answers(planner, site.session_id, back)
 
     await page.goto(site.url)
-    # Whether the user had read what was said before they left depends on the moment; the reminder is new in any case.
-    unread = (await read(planner, f"/v1/threads/{site.session_id}"))["unread"]
-    await expect(page.locator("[part=badge]")).to_have_text(str(unread))
-    assert unread >= 1
+    # The reminder is unread for certain. The research may end, and its begin may be unread, just as the user leaves.
+    await expect(page.locator("[part=badge]")).to_have_text(re.compile("^[123]$"))
     await page.get_by_role("button", name="Open chat").click()
     await expect(widget.said("assistant").filter(has_text="research is done")).to_have_text(back[:1])
     await expect(widget.said("assistant").filter(has_text="A reminder")).to_have_text(back[1:])
