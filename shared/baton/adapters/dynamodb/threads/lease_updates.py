@@ -18,6 +18,7 @@ from baton.adapters.dynamodb.threads.thread_item import (
     watchers_as_item,
     windows_as_item,
 )
+from baton.domain.errors import LeaseLost
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.runs.usage import by_model
@@ -25,7 +26,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import ConversationState, ThreadStatus
 from baton.domain.times import to_millis
-from baton.ports.threads.leases import FENCE_STEP, Commit, Lease, LeaseRequest
+from baton.ports.threads.leases import FENCE_STEP, OPTIMISTIC_STEP, Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
 """Sequence numbers that a lease reserves for its events."""
@@ -46,8 +47,8 @@ _BEGIN_RUN = (
 _FOR_RECORD = ", lease_record = :record, lease_receives = :receives"
 FOR_NO_RECORD = " REMOVE lease_record, lease_receives"
 END_RUN = f"{FOR_NO_RECORD}, lease_owner, lease_until, run_id, run_message_id, run_attempt"
-MINE = "fence = :fence AND lease_owner = :owner"
-STILL_FREE = "fence = :read_fence AND attribute_not_exists(lease_owner) AND thread_status <> :deleted"
+_MINE = "fence = :fence AND lease_owner = :owner"
+_STILL_FREE = "fence = :read_fence AND attribute_not_exists(lease_owner) AND thread_status <> :deleted"
 """The condition of an optimistic commit, with the fence that was read."""
 
 
@@ -57,7 +58,14 @@ class ThreadUpdate:
 
     expression: str
     values: Item
-    condition: str = MINE
+    condition: str
+
+
+def during_lease(lease: Lease, expression: str, values: Item) -> ThreadUpdate:
+    """Return an update under a lease that goes on. Raises ``LeaseLost`` for an optimistic one, which only commits."""
+    if lease.is_optimistic:
+        raise LeaseLost
+    return ThreadUpdate(expression, {**values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}, _MINE)
 
 
 def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime) -> ThreadUpdate:
@@ -154,7 +162,9 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if not commit.usage.cached_input_tokens:
         return update
     cached = {":cached": commit.usage.cached_input_tokens}
-    return ThreadUpdate(f"{update.expression} ADD cached_input_tokens :cached", {**update.values, **cached})
+    return replace(
+        update, expression=f"{update.expression} ADD cached_input_tokens :cached", values={**update.values, **cached}
+    )
 
 
 def _next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, Item]:
@@ -199,16 +209,24 @@ def select(
 
 
 def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, attributes: Item) -> ThreadUpdate:
-    """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one."""
+    """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one.
+
+    A usual lease must still hold. Of an optimistic one nothing is stored: the thread must be free, and as it was read.
+    """
     attributes = {**attributes, "next_seq": last_seq + 1, "last_seq": last_seq}
     assigned = {name: value for name, value in attributes.items() if value is not None}
     expression += ", committed_fence = :fence"
+    values |= {":fence": lease.fence}
     if lease.is_optimistic:
-        expression += ", fence = :fence"
+        expression, condition = f"{expression}, fence = :fence", _STILL_FREE
+        values |= {":read_fence": lease.fence - OPTIMISTIC_STEP, ":deleted": "deleted"}
+    else:
+        condition = _MINE
+        values |= {":owner": pack_id(lease.owner)}
     expression += "".join(f", {name} = :{name}" for name in assigned)
     removed = "".join(f", {name}" for name in attributes if name not in assigned)
     values |= {f":{name}": value for name, value in assigned.items()}
-    return ThreadUpdate(f"{expression}{END_RUN}{removed}", values)
+    return ThreadUpdate(f"{expression}{END_RUN}{removed}", values, condition)
 
 
 def _end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:

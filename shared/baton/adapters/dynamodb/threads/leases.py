@@ -14,14 +14,7 @@ from baton.adapters.dynamodb.conditional_writes import MY_THREAD, put_fenced, up
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedTableStore
 from baton.adapters.dynamodb.threads import lease_updates
-from baton.adapters.dynamodb.threads.lease_updates import (
-    END_RUN,
-    FOR_NO_RECORD,
-    MINE,
-    RESERVED_SEQS,
-    STILL_FREE,
-    ThreadUpdate,
-)
+from baton.adapters.dynamodb.threads.lease_updates import END_RUN, FOR_NO_RECORD, RESERVED_SEQS, ThreadUpdate
 from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
 from baton.adapters.dynamodb.threads.thread_item import lease_mark, tenant_listed_at, thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -121,26 +114,25 @@ class DynamoLeases(TimedTableStore):
         until = _end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
-        await self._update_mine(
-            lease, ThreadUpdate(expression, {":until": to_millis(until), ":end": lease.end_seq + more})
-        )
+        values = {":until": to_millis(until), ":end": lease.end_seq + more}
+        await self._update_mine(lease, expression, values)
         delivery = None if without_record else lease.delivery
         return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
 
     async def release(self, lease: Lease) -> None:
         # Return this lease's reserved numbers too, so that a refused message leaves no gap.
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, ThreadUpdate("SET next_seq = :next" + END_RUN, {":next": lease.first_seq}))
+            await self._update_mine(lease, "SET next_seq = :next" + END_RUN, {":next": lease.first_seq})
 
     async def abandon(self, lease: Lease) -> None:
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, ThreadUpdate("SET lease_until = :zero", {":zero": 0}))
+            await self._update_mine(lease, "SET lease_until = :zero", {":zero": 0})
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
         values: Item = {":run": pack_id(run_id), ":message": pack_id(message_id), ":two": 2}
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
-        await self._update_mine(lease, ThreadUpdate(expression, values))
+        await self._update_mine(lease, expression, values)
         return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
 
     async def take_over(self, lease: Lease) -> Lease:
@@ -148,13 +140,13 @@ class DynamoLeases(TimedTableStore):
         if run is None:
             raise LeaseLost
         again = replace(run, attempt=run.attempt + 1)
-        await self._update_mine(lease, ThreadUpdate("SET run_attempt = :attempt", {":attempt": again.attempt}))
+        await self._update_mine(lease, "SET run_attempt = :attempt", {":attempt": again.attempt})
         return replace(lease, thread=replace(lease.thread, run=again))
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         now = self._clock.now()
         update = lease_updates.commit_run(lease, commit, now)
-        commits = self._update_mine(lease, update, is_final=True)
+        commits = self._end(lease, update)
         if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
         else:
@@ -190,19 +182,19 @@ class DynamoLeases(TimedTableStore):
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        await self._update_mine(lease, ThreadUpdate("SET pending = :pending", {":pending": PENDING.pack(pending)}))
+        await self._update_mine(lease, "SET pending = :pending", {":pending": PENDING.pack(pending)})
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
         update = lease_updates.close(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
-        return "notifies" in await self._update_mine(lease, update, is_final=True)
+        return "notifies" in await self._end(lease, update)
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
         update = lease_updates.select(lease, last_seq=last_seq, conversation=conversation, windows=windows)
-        await self._update_mine(lease, update, is_final=True)
+        await self._end(lease, update)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         await self._table.change(
@@ -234,28 +226,28 @@ class DynamoLeases(TimedTableStore):
             return _turn(message_id, failure.item or {})
         return None
 
-    async def _update_mine(self, lease: Lease, update: ThreadUpdate, *, is_final: bool = False) -> Item:
-        """Update the thread under the lease, which a final update ends, and return its item. Raises ``LeaseLost``."""
-        if lease.is_optimistic and not is_final:
-            raise LeaseLost
-        values, condition = {**update.values, ":fence": lease.fence}, MINE
-        if lease.is_optimistic:
-            values |= {":read_fence": lease.fence - OPTIMISTIC_STEP, ":deleted": "deleted"}
-            condition = STILL_FREE
-        else:
-            values[":owner"] = pack_id(lease.owner)
+    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
+        """Update the thread under a lease that goes on. Raises ``LeaseLost``."""
         try:
-            return await self._table.update(
-                keys.thread(lease.scope, lease.thread_id), update.expression, values, condition=condition
-            )
+            await self._update(lease, lease_updates.during_lease(lease, expression, values))
+        except ConditionFailed:
+            raise LeaseLost from None
+
+    async def _end(self, lease: Lease, update: ThreadUpdate) -> Item:
+        """Make the update that ends the lease, and return the thread's item. Raises ``LeaseLost``."""
+        try:
+            return await self._update(lease, update)
         except ConditionFailed as failure:
             stored = failure.item or {}
-            is_mine = stored.get("committed_fence") == lease.fence
-            if lease.is_optimistic:  # a worker of the release before may have had the same fence
-                is_mine = is_mine and stored.get("last_seq") == update.values.get(":last_seq")
-            if is_final and is_mine:
-                return stored  # an earlier try of this commit succeeded, and its response was lost
+            # An earlier try of this update succeeded, and its response was lost. Two workers of different releases may
+            # have the same fence under optimistic leases, so the fence alone does not show whose update it was.
+            if (stored.get("committed_fence"), stored.get("last_seq")) == (lease.fence, update.values[":last_seq"]):
+                return stored
             raise LeaseLost from None
+
+    async def _update(self, lease: Lease, update: ThreadUpdate) -> Item:
+        key = keys.thread(lease.scope, lease.thread_id)
+        return await self._table.update(key, update.expression, update.values, condition=update.condition)
 
     async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
         """Move the thread up in its tenant's list.
