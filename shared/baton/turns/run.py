@@ -28,7 +28,7 @@ from baton.threads.outbox.outbox import Outbox
 from baton.turns import run_question
 from baton.turns.attempts import ThreadSnapshot, begin_attempt, read_thread
 from baton.turns.branch_points import BranchOpening
-from baton.turns.committing import RunCommit
+from baton.turns.commit.run_commit import RunCommit
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.finished_runs import RunOutcome
