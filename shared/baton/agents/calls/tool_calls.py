@@ -9,52 +9,36 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_work import AgentQuestion, AgentWork, Judge, show_nothing
-from baton.agents.answer_sources import bound_sources, renumber, select_recorded_sources
-from baton.agents.attached_files import AttachedFiles
+from baton.agents.answer_sources import renumber
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
-from baton.agents.calls.background_calls import LaterAnswer, begin_agent
+from baton.agents.calls.background_calls import begin_agent
+from baton.agents.calls.call_records import CallRecords
 from baton.agents.calls.hooked_calls import AdmittedCall, HookedCalls
-from baton.agents.calls.progress import ProgressIndicator, ToolProgress
+from baton.agents.calls.outside_calls import OutsideCalls
+from baton.agents.calls.progress import ProgressIndicator
 from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
-from baton.agents.tools.tool_set import BadCall, OutOfReach, ToolOffer
+from baton.agents.tools.tool_set import BadCall, OutOfReach
 from baton.concurrency.tasks import off_loop, stop_all
-from baton.domain.documents.numbered_passages import AGENT_SOURCE, drop_citation
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.handoffs.completion_arguments import completion_arguments
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.metrics import Metric, count
-from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.task import TaskStatus
-from baton.domain.runs.tool_call import (
-    ADVANCE,
-    ASK,
-    CallEnd,
-    ToolCall,
-    ToolCallRecord,
-    completing_call_id,
-    is_shown,
-    tool_call_id,
-)
+from baton.domain.runs.tool_call import ADVANCE, ASK, ToolCall, completing_call_id, is_shown, tool_call_id
 from baton.domain.schemas.schema_validator import checking_size
-from baton.domain.text import encodable, first_bytes
+from baton.domain.text import encodable
 from baton.domain.threads.run_events import tool_call, tool_result
-from baton.ports.agents.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)
 
 OVER = "Error: it was stopped when the time for it was over."
-GRACE_SECONDS = 5.0
-MAX_RESULT = 1024 * 1024
-"""Bytes of a tool's answer in UTF-8. Longer answers are cut, also in the record of the call."""
-CUT = "\n[Cut: the tool has answered {} characters in all.]"
 MAX_CLIENT_CALLS = 8
 """Calls of one answer that the user's application may carry out. The thread's item keeps all of their results."""
 TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS} calls at once. Call it again later."
@@ -75,6 +59,8 @@ class ToolCalls:
         self._tools = work.tools
         self._budget = work.budget
         self._hooked = HookedCalls(work.context, work.hooks, self._admit)
+        self._outside = OutsideCalls(work)
+        self._records = CallRecords(work)
         self.outcomes: dict[str, CallOutcome] = {}
         """Outcomes by call id."""
         self.name_cited: Callable[[str], str] = str
@@ -186,7 +172,7 @@ class ToolCalls:
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         outcome = self.outcomes[call.id] = await judge_outcome(self._work.hooks, outcome)
-        await self._record(call, outcome, self._context.services.clock.now())
+        await self._records.put(call, outcome, self._context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
         offer = self._tools.offers.get(call.name)
@@ -216,7 +202,7 @@ class ToolCalls:
             self._budget.count_tokens(outcome.tokens)
             if outcome.waits:
                 return
-            record = self._record(call, outcome, began_at)
+            record = self._records.put(call, outcome, began_at)
             if offer is not None and offer.tool is not None:
                 await record  # before the result is used, so that a worker that takes over does not repeat the call
             else:
@@ -236,7 +222,7 @@ class ToolCalls:
         except asyncio.CancelledError:
             if not self._context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.
-                self._context.writes.add(self._record(call, CallOutcome.failed(OVER), began_at))
+                self._context.writes.add(self._records.put(call, CallOutcome.failed(OVER), began_at))
                 raise
             return CallOutcome.failed(STOPPED)
         except (LeaseLost, StoreUnavailable, Unauthorized):
@@ -279,7 +265,9 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {bad}", is_refused=True, refused_to=refused_to)
         call_record = self._context.journal.get(call.id)
         if call_record is not None and is_shown(call.name):
-            return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
+            return self._records.reuse(
+                call_record, offer
+            )  # built-in tools are executed again, because their effects were lost
         if not self._budget.take_call():
             return CallOutcome.refused(NO_MORE)
         return AdmittedCall(offer, arguments)
@@ -306,7 +294,10 @@ class ToolCalls:
             question = AgentQuestion(call, offer.agent, message, arguments.get("data"), report, judge)
             return await self._work.consult(question, self._context.emit)
         if offer.tool is not None:
-            return await self._call_outside(call, offer, arguments)
+            key = self._completions.get(call.id, call.id)
+            return await self._outside.make(
+                call, offer.tool, arguments, idempotency_key=key, activity_id=self._activity_id
+            )
         if self._work.own is not None:
             own_arguments = {
                 name: self.name_cited(argument) if isinstance(argument, str) else argument
@@ -351,76 +342,6 @@ class ToolCalls:
         outcome = self.outcomes[completing.id]
         return replace(outcome, waits_for=completing) if outcome.waits else outcome
 
-    async def _call_outside(self, call: ToolCall, offer: ToolOffer, arguments: Mapping[str, Any]) -> CallOutcome:
-        context = self._context
-        assert offer.tool is not None  # noqa: S101 - the caller has checked it
-        progress = ToolProgress(call, self._activity_id, context.emit)
-        attached = AttachedFiles(context, self._agent.id)
-        before, state = context.data.copy(), context.data.copy()
-        later = LaterAnswer(self._work, call, offer.tool.background)
-        refusal = await later.begin()
-        if refusal is not None:
-            return refusal
-        call_context = context.make_context(
-            CallContext,
-            self._agent,
-            call_id=call.id,
-            idempotency_key=self._completions.get(call.id, call.id),
-            state=state,
-            report=progress.report,
-            keep=attached.keep,
-            may_answer_later=later.is_possible,
-            callback=later.callback,
-        )
-        end = CallEnd.FAILED
-        try:
-            # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
-            async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
-                result = await context.services.tools.call(self._agent, call.name, arguments, call_context)
-            change = self._take_data(call, before, state)
-            end = CallEnd.SUCCEEDED
-            outcome = await later.take(result)
-            if outcome is not None:
-                return replace(outcome, data=change)
-        except TimeoutError:
-            return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
-        except ToolFailed as failure:
-            is_outage, is_refused = failure.is_outage, failure.is_refused
-            refused_to = None if is_outage or failure.is_fault else failure.state or ""
-            message = f"Error: {failure.message}"
-            return CallOutcome.failed(message, is_outage=is_outage, is_refused=is_refused, refused_to=refused_to)
-        finally:
-            progress.end(end)
-            await later.end()
-        text = await off_loop(len(result.text), _cut, result.text)
-        files = tuple(attached.sources)
-        named = map(drop_citation, result.sources)
-        return CallOutcome(text, sources=(*named, *files), data=change, files=files)
-
-    def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
-        """Apply a call's change of the conversation's data, and return it. Raises ``ToolFailed`` for invalid data."""
-        try:
-            change = DataChange.between(before, after)
-            if change is not None:
-                self._context.data.apply(change)
-        except ValueError as problem:
-            count(Metric.TOOL_FAILURES)
-            logger.error("state not kept", tool=call.name, thread_id=self._context.thread_id, reason=str(problem))
-            raise ToolFailed(f"{call.name} was carried out, but what it has noted cannot be kept.") from problem
-        return change
-
-    def _reuse(self, record: ToolCallRecord, offer: ToolOffer) -> CallOutcome:
-        """Return the result that an earlier attempt recorded, without calling the tool again."""
-        if record.data is not None:
-            self._context.data.apply(record.data)
-        return CallOutcome(
-            record.output or "",
-            task_id=record.task_id,
-            task_status=TaskStatus.COMPLETED.value if record.task_id else None,
-            sources=select_recorded_sources(offer.agent, record),
-            files=record.files,
-        )
-
     def renumber(self, call: ToolCall, *, lists: bool) -> None:
         """Put the citations of a consulted agent's answer into the run's numbers: see ``answer_sources.renumber``.
 
@@ -438,38 +359,7 @@ class ToolCalls:
             return output or "(no output)"
         return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
 
-    async def _record(self, call: ToolCall, outcome: CallOutcome, began_at: datetime) -> None:
-        services, parsed = self._context.services, call.parsed()
-        own_sources = [source for source in outcome.sources if source.get("kind") != AGENT_SOURCE]
-        record = ToolCallRecord(
-            id=call.id,
-            run_id=self._context.run.run_id,
-            agent_id=self._agent.id,
-            tool_name=call.name,
-            label=call.label,
-            input=parsed if parsed is not None else call.arguments,
-            output=outcome.output if outcome.error is None else None,
-            succeeded=outcome.error is None,
-            error_message=outcome.error,
-            called_at=began_at,
-            duration=services.clock.now() - began_at,
-            task_id=outcome.task_id or self._work.task_id,
-            data=outcome.data,
-            files=outcome.files,
-            sources=bound_sources([source for source in own_sources if source not in outcome.files]),
-            refused_to=outcome.refused_to or None,
-        )
-        await services.records.put_call(self._context.lease(), record)
-
 
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
-
-
-def _cut(text: str) -> str:
-    """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
-    valid_text = encodable(text[:MAX_RESULT])
-    beginning = first_bytes(valid_text, MAX_RESULT)
-    is_whole = len(text) <= MAX_RESULT and len(beginning) == len(valid_text)
-    return beginning if is_whole else beginning + CUT.format(len(text))
