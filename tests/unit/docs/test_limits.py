@@ -13,7 +13,7 @@ from baton.adapters.models.attachments import laid_out_attachments as attachment
 from baton.adapters.sqlite_index import bounds
 from baton.adapters.tools import openapi_document
 from baton.agents import answer_sources, attached_files, model_answer
-from baton.agents.calls import tool_calls
+from baton.agents.calls import outside_calls, tool_calls
 from baton.agents.prompts import prompt_notes
 from baton.api.http import middleware
 from baton.api.runs.runs import TURN_SECONDS
@@ -80,7 +80,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a run over HTTP, after which clients follow its events": (int(TURN_SECONDS), "seconds"),
     "attempts of workers at one run": (run.MAX_ATTEMPTS, ""),
     "tool calls in one answer of the model": (model_answer.MAX_CALLS, ""),
-    "a tool's result": (tool_calls.MAX_RESULT, "bytes"),
+    "a tool's result": (outside_calls.MAX_RESULT, "bytes"),
     "calls of the client's tools that wait at once": (tool_calls.MAX_CLIENT_CALLS, ""),
     "tools that a client offers": (parsing.MAX_TOOLS, ""),
     "descriptions and schemas of these tools together": (parsing.MAX_TOOLS_BYTES, "bytes"),

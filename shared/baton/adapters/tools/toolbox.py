@@ -143,8 +143,8 @@ class Toolbox:
         try:
             work = self._source(definition).read_task(definition, location, context, deletes=deletes)
             result = await _limit(nullcontext(), work, definition.timeout_seconds)
-        except Unauthorized:
-            raise
+        except Unauthorized:  # since its work began, the tool has been changed to act for the user
+            raise ToolFailed("The tool acts for the user, who is not here: its work cannot be read.") from None
         except StoreUnavailable:  # a secret cannot be read now, which says nothing about the work
             raise ToolFailed(str(StoreUnavailable()), is_outage=True) from None
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn

@@ -186,6 +186,15 @@ class HttpTool(_OneTool):
         return self
 
     @model_validator(mode="after")
+    def _acts_for_no_user_later(self) -> HttpTool:
+        if self.background is not None and any(isinstance(value, TokenExchange) for value in self.headers.values()):
+            raise ValueError(
+                "background cannot be had with token_exchange, because nobody is signed in when the work is read: give "
+                "the header a secret instead, or leave background out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _labels_its_values(self) -> HttpTool:
         if problem := ArgumentSchema(self.parameters).find_label_problem():
             raise ValueError(problem)

@@ -146,6 +146,15 @@ def test_tools_are_shown_with_references_instead_of_secrets() -> None:
     ]
 
 
+def test_a_tool_that_acts_for_the_user_cannot_work_in_the_background() -> None:
+    target = {"token_url": "https://a.example/token", "client_id": "x", "client_secret": SECRET, "scope": "read"}
+    headers = {"Authorization": {"token_exchange": target}}
+    assert one(**HTTP, headers=headers).background is None
+    assert one(**HTTP, headers={"Authorization": {**SECRET, "format": "Bearer {}"}}, background={}).background
+    with pytest.raises(ValidationError, match="give the header a secret instead, or leave background out"):
+        one(**HTTP, headers=headers, background={})
+
+
 def test_approval_is_needed_for_all_tools_of_a_server_or_for_those_named() -> None:
     assert one(**MCP, requires_approval=True).needs_approval("any")
     assert not one(**MCP).needs_approval("any")
