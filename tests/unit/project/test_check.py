@@ -102,12 +102,24 @@ def test_problems_are_sorted_by_file_and_line(project: Project) -> None:
 
 
 def test_a_tool_in_the_background_that_acts_for_the_user_is_reported(project: Project) -> None:
-    exchange = "{token_url: 'https://login.example/token', client_id: x, client_secret: {secret: x}, audience: 'https://a.example'}"
-    http = (
-        "tools:\n  - type: http\n    name: make_report\n    description: Makes a report.\n    method: POST\n"
-        f"    url: https://a.example/reports\n    background: {{}}\n    headers: {{Authorization: {{token_exchange: {exchange}}}}}\n"
-        "  - type: python"
-    )
+    tool = {
+        "type": "http",
+        "name": "make_report",
+        "description": "Makes a report.",
+        "url": "https://a.example/reports",
+        "background": {},
+        "headers": {
+            "Authorization": {
+                "token_exchange": {
+                    "token_url": "https://login.example/token",
+                    "client_id": "baton",
+                    "client_secret": {"secret": "baton/login"},
+                    "audience": "https://a.example",
+                }
+            }
+        },
+    }
+    http = f"tools:\n  - {json.dumps(tool)}\n  - type: python"
     edited(project.agents / "orders.yaml", TOOLS, http)
     _, [problem] = examined(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "tools.0")
