@@ -100,27 +100,34 @@ def _is_answered_by(run: Run, turn: TurnRecord) -> bool:
 
 @dataclass(slots=True)
 class WaitingCall:
-    """The place of a caller among the messages that wait. Those of the queue have theirs already."""
+    """The place of a caller's message among those that wait. Most messages of the queue have theirs already."""
 
     services: TurnServices
     seconds: float
     """The seconds for which the caller waits."""
     is_queued: bool
+    gives_up: bool = False
+    """Whether the message's run only ends, so that nobody waits for it."""
+    _has_begun: bool = False
     _placed: TurnCall | None = None
 
     async def check(self, scope: Scope, request: TurnRequest) -> None:
         """Raise the refusal of a message that is to steer or interrupt a run if none is in progress."""
-        if not self.is_queued and isinstance(request, MessageRequest):
+        if not self.is_queued and not self.gives_up and isinstance(request, MessageRequest):
             await self.services.waiting.check(scope, request)
 
     async def begin(self, call: TurnCall) -> None:
-        """Wait among the messages of the thread, once; see ``WaitingMessages.wait``."""
+        """Wait among the messages of the thread, once; see ``WaitingMessages.wait`` and ``list_queued``."""
         request = call.request
-        if self.is_queued or self._placed is not None or not isinstance(request, MessageRequest):
+        if self.gives_up or self._has_begun or not isinstance(request, MessageRequest):
+            return
+        self._has_begun = True
+        queued = queued_message(call.scope, request, request_id=request.message_id)
+        if self.is_queued:
+            self._placed = call if await self.services.waiting.list_queued(call.scope, queued) else None
             return
         self._placed = call
         until = self.services.agents.clock.now() + timedelta(seconds=self.seconds)
-        queued = queued_message(call.scope, request, request_id=request.message_id)
         await self.services.waiting.wait(call.scope, queued, until=until)
 
     async def end(self) -> None:
@@ -178,7 +185,7 @@ class Turns:
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, once_each(emit), deadline, subscriber, gives_up, record)
-        waiting = WaitingCall(self._services, seconds, is_queued or gives_up)
+        waiting = WaitingCall(self._services, seconds, is_queued=is_queued, gives_up=gives_up)
         await waiting.check(scope, request)
         call = await self._admission.narrow(call)
         lease_request, unknown_agent = await self._admission.lease_request(call)

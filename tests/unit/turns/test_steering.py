@@ -352,3 +352,33 @@ async def test_a_stranger_learns_nothing_and_changes_nothing(busy: BusyAgent) ->
         assert busy.tab.received()[0]["code"] == "nothing_running"
     assert (await running).text == "Three."
     assert entered((await running).events) == []
+
+
+async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_was_sent_during_it() -> None:
+    busy = BusyAgent(while_busy="interrupt")
+    busy.model.script(*searches_then("Three flights."), "There are flights to Graz.")
+    assert await busy.write("m2") is None
+    async with busy.at_work() as running:
+        working = asyncio.ensure_future(busy.tab.work())
+        await busy.message_waits("m2")
+    await asyncio.wait([running, working])
+    assert await busy.history() == [
+        *FOUND,
+        ("assistant", "Three flights."),
+        TO_GRAZ,
+        ("assistant", "There are flights to Graz."),
+    ]
+    assert not await busy.live.waiting(busy.ada, busy.thread_id)
+
+
+async def test_a_message_that_was_sent_right_before_a_run_can_be_withdrawn_while_it_waits() -> None:
+    busy = BusyAgent()
+    busy.model.script(*searches_then("Three flights."))
+    await busy.write("m2")
+    async with busy.at_work() as running:
+        working = asyncio.ensure_future(busy.tab.work())
+        await busy.message_waits("m2")
+        await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "m2")
+    await asyncio.wait([running, working])
+    assert await busy.history() == [*FOUND, ("assistant", "Three flights.")]
+    assert [event["code"] for event in busy.tab.received() if event["type"] == "RUN_ERROR"] == ["message_withdrawn"]

@@ -22,7 +22,7 @@ from baton.domain.handoffs.triggers import exit_locale, first_match
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import text_of
 from baton.domain.threads.queued import QueuedMessage, WaitingMessage
-from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
@@ -77,6 +77,26 @@ class WaitingMessages:
         if waiting is not None:
             await self._store(scope, thread, replace(waiting, until=until))
         return waiting.mode if waiting is not None else None
+
+    async def list_queued(self, scope: Scope, queued: QueuedMessage) -> bool:
+        """List a message of the queue for which the lease was not free. Return whether it is listed.
+
+        No run was in progress when it was sent, so it waits for its turn, whatever the agent does with messages while
+        it is busy. A message that begins by itself is not listed, because nobody has sent it. If too many others are
+        listed, it waits all the same.
+        """
+        if queued.request.begun_by is not None:
+            return False
+        thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
+        if thread is None or thread.run is None or thread.run.message_id == queued.request.message_id:
+            return False
+        others = await self.live.waiting(scope, thread.id)
+        if any(other.message_id == queued.request.message_id for other in others):
+            return True
+        if len(others) >= MAX_WAITING:
+            return False
+        await self._store(scope, thread, self._waiting(queued, thread.run, WhileBusy.QUEUE))
+        return True
 
     async def check(self, scope: Scope, request: MessageRequest) -> None:
         """Raise the refusal of a message that asks to steer or interrupt a run, while none is in progress.
@@ -136,14 +156,18 @@ class WaitingMessages:
             return same
         if len(others) >= MAX_WAITING and len(await self.listed(scope, thread.id)) >= MAX_WAITING:
             raise QueueFull
+        return self._waiting(queued, run, mode)
+
+    def _waiting(self, queued: QueuedMessage, run: Run, mode: WhileBusy) -> WaitingMessage:
+        """Return a message as it waits for the run in progress; one that is too long to be stored enters none."""
         is_stored_whole = len(queued.model_dump_json(by_alias=True).encode()) <= MAX_KEPT_BYTES
         if not is_stored_whole and mode is WhileBusy.STEER:
             mode = WhileBusy.QUEUE
         return WaitingMessage(
-            request.message_id,
+            queued.request.message_id,
             mode,
             run.run_id,
-            request.digest,
+            queued.request.digest,
             self.clock.now(),
             queued.model_copy(update={"busy": mode}) if is_stored_whole else None,
         )
