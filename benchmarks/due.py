@@ -109,9 +109,9 @@ class Bench:
         """Return the requests and units of each step."""
         await self._create("warm-up", at=self._in_an_hour())
         await self._begin_conversation()
-        await self._count("a sweep with nothing due", self._app.due_starts.sweep(seconds=10))
-        for name, rule in (("once", None), ("repeating", "FREQ=DAILY")):
-            await self._count(f"{name}: making it", self._create(name, at=self._in_an_hour(), rule=rule))
+        await self._count("a sweep that finds nothing due", self._app.due_starts.sweep(seconds=10))
+        for name, rule in (("single", None), ("repeating", "FREQ=DAILY")):
+            await self._count(f"{name}: creating it", self._create(name, at=self._in_an_hour(), rule=rule))
             schedule = await self._ports.schedules.get(SCOPE, name)
             assert schedule is not None  # noqa: S101 - made above
             # As if its time had come: what is stored has the same size.
@@ -133,12 +133,12 @@ class Bench:
     async def _measure_task(self) -> None:
         work = self._app.background_work
         begin = work.begin_agent(SCOPE, self._thread.id, "call", "Find out.", agent=HELPER, asked_by=ASSISTANT)
-        await self._count("agent in the background: beginning it", begin)
+        await self._count("background task: beginning it", begin)
         [task] = await self._ports.background_tasks.of_thread(SCOPE, self._thread.id)
-        await self._count("agent in the background: a look at it", work.check(SCOPE, self._thread.id, task))
+        await self._count("background task: checking it", work.check(SCOPE, self._thread.id, task))
         [task] = await self._ports.background_tasks.of_thread(SCOPE, self._thread.id)
         report = work.results.report(SCOPE, self._thread.id, task, BackgroundStatus.COMPLETED, "Found it.")
-        await self._count("agent in the background: its result", report)
+        await self._count("background task: its result", report)
 
     async def _create(self, schedule_id: str, *, at: str, rule: str | None = None) -> None:
         request = ScheduleRequest(id=schedule_id, text="Water the plants.", at=at, rule=rule, thread=self._thread)
@@ -186,7 +186,7 @@ def kills_table(figures: KillFigures) -> str:
         ("deployments", figures.happened["deployments"]),
         ("lost", figures.lost),
         ("twice", figures.twice),
-        ("begun by nothing", figures.strange),
+        ("begun without an item", figures.strange),
         ("seconds", round(figures.seconds)),
     ]
     return table(["", "number"], rows)

@@ -169,7 +169,7 @@ async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -
     read = _peak()
     for result in done:
         await indexed(app, ports, result, embedder)
-    head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "of it embedder s", "outside %"]
+    head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "- of it embedder s", "other %"]
     rows = [
         [
             result.document.name,

@@ -191,7 +191,7 @@ async def _run(options: argparse.Namespace) -> None:
         [f"{share:g}", *(statistics.mean(result[index][column] for result in injected) for column in range(3))]
         for index, share in enumerate(SHARES)
     ]
-    print(table(["least share of the best score", "reference given, %", "items", "tokens"], rows), "\n")
+    print(table(["share of the best score", "reference found, %", "items", "tokens"], rows), "\n")
     lengths: Sequence[int] = sorted(map(len, library.chunks))
     print(f"{len(cases)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
     print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")

@@ -174,11 +174,11 @@ def summary(columns: tuple[Swept, Swept]) -> str:
         ["", "first session", "later session"],
         [
             ("threads", *(swept.threads for swept in columns)),
-            ("looks a minute", *(round(swept.looks_a_minute) for swept in columns)),
-            ("seconds for 33,000 looks", *(60 * WANTED / swept.looks_a_minute for swept in columns)),
+            ("checks per minute", *(round(swept.looks_a_minute) for swept in columns)),
+            ("seconds for 33,000 checks", *(60 * WANTED / swept.looks_a_minute for swept in columns)),
             ("- of these, CPU seconds of the sweeper", *(WANTED * s.cpu_seconds / s.threads for s in columns)),
-            *((f"{name} a look", *(f"{s.requests.get(name, 0):.3f}" for s in columns)) for name in operations),
-            ("write units a look", *(swept.write_units for swept in columns)),
+            *((f"{name} per check", *(f"{s.requests.get(name, 0):.3f}" for s in columns)) for name in operations),
+            ("write units per check", *(swept.write_units for swept in columns)),
         ],
     )
 

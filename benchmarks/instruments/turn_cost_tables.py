@@ -116,7 +116,7 @@ def summary(costs: Iterable[TurnCost]) -> str:
     operations = sorted({name for cost in costs for name in by_operation(cost.requests)})
     rows: list[tuple[str, Sequence[object]]] = [
         ("write units", [cost.write_units for cost in costs]),
-        ("- of these, for beginning the thread", [cost.beginning_units for cost in costs]),
+        ("- of these, to begin the thread", [cost.beginning_units for cost in costs]),
         ("- the turn itself", [cost.write_units - cost.beginning_units for cost in costs]),
         ("read units", [cost.read_units for cost in costs]),
         ("read requests", [cost.read_requests for cost in costs]),
@@ -126,9 +126,9 @@ def summary(costs: Iterable[TurnCost]) -> str:
         ("S3 requests", [cost.s3_requests for cost in costs]),
         (f"USD for {PRICED_TURNS:,} such turns", [f"{cost.storage_usd:.2f}" for cost in costs]),
         ("WebSocket frames", [cost.frames for cost in costs]),
-        ("seconds", [cost.seconds for cost in costs]),
+        ("duration, seconds", [cost.seconds for cost in costs]),
         ("CPU, ms", [cost.own_cpu_seconds * 1000 for cost in costs]),
-        ("- ratio to the model's stand-in", [f"{cost.own_cpu_seconds / cost.model_cpu_seconds:.2f}" for cost in costs]),
+        ("- ratio to CPU of the stand-in", [f"{cost.own_cpu_seconds / cost.model_cpu_seconds:.2f}" for cost in costs]),
     ]
     return table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
 
@@ -145,9 +145,9 @@ def beginning(first: TurnCost, new_hour: TurnCost) -> str:
     return table(
         ["once", "write units"],
         [
-            ("a thread: whose its id is, with the tenant's listing", owner),
+            ("a thread: the item of its owner, with the tenant's listing", owner),
             ("a thread: its entries in the user's listing and the idle index", indexes),
-            ("a connection to a thread: attached in both directions", attached),
+            ("a connection to a thread: an item in each direction, a count", attached),
             ("an hour of activity: the thread moves up in the listing", moved),
         ],
     )

@@ -8,18 +8,18 @@ from benchmarks.due import measure_units
 from benchmarks.due_deployment import measure_kills
 
 MOST_OF_AN_ITEM = 4
-"""Write units of a due item and of its place in the index, from its making to its start."""
+"""Write units of a due item and of its index entry, from its creation to its start."""
 
 
-async def test_an_item_takes_at_most_four_write_units_from_its_making_to_its_start_and_none_while_it_waits() -> None:
+async def test_an_item_takes_at_most_four_write_units_from_its_creation_to_its_start_and_none_while_it_waits() -> None:
     units = await measure_units()
     of_item = {step: item for step, (_, _, item, _) in units.items()}
-    assert of_item["once: making it"] + of_item["once: starting it"] <= MOST_OF_AN_ITEM
-    task = "agent in the background"
+    assert of_item["single: creating it"] + of_item["single: starting it"] <= MOST_OF_AN_ITEM
+    task = "background task"
     assert of_item[f"{task}: beginning it"] + of_item[f"{task}: its result"] <= MOST_OF_AN_ITEM
-    assert of_item["repeating: making it"] <= 2
+    assert of_item["repeating: creating it"] <= 2
     assert of_item["repeating: starting it"] <= 3, "its place moves to the next slot"
-    _, writes, _, reads = units["a sweep with nothing due"]
+    _, writes, _, reads = units["a sweep that finds nothing due"]
     assert (writes, reads <= 4) == (0, True)
 
 
