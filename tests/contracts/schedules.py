@@ -200,8 +200,8 @@ class DueItemsContract:
         assert await due(stores, soon + timedelta(hours=1)) == [second]
         assert await stores.due_items.load(first) is None
         assert await stores.due_items.load(second) == later
-        assert await stores.due_items.of_thread(stores.ada, message.thread_id) == [later]
-        assert await stores.due_items.of_thread(stores.ada, new_thread_id()) == []
+        assert [found async for found in stores.due_items.of_thread(stores.ada, message.thread_id)] == [later]
+        assert [found async for found in stores.due_items.of_thread(stores.ada, new_thread_id())] == []
         await stores.due_items.settle(LaterRun(soon, message))
         assert await stores.due_items.load(second) == later, "only the start of the former time was settled"
         await stores.due_items.settle(later)

@@ -133,9 +133,10 @@ class FakeDueItems:
                     return DueSchedule(Scope(*owner), schedule)
         return next((later for later in self.later.values() if _later_entry(later) == entry), None)
 
-    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[LaterRun]:
-        place = (scope.tenant_id, thread_id)
-        return [later for (tenant_id, thread, _), later in self.later.items() if (tenant_id, thread) == place]
+    async def of_thread(self, scope: Scope, thread_id: str) -> AsyncGenerator[LaterRun, None]:
+        for (tenant_id, thread, _), later in list(self.later.items()):
+            if (tenant_id, thread) == (scope.tenant_id, thread_id):
+                yield later
 
     async def put_off(self, later: LaterRun) -> DueEntry:
         message = later.message

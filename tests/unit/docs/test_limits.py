@@ -25,7 +25,7 @@ from baton.domain.documents import document, source
 from baton.domain.handoffs import handoff, workflow_moves
 from baton.domain.memory import private_skill, skill_markdown
 from baton.domain.runs import conversation_data, run_step, tool_call
-from baton.domain.schedules import recurrence, schedule
+from baton.domain.schedules import background_task, recurrence, schedule
 from baton.domain.schemas import json_schema, schema_form, schema_validator
 from baton.domain.tenants import evaluation, identity, tenant_limits
 from baton.domain.threads import branches, content, events, feedback, push_config, thread_title
@@ -42,6 +42,11 @@ from baton_documents.pdf import bounds as pdf_bounds
 from tests.unit.docs.pages import ROOT
 
 LIMITS: dict[str, tuple[int, str]] = {
+    "ended tasks in the background that a conversation lists": (background_task.MAX_LISTED, ""),
+    "the message of such a task with its data, or the arguments of a function in the background": (
+        background_task.MAX_INPUT_BYTES,
+        "bytes",
+    ),
     "the state that tools keep in a conversation": (conversation_data.MAX_DATA_BYTES, "bytes"),
     "files that a call attaches to an answer": (attached_files.MAX_FILES, ""),
     "these files together": (MAX_ATTACHED_BYTES, "bytes"),

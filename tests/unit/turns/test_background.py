@@ -14,9 +14,16 @@ from baton.api.threads.background import SentTaskReport
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool
 from baton.domain.errors import NotFound, StoreUnavailable, TaskExpired, ThreadUnavailable, Unauthorized
-from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask
+from baton.domain.schedules.background_task import (
+    MAX_INPUT_BYTES,
+    MAX_LISTED,
+    BackgroundKind,
+    BackgroundStatus,
+    BackgroundTask,
+)
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed, ToolResult
+from tests.contracts.schedules import new_background_task
 from tests.harness.due import MAIN, RESEARCHER, DueHarness
 from tests.harness.handoffs import calling
 from tests.harness.harness import ASSISTANT
@@ -194,6 +201,28 @@ async def test_a_result_opens_a_closed_conversation_again_by_default() -> None:
     due.model.script("It is Rayleigh scattering.")
     await due.work()
     assert said(await due.messages())[-1] == "It is Rayleigh scattering."
+
+
+async def test_ended_tasks_beyond_a_hundred_are_forgotten_and_the_open_ones_are_not(due: DueHarness) -> None:
+    for number in range(MAX_LISTED + 3):
+        ended_at = due.clock.now() - timedelta(hours=number)
+        task = new_background_task(ended_at, f"t{number}", kind=BackgroundKind.TOOL)
+        stored_task = task if number == 2 else task.end(BackgroundStatus.COMPLETED, ended_at)
+        await due.background_tasks.add(due.ada, due.thread_id, stored_task)
+    await due.say("m1", "Research this.")
+    listed = {task.id for task in await due.background_tasks.of_thread(due.ada, due.thread_id)}
+    assert len(listed) == MAX_LISTED + 2
+    assert {"t0", "t2", f"t{MAX_LISTED}"} <= listed
+    assert f"t{MAX_LISTED + 2}" not in listed
+
+
+async def test_a_message_that_a_task_cannot_store_is_refused() -> None:
+    due = DueHarness(assistant=MAIN, others=(RESEARCHER,))
+    due.model.script(calling("ask_researcher", message="\N{GRINNING FACE}" * (MAX_INPUT_BYTES // 4 + 1)), "Too long.")
+    await due.say("m1", "Research this.")
+    assert await due.background_tasks.of_thread(due.ada, due.thread_id) == []
+    [result] = [message.text for message in await due.messages() if message.tool_name == "ask_researcher"]
+    assert result.startswith("Error: the message has more than 96 KB")
 
 
 async def test_others_cancel_nothing(due: DueHarness) -> None:

@@ -83,7 +83,7 @@ class Answer:
     @property
     def known(self) -> Mapping[str, int]:
         """The items that the task had before the message: the length of their text by their key, for ``resume``."""
-        keys = [key for key in self._texts if key in self._earlier and len(key) <= MAX_ID][-MAX_EARLIER_ITEMS:]
+        keys = [key for key in self._texts if key in self._earlier and len(key.encode()) <= MAX_ID][-MAX_EARLIER_ITEMS:]
         return {key: self._texts[key].length for key in keys}
 
     def done(self) -> AgentDone:

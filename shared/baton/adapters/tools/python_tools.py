@@ -23,13 +23,13 @@ from baton.authoring.type_checks import find_problems, problems_of
 from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.tool import PythonTool
 from baton.domain.json_values import canonical_text
+from baton.domain.schedules.background_task import MAX_INPUT_BYTES
 from baton.domain.schemas.argument_schema import ArgumentSchema
+from baton.domain.text import utf8_size
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_LOADED = 2_000
 """The number of definitions whose functions are cached. Others are imported again."""
-MAX_PUT_OFF = 100_000
-"""Characters of the arguments of a call that a worker carries out."""
 REFUSED_WITHOUT_REASON = "The tool refuses this, without a reason."
 
 
@@ -150,8 +150,8 @@ class PythonTools(ToolSource[PythonTool]):
 def _put_off(arguments: Mapping[str, Any]) -> ToolResult:
     """Return the answer to a call that a worker carries out. Its location has the arguments."""
     location = canonical_text(dict(arguments))
-    if len(location) > MAX_PUT_OFF:
-        message = f"The arguments have more than {MAX_PUT_OFF} characters, which is too long for the background."
+    if utf8_size(location) > MAX_INPUT_BYTES:
+        message = f"The arguments have more than {MAX_INPUT_BYTES // 1024} KB, which is too long for the background."
         raise ToolFailed(message, is_refused=True)
     return ToolResult("", is_pending=True, location=location, is_put_off=True)
 

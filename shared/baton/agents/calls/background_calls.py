@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,16 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import BackgroundRules
 from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.schedules.background_task import BackgroundTask
+from baton.domain.schedules.background_task import MAX_INPUT_BYTES, BackgroundTask
+from baton.domain.text import utf8_size
 from baton.ports.agents.tools import TaskCallback, ToolResult
 from baton.threads.background.background_work import MAX_OPEN, BackgroundWork
 
 TOO_MANY = f"Error: {MAX_OPEN} tasks of this conversation are open already. Wait for one of them, or cancel one."
+TOO_LONG = (
+    f"Error: the message has more than {MAX_INPUT_BYTES // 1024} KB, which is too long for the background. "
+    "Send less, or an address where the rest can be read."
+)
 BEGUN = (
     "The task {id} has begun in the background. Its result comes by itself, as a new message to you: do not wait for "
     "it and do not ask again. Tell the user that it is being worked on, and that they can go on meanwhile."
@@ -35,6 +41,9 @@ async def begin_agent(
 
     Only remote agents take ``data``.
     """
+    size = utf8_size(message) + utf8_size(json.dumps(dict(data or {}), ensure_ascii=False))
+    if size > MAX_INPUT_BYTES:
+        return CallOutcome.refused(TOO_LONG)
     scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent
     task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data)
     return _begun(task) if task is not None else CallOutcome.refused(TOO_MANY)

@@ -23,6 +23,10 @@ LAST_CHECK = timedelta(minutes=30)
 """The shortest and the longest pause between two looks at a task that has not reported."""
 LISTING_TIME = timedelta(days=30)
 """The time for which an ended task is listed."""
+MAX_LISTED = 100
+"""Ended tasks of a conversation that are listed. Beyond that, those that ended longest ago are removed."""
+MAX_INPUT_BYTES = 96 * 1024
+"""Bytes of what a task works on: its message with its data, or its arguments. Its item has the room (400 KB)."""
 MAX_PROGRESS = 200
 """Characters of a report on how far a task is."""
 MAX_RESULT = 32_000

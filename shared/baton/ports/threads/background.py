@@ -19,7 +19,7 @@ class BackgroundTasks(Protocol):
         """Return a task. The caller has checked who may read the conversation."""
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        """Return the tasks of a conversation, the newest first."""
+        """Return the tasks of a conversation, the newest first: those that are open, and ``MAX_LISTED`` others."""
 
     async def find(self, tenant_id: str, thread_id: str, task_id: str) -> tuple[Scope, BackgroundTask] | None:
         """Return a task with its owner, for the holder of its token."""

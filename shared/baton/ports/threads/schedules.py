@@ -76,8 +76,8 @@ class DueItems(Protocol):
     async def load(self, entry: DueEntry) -> DueSchedule | DueTask | LaterRun | None:
         """Return the item that is due at the entry's time; None if it has begun, moved or gone since."""
 
-    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[LaterRun]:
-        """Return the messages of a conversation that wait for a time."""
+    def of_thread(self, scope: Scope, thread_id: str) -> AsyncGenerator[LaterRun, None]:
+        """Yield the messages of a conversation that wait for a time. The caller closes the iterator."""
 
     async def put_off(self, later: LaterRun) -> DueEntry:
         """Keep a message for a later time. One that waits already waits for the new time."""

@@ -9,18 +9,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import BackgroundRules
 from baton.domain.errors import NotFound, StoreUnavailable, ThreadUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.background_task import (
-    MAX_RESULT,
+    MAX_LISTED,
     BackgroundKind,
     BackgroundStatus,
     BackgroundTask,
     background_task_id,
 )
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
+from baton.domain.text import first_bytes
 from baton.domain.threads.message import OutcomeType, StoredMessage, answer_text
 from baton.domain.threads.queued import ForgottenTask
 from baton.domain.threads.thread import Thread
@@ -42,6 +44,8 @@ from baton.threads.requests.thread_access import own_thread
 
 MAX_OPEN = 10
 """Open tasks of one conversation."""
+MAX_ARGUMENTS = 32 * 1024
+"""Bytes of a tool's arguments that its task keeps for those who look at it."""
 PAGE = 50
 """The newest messages of a task's fork, among which its result is looked for."""
 
@@ -118,7 +122,7 @@ class BackgroundWork:
             BackgroundKind.TOOL,
             call.name,
             asked_by,
-            message=call.arguments[:MAX_RESULT],
+            message=first_bytes(call.arguments, MAX_ARGUMENTS),
             lifetime=timedelta(hours=rules.expires_hours),
         )
         tasks = await self.tasks.of_thread(scope, thread_id)
@@ -307,7 +311,15 @@ class BackgroundWork:
         is_known = any(other.id == task.id for other in tasks)
         if not is_known and sum(other.is_open for other in tasks) >= MAX_OPEN:
             return None, False
-        return await self.tasks.add(scope, thread_id, task), not is_known
+        stored_task = await self.tasks.add(scope, thread_id, task)
+        if not is_known:
+            await self._remove_oldest_ended(scope, thread_id, tasks)
+        return stored_task, not is_known
+
+    async def _remove_oldest_ended(self, scope: Scope, thread_id: str, tasks: Sequence[BackgroundTask]) -> None:
+        """Remove the tasks beyond ``MAX_LISTED`` that ended longest ago. So a conversation has a bounded number."""
+        ended_tasks = sorted((task for task in tasks if task.ended_at is not None), key=_end_of, reverse=True)
+        await gather_all(*(self.tasks.remove(scope, thread_id, task.id) for task in ended_tasks[MAX_LISTED:]))
 
     async def _audit_begin(self, scope: Scope, thread_id: str, task: BackgroundTask, **detail: str) -> None:
         about = {"taskId": task.id, **detail}
@@ -327,6 +339,10 @@ class BackgroundWork:
             return
         run_id = fork.run.run_id if fork.run is not None else derive_run_id(task.id, task.id)
         await self.live.request_cancel(scope, task.id, run_id)
+
+
+def _end_of(task: BackgroundTask) -> datetime:
+    return task.ended_at or task.started_at
 
 
 def _result_of(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from baton.domain.errors import StoreUnavailable
@@ -45,16 +46,17 @@ class ForgottenTasks:
                     once=once,
                 )
                 await self._stop(scope, thread_id, task)
-        for later in await self.items.of_thread(scope, thread_id):
-            message_id = later.message.request.message_id
-            await self.audit.record(
-                scope,
-                "due.run",
-                thread_id=thread_id,
-                outcome="dropped",
-                detail={"messageId": message_id},
-                once=Once(derive_record_id(thread_id, "due.dropped", message_id), later.at),
-            )
+        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
+            async for later in waiting:
+                message_id = later.message.request.message_id
+                await self.audit.record(
+                    scope,
+                    "due.run",
+                    thread_id=thread_id,
+                    outcome="dropped",
+                    detail={"messageId": message_id},
+                    once=Once(derive_record_id(thread_id, "due.dropped", message_id), later.at),
+                )
 
     async def _stop(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
         """Have a worker stop a task, whose address it gets with the request: the task is removed meanwhile.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from baton.domain.schedules.run_source import CauseKind
@@ -28,7 +29,8 @@ class LaterRuns:
 
     async def begin_results(self, scope: Scope, thread_id: str) -> None:
         """Begin the runs of the results that wait in a conversation. Raises ``StoreUnavailable``."""
-        for later in await self.items.of_thread(scope, thread_id):
-            cause = later.message.request.begun_by
-            if cause is not None and cause.kind is CauseKind.TASK:
-                await self.begin(later)
+        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
+            async for later in waiting:
+                cause = later.message.request.begun_by
+                if cause is not None and cause.kind is CauseKind.TASK:
+                    await self.begin(later)

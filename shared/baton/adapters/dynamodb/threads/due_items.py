@@ -135,9 +135,12 @@ class DynamoDueItems(TimedTableStore):
             return DueTask(Scope(tenant_id, item["owner_id"]), thread_id, _task(item))
         return _later_run(item)
 
-    async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[LaterRun]:
-        items = await self._table.read_all(keys.partition(scope, thread_id), prefix=keys.later_run.prefix)
-        return list(map(_later_run, items))
+    async def of_thread(self, scope: Scope, thread_id: str) -> AsyncGenerator[LaterRun, None]:
+        pages = self._table.query(keys.partition(scope, thread_id), prefix=keys.later_run.prefix)
+        async with aclosing(pages):
+            async for page in pages:
+                for item in page:
+                    yield _later_run(item)
 
     async def put_off(self, later: LaterRun) -> DueEntry:
         message = later.message
