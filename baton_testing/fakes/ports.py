@@ -31,6 +31,7 @@ from baton_testing.fakes.memory.private_skills import FakePrivateSkills
 from baton_testing.fakes.memory.procedures import FakeProcedures
 from baton_testing.fakes.tenants.audit import FakeAuditLog
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
+from baton_testing.fakes.tenants.spending import FakeSpending
 from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions, FakeTenantLimits
 from baton_testing.fakes.threads.activity import FakeActivityCounts
 from baton_testing.fakes.threads.connections import FakeConnections
@@ -175,6 +176,10 @@ class MemoryPorts(Ports):
     @cached_property
     def activity(self) -> FakeActivityCounts:
         return FakeActivityCounts(self.store)
+
+    @cached_property
+    def spending(self) -> FakeSpending:
+        return FakeSpending(self.clock)
 
     @cached_property
     def queue(self) -> FakeTurnQueue:

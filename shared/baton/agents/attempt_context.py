@@ -274,7 +274,7 @@ class Attempt:
             answer_schema=agent.answer_schema,
             # Agents of a thread have separate keys, because their prompts differ. OpenAI allows 64 characters.
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
-            caller=self.model_caller,
+            caller=replace(self.model_caller, agent_id=agent.id),
         )
 
     @property

@@ -35,9 +35,13 @@ class App:
         self._poll_seconds = poll_seconds
         self.knowledge = KnowledgeUseCases(ports, lambda: self.current_limits)
         self.privacy = PrivacyUseCases(ports)
-        self.memory = MemoryUseCases(ports, self.knowledge)
+        self.memory = MemoryUseCases(ports, self.knowledge, lambda: self.model)
         self.sessions = SessionUseCases(
-            ports, lambda: self.agents, lambda: self.conversations, lambda: self.change_notifications
+            ports,
+            lambda: self.agents,
+            lambda: self.conversations,
+            lambda: self.change_notifications,
+            lambda: self.model,
         )
         self.procedures = ProcedureUseCases(
             ports, self.memory, self.privacy, lambda: self.agents, lambda: self.current_limits
@@ -253,6 +257,17 @@ class App:
         return parts.PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
+    def spending_limits(self) -> parts.SpendingLimits:
+        """Limits what models cost."""
+        ports = self.ports
+        return parts.SpendingLimits(ports.spending, self.current_limits, lambda: ports.prices, ports.clock)
+
+    @cached_property
+    def model(self) -> parts.ChatModel:
+        """The models of all calls for tenants, within their spending limits."""
+        return parts.LimitedModel(self.ports.model, self.spending_limits, self.ports.counter)
+
+    @cached_property
     def turn_services(self) -> parts.TurnServices:
         """The services that a turn uses."""
         ports = self.ports
@@ -275,6 +290,7 @@ class App:
             makes_titles=ports.title_source is not parts.TitleSource.NONE,
             limits=self.current_limits,
             run_limits=self.run_limits,
+            spending_limits=self.spending_limits,
             self_starts=self.self_starts,
             later_runs=self.later_runs,
             owner_permissions=parts.OwnerPermissions(ports.store, ports.schedules, ports.background_tasks),
@@ -311,7 +327,7 @@ class App:
         ports = self.ports
         return parts.AgentServices(
             registry=self.agents,
-            model=ports.model,
+            model=self.model,
             default_model=ports.default_model,
             light_model=ports.light_model,
             memory=self.memory.agent_memory,

@@ -19,15 +19,22 @@ if TYPE_CHECKING:
 class MemoryUseCases:
     """Use cases that make and search episodes, recall them, and keep the record of each prompt."""
 
-    def __init__(self, ports: Ports, knowledge: KnowledgeUseCases) -> None:
+    def __init__(self, ports: Ports, knowledge: KnowledgeUseCases, model: Callable[[], parts.ChatModel]) -> None:
+        """``model`` returns the models of all calls for tenants."""
         self.ports = ports
         self._knowledge = knowledge
+        self._model = model
+
+    @property
+    def light_model(self) -> parts.LightModel:
+        """The model for tasks that need speed more than quality."""
+        return parts.LightModel(self._model(), self.ports.light_model)
 
     @cached_property
     def session_closing(self) -> parts.SessionClosing:
         """Makes episodes of ended sessions."""
         ports = self.ports
-        light_model = parts.LightModel(ports.model, ports.light_model)
+        light_model = self.light_model
         return parts.SessionClosing(
             store=ports.store,
             episodes=ports.episodes,
@@ -79,7 +86,7 @@ class MemoryUseCases:
     def history_summaries(self) -> parts.HistorySummaries:
         """Summarises messages that no longer fit an agent's history."""
         ports = self.ports
-        return parts.HistorySummaries(ports.store, ports.model, ports.light_model)
+        return parts.HistorySummaries(ports.store, self._model(), ports.light_model)
 
 
 class ProcedureUseCases:
@@ -121,7 +128,7 @@ class ProcedureUseCases:
             captures=ports.capture_records,
             agents=self._agents(),
             records=parts.TaskRecords(ports.store, ports.pii_detector),
-            light_model=parts.LightModel(ports.model, ports.light_model),
+            light_model=self._memory.light_model,
             procedures=ports.procedures,
             embedder=ports.embedder,
             announcements=ports.announcements,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
     from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests, DynamoRetentions
     from baton.adapters.dynamodb.tenants.searched_tenants import DynamoSearchedTenants
+    from baton.adapters.dynamodb.tenants.spending import DynamoSpending
     from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
     from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
     from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from baton.agents.attempt_context import AgentServices
     from baton.agents.checks.model_checks import ModelChecks
     from baton.agents.context_budgets import ContextBudgets
+    from baton.agents.limited_model import LimitedModel
     from baton.agents.tools.background_tools import ToolsWithBackground
     from baton.agents.tools.schedule_tools import ToolsWithSchedules
     from baton.authoring.functions import Functions
@@ -185,6 +187,7 @@ if TYPE_CHECKING:
     from baton.ports.tenants.audit import AuditTrail
     from baton.ports.tenants.identity import Secrets, TokenVerifier
     from baton.ports.tenants.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.tenants.spending import SpendingStore
     from baton.ports.tenants.tenants import (
         ActivityCounts,
         EvaluationStore,
@@ -256,6 +259,7 @@ if TYPE_CHECKING:
     from baton.tenants.registry.agent_registry import AgentRegistry
     from baton.tenants.registry.own_agents import OwnAgents
     from baton.tenants.registry.tenant_agents import AgentBelongings
+    from baton.tenants.spending_limits import SpendingLimits
     from baton.tenants.tenant_copies import CurrentLimits
     from baton.threads.background.background_work import BackgroundWork
     from baton.threads.background.callbacks import TaskCallbacks

@@ -22,12 +22,14 @@ class SessionUseCases:
         agents: Callable[[], parts.AgentRegistry],
         conversations: Callable[[], parts.ConversationStates],
         change_notifications: Callable[[], parts.ChangeNotifications],
+        model: Callable[[], parts.ChatModel],
     ) -> None:
-        """``agents``, ``conversations`` and ``change_notifications`` return use cases of ``App``, on demand."""
+        """``agents``, ``conversations``, ``change_notifications`` and ``model`` return parts of ``App``, on demand."""
         self.ports = ports
         self._agents = agents
         self._conversations = conversations
         self._change_notifications = change_notifications
+        self._model = model
 
     @cached_property
     def importer(self) -> parts.Importer:
@@ -79,7 +81,7 @@ class SessionUseCases:
         """Makes titles of threads that users have not named."""
         ports = self.ports
         return parts.MadeTitles(
-            ports.store, ports.model, ports.light_model, ports.pii_detector, ports.title_source, self.titles
+            ports.store, self._model(), ports.light_model, ports.pii_detector, ports.title_source, self.titles
         )
 
     @cached_property

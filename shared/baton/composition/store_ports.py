@@ -185,6 +185,11 @@ class StorePorts:
         return parts.DynamoActivityCounts(self.table, self.clock)
 
     @cached_property
+    def spending(self) -> parts.SpendingStore:
+        """Counts of what models have cost."""
+        return parts.DynamoSpending(self.table, self.clock)
+
+    @cached_property
     def erasure(self) -> parts.Erasure:
         """Removal of threads and users from the table."""
         return parts.DynamoErasure(self.table, self.clock)

@@ -60,6 +60,8 @@ REFUSALS = (
     ToolNameTaken,
     errors.LimitReached,
     errors.RateLimited,
+    errors.SpendingLimitReached,
+    errors.ModelsStopped,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
@@ -105,8 +107,8 @@ class Admission:
     async def permit(self, call: TurnCall) -> RunPermit | None:
         """Return the permit that the limits give the call; None if they do not concern it.
 
-        Nothing has been written yet. Raises ``RateLimited``, and ``LimitReached`` for a run that begins by itself, but
-        not for a message that was accepted before.
+        Nothing has been written yet. Raises ``RateLimited``, ``SpendingLimitReached`` and ``ModelsStopped``, and
+        ``LimitReached`` for a run that begins by itself, but not for a message that was accepted before.
         """
         request = call.request
         is_message = isinstance(request, MessageRequest) or _asks_for_people(request)
@@ -117,10 +119,12 @@ class Admission:
         try:
             if isinstance(request, MessageRequest) and request.begun_by is not None:
                 await self._services.self_starts.check(scope, request.begun_by)
+            if is_message:
+                await self._services.spending_limits.check(scope)
             return await self._services.run_limits.check(
                 scope, thread_id, message_id, is_message=is_message, begins_itself=begins_itself
             )
-        except (errors.RateLimited, errors.LimitReached):
+        except (errors.RateLimited, errors.LimitReached, errors.SpendingLimitReached, errors.ModelsStopped):
             if await self._store.get_turn(scope, thread_id, message_id) is not None:
                 return None
             raise

@@ -17,6 +17,7 @@ from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import TurnQueue
 from baton.ports.tracing import Tracer
 from baton.tenants.rates import PlaceLimits, RunLimits
+from baton.tenants.spending_limits import SpendingLimits
 from baton.tenants.tenant_copies import CurrentLimits
 from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import Forks
@@ -55,6 +56,7 @@ class TurnServices:
     """True if threads get titles."""
     limits: CurrentLimits
     run_limits: RunLimits
+    spending_limits: SpendingLimits
     self_starts: SelfStarts
     later_runs: LaterRuns
     owner_permissions: OwnerPermissions

@@ -8,9 +8,11 @@ import pytest
 
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.runs.usage import Usage
+from baton.domain.tenants.spending import SpendingPeriod
 from baton.domain.threads.thread import Run
 from baton.ports.threads.leases import FENCE_STEP, LeaseBusy
 from baton.ports.threads.stream_log import LogPiece
+from tests.contracts.spending import Spender
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers
@@ -141,3 +143,15 @@ async def test_a_zombies_retry_does_not_look_like_its_own_success(engine: Engine
     await stores.commit(lease, said(lease))
     with lost_answers(engine.table.client, "UpdateItem"), pytest.raises(LeaseLost):
         await stores.commit(zombie)
+
+
+async def test_a_cost_is_reserved_and_settled_once(engine: Engine, stores: Stores) -> None:
+    spender = Spender(stores, {SpendingPeriod.DAY: 1_000})
+    await spender.reserve()
+    with lost_answers(engine.table.client, "UpdateItem") as losses:
+        await spender.reserve("c1")
+    assert losses.count == 1
+    assert (await spender.counts()).taken[SpendingPeriod.DAY] == 2 * spender.amount
+    with lost_answers(engine.table.client, "UpdateItem"):
+        await spender.settle("c1", 40)
+    assert (await spender.counts()).spent(SpendingPeriod.DAY) == 40

@@ -39,6 +39,7 @@ SLEEPS = {
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _wait_until_begun": CALLER,
     "tenants/registry/agent_editing.py: _pause": AGAIN,
+    "tenants/spending_limits.py: _reserve": "calls in progress give back what they have reserved and not spent",
     "threads/leases.py: acquire_when_free": "only the holder goes on, and a caller or a record has some seconds",
     "threads/outbox/connection_sender.py: _pause": AGAIN,
     "threads/outbox/follow.py: follow": STREAM,

@@ -57,8 +57,9 @@ from baton.domain.errors import (
 )
 from baton.domain.memory.procedure import InvalidProcedure
 from baton.domain.metrics import Metric, counting
-from baton.domain.runs.usage import Usage
+from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.feedback import Rating
@@ -532,6 +533,18 @@ async def counts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
         raise CountsTooLarge
 
     monkeypatch.setattr(harness.activity, "change", refuse)
+    assert (await harness.say()).types[-1] == "RUN_FINISHED"
+
+
+@failure(Metric.SPENDING_NOT_COUNTED)
+async def a_cost_that_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness(prices=Prices({"test-model": Price(input=1.0, output=1.0)}))
+    harness.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=SpendingLimit(per_day=1.0)))
+
+    async def fail(*about: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(harness.spending, "settle", fail)
     assert (await harness.say()).types[-1] == "RUN_FINISHED"
 
 

@@ -194,6 +194,10 @@ class ModelUnavailableError(ServerError):
     """The model failed. (model_unavailable)"""
 
 
+class ModelsStoppedError(ConflictError):
+    """Stopped by administrators. (models_stopped)"""
+
+
 class NotAForkError(ConflictError):
     """Not a fork. (not_a_fork)"""
 
@@ -220,6 +224,10 @@ class NothingToMergeError(ConflictError):
 
 class OriginRefusedError(PermissionDeniedError):
     """Web page not permitted. (origin_refused)"""
+
+
+class PriceUnknownError(ConflictError):
+    """The model's price is not known. (price_unknown)"""
 
 
 class ProcedureChangedError(ConflictError):
@@ -280,6 +288,14 @@ class SourceConflictError(ConflictError):
 
 class SourceRefusedError(BadRequestError):
     """The source is not allowed. (source_refused)"""
+
+
+class SpendingLimitReachedError(RateLimitError):
+    """A spending limit is reached. (spending_limit_reached)"""
+
+
+class SpendingReservedError(RateLimitError):
+    """Answers in progress need the rest. (spending_reserved)"""
 
 
 class StoreUnavailableError(ServerError):
@@ -427,6 +443,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "model_refused": ModelRefusedError,
     "model_timeout": ModelTimeoutError,
     "model_unavailable": ModelUnavailableError,
+    "models_stopped": ModelsStoppedError,
     "not_a_fork": NotAForkError,
     "not_at_desk": NotAtDeskError,
     "not_found": NotFoundError,
@@ -435,6 +452,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "nothing_running": NothingRunningError,
     "nothing_to_merge": NothingToMergeError,
     "origin_refused": OriginRefusedError,
+    "price_unknown": PriceUnknownError,
     "procedure_changed": ProcedureChangedError,
     "procedure_name_taken": ProcedureNameTakenError,
     "procedure_version_mismatch": ProcedureVersionMismatchError,
@@ -451,6 +469,8 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "search_unavailable": SearchUnavailableError,
     "source_conflict": SourceConflictError,
     "source_refused": SourceRefusedError,
+    "spending_limit_reached": SpendingLimitReachedError,
+    "spending_reserved": SpendingReservedError,
     "store_unavailable": StoreUnavailableError,
     "task_expired": TaskExpiredError,
     "thread_busy": ThreadBusyError,

@@ -1328,6 +1328,54 @@ class SourceError(Model):
     message: str
 
 
+class SpendingLimit(Model):
+    """
+    The most that calls of models may cost, in the currency of the prices. Null: no limit.
+    """
+
+    per_day: float | None = Field(None, alias="perDay")
+    """
+    In a day of UTC.
+    """
+    per_month: float | None = Field(None, alias="perMonth")
+    """
+    In a month of UTC.
+    """
+
+
+class SpendingRules(Model):
+    """
+    The rules for what models may cost. What is null is not limited, or as deployed.
+    """
+
+    enabled: bool | None = None
+    """
+    False: no model is asked for the tenant.
+    """
+    stopped_agents: list[str] | None = Field(None, alias="stoppedAgents", max_length=100)
+    """
+    Agents for which no model is asked.
+    """
+    tenant: SpendingLimit | None = None
+    user: SpendingLimit | None = None
+    agents: dict[str, SpendingLimit] | None = Field(None, max_length=100)
+    """
+    Of the calls of one agent, by its id; `*`: of each other agent.
+    """
+    at_limit: str | None = Field(None, alias="atLimit")
+    """
+    `stop` or `ask`; null: as deployed, which is `stop` by default.
+    """
+    unknown_prices: str | None = Field(None, alias="unknownPrices")
+    """
+    `refuse` or `tokens` for models without a price; null: as deployed, `refuse` by default.
+    """
+    output_tokens: int | None = Field(None, alias="outputTokens")
+    """
+    Output tokens of a call whose agent names no maximum; null: as deployed, 8,192 by default.
+    """
+
+
 class StateText(Model):
     """
     The state at one moment.
@@ -2138,6 +2186,10 @@ class Limits(Model):
     """
     The rules for runs that schedules, events and tasks begin.
     """
+    spending: SpendingRules | None = None
+    """
+    The rules for what models may cost, in the currency of the prices.
+    """
 
 
 class ListedAgent(Model):
@@ -2297,6 +2349,10 @@ class Problem(Model):
     person: dict[str, Any] | None = None
     """
     The person who has taken a conversation, in `desk_taken`; left out of other problems.
+    """
+    resets_at: str | None = Field(None, alias="resetsAt")
+    """
+    The time at which a spending limit is reset, in `spending_limit_reached`; left out of other problems.
     """
 
 

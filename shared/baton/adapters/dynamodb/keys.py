@@ -75,6 +75,9 @@ _settings = forms.TenantPartition("SETTINGS")
 activity = forms.MemberKey(forms.Partition("ACTIVITY"), "")
 """The counts of the user with a tag, or of the tenant, by their kind."""
 
+spending = forms.MemberKey(forms.Partition("SPENDING"), "")
+"""The spending of the tenant, or of an agent or user of it, by the kind of account."""
+
 # Lists that many items join at a time: one partition of an index takes 1,000 writes a second.
 tenant_listings = forms.TenantShards("THREADS")
 """The partitions of the ``listing`` index with threads, by activity."""

@@ -19,7 +19,6 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.incoming import DATA
 from baton.api.a2a.tasks import A2ATask, is_interrupted
 from baton.concurrency.tasks import off_loop
-from baton.domain.errors import error_from_code
 from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import part_name
@@ -175,7 +174,7 @@ def _make_status_message(task: A2ATask) -> Message | None:
             None,
         )
         if failed is not None:
-            error = error_from_code(failed.error_code or "", failed.error_detail)
+            error = failed.error
             data = {"code": error.code, "retryable": error.retryable}
             return agent_message(task.id, "failed", [Part(text=error.detail), make_data_part(data)])
     if task.state is State.WORKING and task.is_at_desk and end is not None and end.outcome is OutcomeType.DELIVERED:

@@ -25,7 +25,7 @@ from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidReq
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, thread_ref
 from baton.domain.threads.content import field_path
-from baton.domain.wire_model import WireModel
+from baton.domain.wire_model import Timestamp, WireModel
 from baton.failures.reports import report_failure
 
 PROBLEM = "application/problem+json"
@@ -88,6 +88,11 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
         "The person who has taken a conversation, in `desk_taken`; left out of other problems.",
         default=None,
         exclude_if=lambda person: person is None,
+    )
+    resets_at: Timestamp | None = describe(
+        "The time at which a spending limit is reset, in `spending_limit_reached`; left out of other problems.",
+        default=None,
+        exclude_if=lambda time: time is None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types as types
 
 from baton.domain.documents.numbered_passages import shift_places
-from baton.domain.errors import AgentMismatch, BatonError, error_from_code
+from baton.domain.errors import AgentMismatch, BatonError
 from baton.domain.threads.interrupt import Interrupt, shorten_arguments
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton.domain.threads.message import result_of as result_of_run
@@ -40,7 +40,7 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     end = finished.messages[-1].end
     outcome = end.outcome if end is not None else OutcomeType.SUCCESS
     if end is not None and outcome is OutcomeType.ERROR:
-        raise error_from_code(end.error_code or "", end.error_detail)
+        raise end.error
     messages = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
     content: dict[str, Any] = {
         "thread_id": finished.thread.id,

@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 from pydantic.alias_generators import to_camel
 
 from baton.api.http.dependencies import Caller, UseCases
@@ -15,7 +15,7 @@ from baton.api.http.schemas import describe
 from baton.composition.app import App
 from baton.domain.errors import InvalidRequest, LimitsChanged
 from baton.domain.tenants.identity import Permission
-from baton.domain.tenants.tenant_limits import LIMITS, TALKING_LIMITS, LimitFields, TenantLimits
+from baton.domain.tenants.tenant_limits import LIMITS, RULES, TALKING_LIMITS, LimitFields, TenantLimits
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses("forbidden store_unavailable"))
@@ -66,7 +66,7 @@ async def put_limits(
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)
-    limits = stored.model_copy(update={**body.model_dump(), "self_started_runs": body.self_started_runs})
+    limits = stored.model_copy(update={**body.model_dump(), **{name: getattr(body, name) for name in RULES}})
     zero_limit = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
     if zero_limit is not None:
         raise InvalidRequest(f"{to_camel(zero_limit)}: at least 1, because 0 would refuse everything to everybody.")
@@ -84,8 +84,10 @@ async def put_limits(
         raise LimitsChanged
     app.current_limits.forget(caller)
     detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
-    if changed.self_started_runs is not None:
-        detail["selfStartedRuns"] = changed.self_started_runs.model_dump(by_alias=True)
+    for name in RULES:
+        rules: BaseModel | None = getattr(changed, name)
+        if rules is not None:
+            detail[to_camel(name)] = rules.model_dump(mode="json", by_alias=True)
     await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
     return _to_response(app, changed, response)
 

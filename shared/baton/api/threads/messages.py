@@ -13,7 +13,6 @@ from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
 from baton.api.threads.message_schemas import Message, MessageAnswer, SentMessageRequest
 from baton.composition.app import App
-from baton.domain.errors import error_from_code
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
@@ -64,7 +63,7 @@ async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, Fini
     last, thread = finished.messages[-1], finished.thread
     end = last.end
     if end is not None and end.outcome is OutcomeType.ERROR:
-        raise error_from_code(end.error_code or "", end.error_detail)
+        raise end.error
     return MessageAnswer(
         session_id=thread.id,
         run_id=last.run_id,

@@ -9,3 +9,4 @@ from baton.domain.errors.base import *
 from baton.domain.errors.conversations import *
 from baton.domain.errors.dependencies import *
 from baton.domain.errors.requests import *
+from baton.domain.errors.spending import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar
 
 
@@ -42,6 +43,8 @@ class BatonError(Exception):
     """The person whom the error is about, for clients; None if it is about none."""
     retry_after: int | None = None
     """Seconds after which the request may succeed; None if they are not known."""
+    resets_at: datetime | None = None
+    """The time at which a limit's period ends; None for errors of no period."""
 
     def __init_subclass__(
         cls,

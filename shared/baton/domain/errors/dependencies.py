@@ -91,7 +91,7 @@ class ExtractionUnavailable(
 
 
 class ModelError(BatonError, code="model_error", status=502, title="The model failed"):
-    """The model gave no answer. ``POST /v1/messages`` returns each of these errors as a 502 problem."""
+    """The model gave no answer: a 502 problem, unless administrators have limited what models may cost."""
 
     detail = "The model could not answer. Please try again."
     reason: str | None = None

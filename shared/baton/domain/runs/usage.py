@@ -109,6 +109,11 @@ class Price(BaseModel):
         input_cost = fresh * self.input + cached * cached_input + written * cache_write
         return (input_cost + usage.output_tokens * self.output) / PRICED_TOKENS
 
+    def most(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the most that a call with these tokens costs, whatever the provider reads from its cache."""
+        dearest = max(self.input, self.cached_input or 0.0, self.cache_write or 0.0)
+        return (input_tokens * dearest + output_tokens * self.output) / PRICED_TOKENS
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -125,6 +130,10 @@ class Prices:
             return self.models[model]
         names = [name for name in self.models if model.startswith(name) and _VERSION.fullmatch(model[len(name) :])]
         return self.models[max(names, key=len)] if names else None
+
+    def of_setting(self, model: str) -> Price | None:
+        """Return the price of a model by its name in settings, which may begin with its provider's."""
+        return self.of(model) or self.of(model.partition("/")[2])
 
     def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
         """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.

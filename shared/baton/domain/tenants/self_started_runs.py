@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time, timedelta
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 MAX_STARTS = 100_000
 
 HourAndMinute = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+Number = TypeVar("Number", int, float)
 Starts = Annotated[int, Field(ge=0, le=MAX_STARTS)]
 
 
@@ -67,7 +68,7 @@ class SelfStartedRuns(_Rules):
         )
 
 
-def lower(own: int | None, most: int | None) -> int | None:
+def lower(own: Number | None, most: Number | None) -> Number | None:
     """Return the lower of two limits, where None is no limit."""
     limits = [limit for limit in (own, most) if limit is not None]
     return min(limits, default=None)

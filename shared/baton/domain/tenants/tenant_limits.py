@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.tenants.self_started_runs import SelfStartedRuns, lower
+from baton.domain.tenants.spending_rules import SpendingRules
 
 MAX_AGENTS = 50
 """Agents of a tenant. Every worker that serves the tenant keeps them."""
@@ -62,9 +63,14 @@ class LimitFields(BaseModel):
     self_started_runs: SelfStartedRuns | None = Field(
         default=None, description="The rules for runs that schedules, events and tasks begin."
     )
+    spending: SpendingRules | None = Field(
+        default=None, description="The rules for what models may cost, in the currency of the prices."
+    )
 
 
-LIMITS = tuple(name for name in LimitFields.model_fields if name != "self_started_runs")
+RULES = ("self_started_runs", "spending")
+"""The limits that are rules of several fields."""
+LIMITS = tuple(name for name in LimitFields.model_fields if name not in RULES)
 """The limits that are numbers."""
 TALKING_LIMITS = LIMITS[LIMITS.index("thread_tokens") :]
 """The limits under which, at 0, nobody could say anything."""
@@ -104,7 +110,8 @@ class TenantLimits(LimitFields):
         """Return what holds: the lower of each limit, because the deployment's may have been lowered since."""
         lowest = {name: lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
         rules = (self.self_started_runs or SelfStartedRuns()).within(deployment.self_started_runs or SelfStartedRuns())
-        return deployment.model_copy(update={**lowest, "self_started_runs": rules})
+        spending = (self.spending or SpendingRules()).within(deployment.spending or SpendingRules())
+        return deployment.model_copy(update={**lowest, "self_started_runs": rules, "spending": spending})
 
     def excess(self, deployment: DeploymentLimits) -> str | None:
         """Return the name of a limit that is above the deployment's; None if none is."""

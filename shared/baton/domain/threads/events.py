@@ -304,7 +304,9 @@ def run_error(
     error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
 ) -> ag_ui.RunErrorEvent:
     """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
-    retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
+    retry: dict[str, Any] = {} if error.retry_after is None else {"retryAfter": error.retry_after}
+    if error.resets_at is not None:
+        retry["resetsAt"] = iso(error.resets_at)
     return ag_ui.RunErrorEvent(
         message=error.detail,
         code=error.code,

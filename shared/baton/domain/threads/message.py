@@ -14,7 +14,7 @@ from pydantic import Field, PlainSerializer
 
 from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import name_cited, strip_citations
-from baton.domain.errors import ContentFiltered
+from baton.domain.errors import BatonError, ContentFiltered, error_from_code
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.runs.usage import ModelUsage, Usage
@@ -140,6 +140,15 @@ class RunEnd:
     """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
     judged_by: tuple[str, ...] = ()
     """The agents whose input guardrails have allowed the user's message, or replaced its words."""
+    error_resets_at: datetime | None = None
+    """The time at which the spending limit is reset that has ended it; None for all other ends."""
+
+    @property
+    def error(self) -> BatonError:
+        """The error that it ended with."""
+        error = error_from_code(self.error_code or "", self.error_detail)
+        error.resets_at = self.error_resets_at
+        return error
 
     @property
     def by_model(self) -> tuple[ModelUsage, ...]:

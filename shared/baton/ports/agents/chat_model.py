@@ -81,11 +81,15 @@ class ModelCaller:
     user_id: str
     thread_id: str | None = None
     """None outside conversations."""
+    agent_id: str | None = field(default=None, compare=False)
+    """The agent whose spending the request counts for; None for none."""
+    may_overspend: bool = field(default=False, compare=False)
+    """True if the user wants to go on beyond a spending limit, where the limits ask."""
 
     @classmethod
-    def of(cls, scope: Scope, thread_id: str | None = None) -> ModelCaller:
+    def of(cls, scope: Scope, thread_id: str | None = None, *, agent_id: str | None = None) -> ModelCaller:
         """Return the caller with the user of a scope."""
-        return cls(scope.tenant_id, scope.user_id, thread_id)
+        return cls(scope.tenant_id, scope.user_id, thread_id, agent_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from baton.domain.errors import InvalidSequence, error_from_code
+from baton.domain.errors import InvalidSequence
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import (
     Event,
@@ -176,7 +176,7 @@ def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]
     started = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
     snapshot = unsequenced(messages_snapshot(messages), **metadata)
     if end is not None and end.outcome is OutcomeType.ERROR:
-        error = error_from_code(end.error_code or "", end.error_detail)
+        error = end.error
         return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     interrupts = end.interrupts if end is not None else ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from baton.concurrency.tasks import each_until
-from baton.domain.errors import BatonError, RateLimited, WaitsForPeople
+from baton.domain.errors import BatonError, ModelsStopped, RateLimited, SpendingLimitReached, WaitsForPeople
 from baton.domain.metrics import Metric, count
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import Schedule
@@ -104,12 +104,10 @@ class DueStarts:
 
         One that would be refused again is dropped, which is audited.
         """
-        if not isinstance(refusal, WaitsForPeople | RateLimited):
+        if not isinstance(refusal, WaitsForPeople | RateLimited | SpendingLimitReached | ModelsStopped):
             await self._record(message, "dropped", refusal)
             return False
-        await self.put_off(
-            message, timedelta(seconds=refusal.retry_after) if isinstance(refusal, RateLimited) else timedelta()
-        )
+        await self.put_off(message, timedelta(seconds=refusal.retry_after or 0))
         if message.put_off == 0:
             await self._record(message, "put_off", refusal)
         return True

@@ -226,6 +226,7 @@ class RunCommit:
             model=result.model,
             error_code=result.error.code if result.error else None,
             error_detail=result.error.detail if result.error else None,
+            error_resets_at=result.error.resets_at if result.error else None,
             tail=tail,
             tail_seq=tail_seq,
             first_seq=self.holder.lease.first_seq,

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import LimitReached, StoreUnavailable
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.spending_rules import SpendingRules
 from baton.domain.tenants.tenant_limits import LIMITS, TALKING_LIMITS, DeploymentLimits, TenantLimits
 from baton_client.asynchronous.resources.tenant import AsyncTenant
 from baton_local.root import ROOT
@@ -22,9 +23,11 @@ from tests.unit.api.served import Served
 
 MANAGE = "tenant:manage"
 NONE: dict[str, int | None] = {to_camel(name): None for name in LIMITS}
-UNSET: dict[str, Any] = NONE | {"selfStartedRuns": None}
+UNSET: dict[str, Any] = NONE | {"selfStartedRuns": None, "spending": None}
 FREE = {"enabled": True, "perConversationPerDay": None, "perUserPerDay": None, "quietHours": None}
 """The rules for runs that begin by themselves of a deployment that has none."""
+UNLIMITED = SpendingRules().model_dump(mode="json", by_alias=True)
+"""The rules for spending of a deployment that has none."""
 ANOTHER = "5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10"
 
 
@@ -52,7 +55,7 @@ def test_client_console_and_reference_have_every_limit() -> None:
     parameters = inspect.signature(AsyncTenant.set_limits).parameters
     console = (ROOT / "clients/web/console/src/views/limits/limits-view.ts").read_text()
     reference = "".join((ROOT / f"docs/reference/{page}.md").read_text() for page in ("limits", "settings"))
-    assert {*LIMITS, "self_started_runs"} == parameters.keys() - {"self", "version"}
+    assert {*LIMITS, "self_started_runs", "spending"} == parameters.keys() - {"self", "version"}
     assert set(NONE) == set(re.findall(r'^  "(\w+)",$', console, re.MULTILINE))
     assert set(NONE) <= set(re.findall(r"\w+", reference))
 
@@ -63,7 +66,7 @@ async def test_limits_that_were_never_set_are_the_deployments() -> None:
     assert answer.json() == {
         "limits": UNSET,
         "deployment": UNSET | {"agents": 50, "threadTokens": 1_000},
-        "effective": NONE | {"agents": 50, "threadTokens": 1_000, "selfStartedRuns": FREE},
+        "effective": NONE | {"agents": 50, "threadTokens": 1_000, "selfStartedRuns": FREE, "spending": UNLIMITED},
         "changedBy": None,
         "changedAt": None,
     }
@@ -80,6 +83,7 @@ async def test_a_tenant_may_choose_less_than_the_deployment_and_not_more() -> No
         "capturesPerDay": 7,
         "threadTokens": 999,
         "selfStartedRuns": FREE,
+        "spending": UNLIMITED,
     }
     assert set_to["changedBy"] == "boss"
     assert (await served.get("/tenant/limits", MANAGE)).json() == set_to

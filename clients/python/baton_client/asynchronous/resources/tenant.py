@@ -42,16 +42,19 @@ class AsyncTenant(AsyncResource):
         follow_streams: int | None = None,
         user_follow_streams: int | None = None,
         self_started_runs: Mapping[str, object] | None = None,
+        spending: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> CurrentLimits:
         """Replace the tenant's own limits; what is not given is that of the deployment.
 
         ``self_started_runs`` has the rules for runs that no message begins, such as ``{"enabled": False}``.
+        ``spending`` has the rules for what models may cost, such as ``{"tenant": {"perDay": 25.0}}``.
         ``version`` is the ``ETag`` of what was edited (``limits.http_response.headers["etag"]``).
         """
         body = given(
             agents=agents,
             selfStartedRuns=self_started_runs,
+            spending=spending,
             documentsPerAgent=documents_per_agent,
             capturesPerDay=captures_per_day,
             threadTokens=thread_tokens,

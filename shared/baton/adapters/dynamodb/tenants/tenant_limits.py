@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from pydantic import BaseModel
+
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
 from baton.adapters.dynamodb.table import TableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.self_started_runs import SelfStartedRuns
-from baton.domain.tenants.tenant_limits import LIMITS, TenantLimits
+from baton.domain.tenants.spending_rules import SpendingRules
+from baton.domain.tenants.tenant_limits import LIMITS, RULES, TenantLimits
 from baton.domain.times import from_millis, to_millis
+
+Rules = TypeVar("Rules", bound=BaseModel)
 
 
 class DynamoTenantLimits(TableStore):
@@ -19,14 +26,13 @@ class DynamoTenantLimits(TableStore):
         return await self._table.read(keys.tenant_limits(scope), _limits) or TenantLimits()
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
-        rules = limits.self_started_runs
         item: Item = {
             **keys.tenant_limits(scope),
             "revision": limits.revision,
             "changed_by": limits.changed_by,
             "changed_at": to_millis(limits.changed_at) if limits.changed_at is not None else None,
             **{name: getattr(limits, name) for name in LIMITS},
-            "self_started_runs": rules.model_dump_json(by_alias=True) if rules is not None else None,
+            **{name: _to_json(getattr(limits, name)) for name in RULES},
         }
         return await save_revised(self._table, item)
 
@@ -34,10 +40,17 @@ class DynamoTenantLimits(TableStore):
 def _limits(item: Item) -> TenantLimits:
     return TenantLimits(
         **{name: int(item[name]) for name in LIMITS if name in item},
-        self_started_runs=SelfStartedRuns.model_validate_json(item["self_started_runs"])
-        if "self_started_runs" in item
-        else None,
+        self_started_runs=_from_json(SelfStartedRuns, item.get("self_started_runs")),
+        spending=_from_json(SpendingRules, item.get("spending")),
         revision=int(item["revision"]),
         changed_by=item["changed_by"],
         changed_at=from_millis(item["changed_at"]) if "changed_at" in item else None,
     )
+
+
+def _to_json(rules: BaseModel | None) -> str | None:
+    return rules.model_dump_json(by_alias=True) if rules is not None else None
+
+
+def _from_json(kind: type[Rules], text: str | None) -> Rules | None:
+    return kind.model_validate_json(text) if text is not None else None

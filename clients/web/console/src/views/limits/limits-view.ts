@@ -28,6 +28,7 @@ type Amounts = Readonly<Record<Name, number | null>>;
 type Rules = Readonly<{ enabled: boolean }>;
 interface WithRules {
   readonly selfStartedRuns: Rules | null;
+  readonly spending: Readonly<Record<string, unknown>> | null;
 }
 
 interface Limits {
@@ -203,7 +204,7 @@ export class LimitsView extends View {
     try {
       this.read = await this.api.request<Limits>(["tenant", "limits"], {
         method: "PUT",
-        body: { ...this.#wanted(), selfStartedRuns: this.#rules() },
+        body: { ...this.#wanted(), selfStartedRuns: this.#rules(), spending: this.read.value.limits.spending },
         headers,
       });
       this.entered = {};

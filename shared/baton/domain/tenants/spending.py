@@ -1,0 +1,167 @@
+"""Money that models have cost and that calls in progress have reserved, by day and month of UTC.
+
+Values only: ``spending_limits`` decides, and a store keeps the counts of each account as one ``SpendingCounts``. Money
+is counted in whole billionths of the currency's unit, as in overviews.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+
+from baton.domain.tenants.overview import NANO
+from baton.domain.tenants.spending_rules import SpendingLimit
+
+HOLD_SECONDS = 960
+"""Seconds after which the reservation of a dead worker ends: longer than a function of AWS lives (900 s)."""
+WARNING_SHARE = 0.8
+"""The share of a limit from which users and administrators are warned."""
+EPOCH = date(1970, 1, 1)
+
+
+class AccountKind(StrEnum):
+    """The kinds of those whose spending is counted."""
+
+    TENANT = "TENANT"
+    AGENT = "AGENT"
+    USER = "USER"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Those whose spending is counted and limited together."""
+
+    kind: AccountKind
+    name: str = ""
+    """The agent's id or the tag of the user; empty for the tenant."""
+
+    @classmethod
+    def of_user(cls, user_id: str) -> Account:
+        """Return the account of a user, by a tag of sixteen characters."""
+        tag = hashlib.sha256(user_id.encode()).digest()[:12]
+        return cls(AccountKind.USER, urlsafe_b64encode(tag).decode())
+
+
+class SpendingPeriod(StrEnum):
+    """The periods for which spending is limited."""
+
+    DAY = "day"
+    MONTH = "month"
+
+    def number(self, day: int) -> int:
+        """Return the number of the period that a day, counted since 1970, is in."""
+        if self is SpendingPeriod.DAY:
+            return day
+        at = EPOCH + timedelta(days=day)
+        return at.year * 12 + at.month - 1
+
+    def end(self, day: int) -> datetime:
+        """Return the time at which the period of a day ends."""
+        at = EPOCH + timedelta(days=day + 1)
+        if self is SpendingPeriod.MONTH:
+            at = EPOCH + timedelta(days=day)
+            at = date(at.year + at.month // 12, at.month % 12 + 1, 1)
+        return datetime(at.year, at.month, at.day, tzinfo=UTC)
+
+
+PERIODS = tuple(SpendingPeriod)
+
+
+def day_of(now: datetime) -> int:
+    """Return the day of a time, counted since 1970."""
+    return int(now.timestamp()) // 86_400
+
+
+def nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
+    """Return what may be spent in each limited period."""
+    limits = {SpendingPeriod.DAY: limit.per_day, SpendingPeriod.MONTH: limit.per_month}
+    return {period: round(most * NANO) for period, most in limits.items() if most is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The reservation of a call in progress."""
+
+    amount: int
+    """The most that the call may cost."""
+    least: int
+    """Its cost if its worker dies: that of the prompt, which the provider has most likely charged."""
+    until: int
+    """Unix time, in seconds, from which it does not count any more."""
+    day: int
+    """The day that it counts for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingCounts:
+    """The counts of one account."""
+
+    day: int = 0
+    """The day of the counts, since 1970."""
+    taken: Mapping[SpendingPeriod, int] = field(default_factory=dict)
+    """The sum of spent and reserved money in the day and in its month."""
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+    """Reservations by the ids of calls."""
+    warned: Mapping[SpendingPeriod, int] = field(default_factory=dict)
+    """The numbers of the periods for which a warning was given."""
+
+    def at(self, day: int) -> SpendingCounts:
+        """Return the counts on a day. One before the counted day, by a clock that is slow, changes nothing."""
+        if day <= self.day:
+            return self
+        taken = {
+            period: self.taken.get(period, 0) if period.number(day) == period.number(self.day) else 0
+            for period in PERIODS
+        }
+        return replace(self, day=day, taken=taken)
+
+    def reserved(self, period: SpendingPeriod) -> int:
+        """Return what calls in progress have reserved in the counted period."""
+        number = period.number(self.day)
+        return sum(hold.amount for hold in self.holds.values() if period.number(hold.day) == number)
+
+    def spent(self, period: SpendingPeriod) -> int:
+        """Return what was spent in the counted period."""
+        return self.taken.get(period, 0) - self.reserved(period)
+
+    def find_full(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
+        """Return the period with the latest end in which nothing is left; None if there is room in all."""
+        return next(
+            (period for period in reversed(PERIODS) if self.taken.get(period, 0) >= _most(limits, period)), None
+        )
+
+    def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
+        """Return the same of what was spent, whatever calls in progress have reserved."""
+        return next((period for period in reversed(PERIODS) if self.spent(period) >= _most(limits, period)), None)
+
+    def find_expired(self, now: datetime) -> Mapping[str, Hold]:
+        """Return the reservations of workers that have died."""
+        seconds = int(now.timestamp())
+        return {name: hold for name, hold in self.holds.items() if hold.until <= seconds}
+
+    def reserve(self, name: str, hold: Hold) -> SpendingCounts:
+        """Return the counts with a reservation. They must be of the hold's day, or of a later one."""
+        counts = self.at(hold.day)
+        hold = replace(hold, day=counts.day)
+        taken = {period: counts.taken.get(period, 0) + hold.amount for period in PERIODS}
+        return replace(counts, taken=taken, holds={**counts.holds, name: hold})
+
+    def settle(self, name: str, cost: int) -> SpendingCounts:
+        """Return the counts with a cost in place of a reservation; the same if there is no such reservation."""
+        hold = self.holds.get(name)
+        if hold is None:
+            return self
+        taken = {
+            period: count + (cost - hold.amount if period.number(hold.day) == period.number(self.day) else 0)
+            for period, count in self.taken.items()
+        }
+        return replace(self, taken=taken, holds={other: rest for other, rest in self.holds.items() if other != name})
+
+
+def _most(limits: Mapping[SpendingPeriod, int], period: SpendingPeriod) -> float:
+    return limits.get(period, math.inf)

@@ -1,0 +1,226 @@
+"""Limits on what models cost: a call reserves the most that it may cost before it is made, and settles its cost after.
+
+A limit is checked and reserved in one step. A call may begin as long as something is left, so that the last one
+exceeds the limit, by its own price at most. What a dead worker has reserved counts until ``HOLD_SECONDS`` have passed.
+Unlike rates, these limits fail closed: a call that cannot be counted is not made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import (
+    BatonError,
+    ModelsStopped,
+    ModelUnavailable,
+    PriceUnknown,
+    SpendingLimitReached,
+    SpendingReserved,
+    StoreUnavailable,
+)
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.usage import Price, Prices, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.overview import nano
+from baton.domain.tenants.spending import (
+    HOLD_SECONDS,
+    Account,
+    AccountKind,
+    Hold,
+    SpendingCounts,
+    SpendingPeriod,
+    day_of,
+    nano_limits,
+)
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
+from baton.ports.agents.chat_model import ModelCaller
+from baton.ports.clock import Clock
+from baton.ports.tenants.spending import SpendingStore
+from baton.tenants.tenant_copies import CurrentLimits
+
+logger = Logger(child=True)
+
+INPUT_MARGIN = 1.25
+"""The factor for tokens of a prompt, because models count differently from Baton."""
+PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.0, 4.0)
+"""The pauses of a call that waits until calls in progress have given back what they do not need."""
+WHO = {AccountKind.TENANT: "Your organisation has", AccountKind.AGENT: "This agent has", AccountKind.USER: "You have"}
+
+
+@dataclass(frozen=True, slots=True)
+class CallSize:
+    """The size of a call before it is made."""
+
+    models: Sequence[str]
+    """The model and its fallbacks, by their names in settings."""
+    input_tokens: int
+    output_tokens: int
+    """The most that the answer may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLimit:
+    """An account whose spending is limited."""
+
+    account: Account
+    limit: SpendingLimit
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedCall:
+    """A call that may be made, with what it has reserved."""
+
+    scope: Scope
+    name: str
+    price: Price
+    """The price of the model that was asked for."""
+    holds: Sequence[tuple[AccountLimit, Hold]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reserving:
+    """The reservation of a call in each account."""
+
+    name: str
+    most: int
+    least: int
+    is_limited: bool
+    rules: SpendingRules
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingLimits:
+    """The spending limits of tenants, their agents and users."""
+
+    store: SpendingStore
+    limits: CurrentLimits
+    prices: Callable[[], Prices]
+    """Returns the prices of models now."""
+    clock: Clock
+
+    async def rules_of(self, scope: Scope) -> SpendingRules | None:
+        """Return the rules of the tenant; None if there is nothing to check."""
+        return (await self.limits.of(scope)).spending or None
+
+    async def check(self, scope: Scope, *, may_overspend: bool = False) -> None:
+        """Check that the user may begin a run, before anything is written.
+
+        Raises ``SpendingLimitReached`` and ``ModelsStopped``.
+        """
+        rules = await self.rules_of(scope)
+        if rules is None:
+            return
+        if not rules.enabled:
+            raise ModelsStopped
+        if may_overspend and rules.may_ask:
+            return
+        try:
+            for limited in _find_accounts(rules, scope, None):
+                counts = (await self.store.get(scope, limited.account)).at(day_of(self.clock.now()))
+                period = counts.find_spent(nano_limits(limited.limit))
+                if period is not None:
+                    raise self._refusal(limited, counts, period, rules)
+        except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
+            return
+
+    async def reserve(self, caller: ModelCaller, rules: SpendingRules, call: CallSize) -> ReservedCall | None:
+        """Reserve what a call may cost; return None if it is not limited in money.
+
+        Raises ``SpendingLimitReached``, ``SpendingReserved``, ``ModelsStopped``, ``PriceUnknown`` and
+        ``ModelUnavailable``.
+        """
+        if rules.stops(caller.agent_id or ""):
+            raise ModelsStopped
+        scope = Scope(caller.tenant_id, caller.user_id)
+        accounts = _find_accounts(rules, scope, caller.agent_id)
+        if not accounts:
+            return None
+        prices = [self.prices().of_setting(model) for model in call.models]
+        known_prices = [price for price in prices if price is not None]
+        if len(known_prices) < len(prices):
+            if rules.refuses_unknown_prices:
+                raise PriceUnknown
+            if not known_prices:
+                return None
+        input_tokens = int(call.input_tokens * INPUT_MARGIN)
+        most = max(price.most(input_tokens, call.output_tokens) for price in known_prices)
+        least = known_prices[0].cost(Usage(call.input_tokens))
+        is_limited = not (caller.may_overspend and rules.may_ask)
+        reserving = _Reserving(f"c{secrets.token_hex(6)}", nano(most), nano(least), is_limited=is_limited, rules=rules)
+        holds: list[tuple[AccountLimit, Hold]] = []
+        reserved = ReservedCall(scope, reserving.name, known_prices[0], holds)
+        try:
+            for limited in accounts:
+                hold = await self._reserve(scope, limited, reserving)
+                holds.append((limited, hold))
+        except StoreUnavailable:
+            logger.warning("a call of a model cannot be counted, and is not made", tenant_id=scope.tenant_id)
+            count(Metric.SPENDING_NOT_COUNTED)
+            await self._settle(reserved, 0)
+            raise ModelUnavailable from None
+        except BaseException:
+            await asyncio.shield(asyncio.ensure_future(self._settle(reserved, 0)))
+            raise
+        return reserved
+
+    async def settle(self, reserved: ReservedCall, model: str | None, usage: Usage) -> None:
+        """Count the cost of a call that has ended. ``model`` is the one that has answered; None for the one asked."""
+        price = (self.prices().of(model) if model is not None else None) or reserved.price
+        await self._settle(reserved, nano(price.cost(usage)))
+
+    async def _reserve(self, scope: Scope, limited: AccountLimit, reserving: _Reserving) -> Hold:
+        """Reserve the cost in one account. Wait a while for calls in progress that have reserved what is left."""
+        limits = nano_limits(limited.limit) if reserving.is_limited else {}
+        for pause in (*PAUSES_SECONDS, None):
+            now = self.clock.now()
+            until = int(now.timestamp()) + HOLD_SECONDS
+            hold = Hold(reserving.most, reserving.least, until=until, day=day_of(now))
+            result = await self.store.reserve(scope, limited.account, reserving.name, hold, limits)
+            if result.hold is not None:
+                return result.hold
+            period = result.counts.find_spent(limits)
+            if period is not None:
+                raise self._refusal(limited, result.counts, period, reserving.rules)
+            if pause is not None:
+                await asyncio.sleep(pause)
+        raise SpendingReserved
+
+    async def _settle(self, reserved: ReservedCall, cost: int) -> None:
+        for limited, hold in reserved.holds:
+            try:
+                await self.store.settle(reserved.scope, limited.account, reserved.name, hold, cost)
+            except BatonError as failure:  # the reservation ends by itself
+                logger.warning("a cost is not counted", tenant_id=reserved.scope.tenant_id, code=failure.code)
+                count(Metric.SPENDING_NOT_COUNTED)
+
+    def _refusal(
+        self, limited: AccountLimit, counts: SpendingCounts, period: SpendingPeriod, rules: SpendingRules
+    ) -> SpendingLimitReached:
+        resets_at, now = period.end(counts.day), self.clock.now()
+        time = "today" if period is SpendingPeriod.DAY else "this month"
+        asks = " You can go on with overSpending." if rules.may_ask else ""
+        return SpendingLimitReached(
+            f"{WHO[limited.account.kind]} spent what models may cost {time} (UTC). The limit is reset on "
+            f"{resets_at:%Y-%m-%d} at 00:00 UTC.{asks}",
+            resets_at=resets_at,
+            retry_after=_seconds_until(resets_at, now),
+        )
+
+
+def _find_accounts(rules: SpendingRules, scope: Scope, agent_id: str | None) -> Sequence[AccountLimit]:
+    """Return the limited accounts of a call. Those of the smallest number of calls come first."""
+    listed = [AccountLimit(Account.of_user(scope.user_id), rules.user)]
+    if agent_id is not None:
+        listed.append(AccountLimit(Account(AccountKind.AGENT, agent_id), rules.of_agent(agent_id)))
+    listed.append(AccountLimit(Account(AccountKind.TENANT), rules.tenant))
+    return [limited for limited in listed if limited.limit]
+
+
+def _seconds_until(time: datetime, now: datetime) -> int:
+    return max(1, int((time - now).total_seconds()) + 1)

@@ -1,0 +1,120 @@
+"""Models cost a tenant no more than its spending limits allow, and users learn when they are reset."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from baton.domain.runs.usage import Price, Prices, Usage
+from baton.domain.tenants.spending import Account, AccountKind, SpendingPeriod
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules, UnknownPrices
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.unit.api.run_inputs import run_input
+from tests.unit.api.served import Served
+
+A_TOKEN = 1_000_000.0
+"""The price of a million tokens at which one token costs 1."""
+TENANT = Account(AccountKind.TENANT)
+
+
+def limited(spending: SpendingRules, *, prices: Prices | None = None, tokens: int = 10) -> Harness:
+    """Return a harness whose answers have cost ``tokens``, at 1 a token."""
+    prices = prices if prices is not None else Prices({"test-model": Price(input=A_TOKEN, output=A_TOKEN)})
+    harness = Harness(prices=prices)
+    harness.deployment_limits = DeploymentLimits(spending=spending)
+    harness.model.otherwise = Answer(("Hello there.",), usage=Usage(tokens // 2, tokens - tokens // 2))
+    return harness
+
+
+def per_day(amount: float, **rules: Any) -> SpendingRules:
+    return SpendingRules(tenant=SpendingLimit(per_day=amount), **rules)
+
+
+def check_refusal(refused: httpx.Response, words: str, resets_at: str = "2040-03-02T00:00:00.000Z") -> None:
+    problem = refused.json()
+    assert (refused.status_code, problem["code"], problem["retryable"]) == (429, "spending_limit_reached", False)
+    assert problem["resetsAt"] == resets_at
+    assert words in problem["detail"]
+
+
+async def test_a_message_over_the_tenants_limit_is_refused_with_the_time_of_reset_and_not_stored() -> None:
+    served = Served(limited(per_day(15)))
+    for _ in range(2):
+        assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "Hello"}
+    refused = await served.post("/messages", body)
+    check_refusal(refused, "Your organisation")
+    assert refused.headers["Retry-After"] == str(12 * 3_600 + 1)
+    check_refusal(await served.post("/runs", run_input(served)), "Your organisation")
+    assert (await served.get(f"/threads/{served.harness.thread_id}")).status_code == 404
+    assert len(served.harness.model.asked) == 2
+    served.harness.clock.advance(12 * 3_600)
+    assert (await served.post("/messages", body)).status_code == 200
+
+
+async def test_what_an_answer_costs_is_settled_in_place_of_what_it_could_have_cost() -> None:
+    harness = limited(per_day(1_000_000))
+    await harness.say()
+    counts = await harness.spending.get(harness.ada, TENANT)
+    assert (counts.spent(SpendingPeriod.DAY), counts.holds) == (10 * 10**9, {})
+
+
+async def test_many_runs_at_once_exceed_the_limit_by_one_call_at_most() -> None:
+    harness = limited(per_day(100))
+    served = Served(harness)
+    bodies = [{"message": "Hello"} for _ in range(200)]
+    answers = await asyncio.gather(*(served.post("/messages", body) for body in bodies))
+    codes = [answer.json().get("code") for answer in answers]
+    assert codes.count(None) == 10
+    assert set(codes) == {None, "spending_limit_reached"}
+    counts = await harness.spending.get(harness.ada, TENANT)
+    assert counts.spent(SpendingPeriod.DAY) == 100 * 10**9
+
+
+async def test_without_limits_nothing_is_counted() -> None:
+    harness = Harness()
+    await harness.say()
+    assert (harness.spending.writes, harness.spending.counts) == (0, {})
+
+
+async def test_a_limited_user_leaves_others_their_share() -> None:
+    served = Served(limited(SpendingRules(user=SpendingLimit(per_month=10))))
+    assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    check_refusal(await served.post("/messages", {"message": "More"}), "You have", "2040-04-01T00:00:00.000Z")
+    assert (await served.post("/messages", {"message": "Hello"}, user="bob")).status_code == 200
+
+
+async def test_a_limited_agent_ends_its_run_with_the_error() -> None:
+    served = Served(limited(SpendingRules(agents={"*": SpendingLimit(per_day=10)})))
+    assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    check_refusal(await served.post("/messages", {"message": "More"}), "This agent")
+
+
+async def test_a_stopped_tenant_or_agent_asks_no_model() -> None:
+    for rules in (SpendingRules(enabled=False), SpendingRules(stopped_agents=("assistant",))):
+        served = Served(limited(rules))
+        refused = await served.post("/messages", {"message": "Hello"})
+        assert (refused.status_code, refused.json()["code"]) == (409, "models_stopped")
+        assert served.harness.model.asked == []
+        assert served.harness.spending.writes == 0
+
+
+@pytest.mark.parametrize(("rule", "status"), [(None, 409), (UnknownPrices.TOKENS, 200)])
+async def test_a_model_without_a_price_is_refused_unless_tokens_are_to_be_counted(
+    rule: UnknownPrices | None, status: int
+) -> None:
+    served = Served(limited(per_day(10, unknown_prices=rule), prices=Prices()))
+    answer = await served.post("/messages", {"message": "Hello"})
+    assert answer.status_code == status
+    assert answer.json().get("code") == (None if status == 200 else "price_unknown")
+
+
+async def test_an_answer_under_a_limit_has_a_maximum_of_tokens() -> None:
+    harness = limited(per_day(1_000_000, output_tokens=500))
+    await harness.say()
+    assert harness.model.asked[0].settings.max_output_tokens == 500
