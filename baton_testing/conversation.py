@@ -29,7 +29,7 @@ from baton.domain.threads.thread import EndReason, Thread
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
-from baton.threads.requests.parsing import decision_request, message_request
+from baton.threads.requests.parsing import make_decision_request, parse_message_request
 from baton.threads.schedules.incoming_event import IncomingEvent
 from baton_testing.actions import Action, EventStep, Meanwhile, PersonStep
 from baton_testing.conversation_ports import ConversationPorts
@@ -232,7 +232,7 @@ class DrivenConversation:
         content: Any = text
         if files:
             content = [{"type": "text", "text": text}, *[await self._upload(name) for name in files]]
-        request = message_request(
+        request = parse_message_request(
             self.scope,
             thread_id=self._name,
             message_id=self._next_id(),
@@ -266,7 +266,7 @@ class DrivenConversation:
             payload["comment"] = decision.comment
         status = DecisionStatus.RESOLVED
         answers = [InterruptDecision(interrupt["id"], status, payload, self.scope.user_id) for interrupt in chosen]
-        request = decision_request(self.thread_id, answers)
+        request = make_decision_request(self.thread_id, answers)
         self._interrupts = [interrupt for interrupt in self._interrupts if interrupt not in chosen]
         await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 

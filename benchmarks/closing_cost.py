@@ -21,7 +21,7 @@ from baton.entry.jobs.pipeline_starts import AdmittedClosings
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.documents.files import ThreadFiles
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from benchmarks.capacity import Request
 from benchmarks.instruments.report import machine, table
 from benchmarks.instruments.search_index import MadeUpEmbedder, SearchBucket
@@ -107,7 +107,9 @@ async def measure(turns: int) -> list[ClosingCost]:
         ):
             thread_id = baton.clock.new_id()
             for _ in range(turns):
-                request = message_request(SCOPE, thread_id=thread_id, message_id=baton.clock.new_id(), content=QUESTION)
+                request = parse_message_request(
+                    SCOPE, thread_id=thread_id, message_id=baton.clock.new_id(), content=QUESTION
+                )
                 await app.turns.run(SCOPE, request, lambda event: None, seconds=60)
             await app.closer.close(SCOPE, thread_id, EndReason.USER_CLOSED, patience=5)
             execution = executions.runs[-1].described

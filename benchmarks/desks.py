@@ -29,7 +29,7 @@ from baton.domain.desks.desk_session import DeskSession, Person
 from baton.domain.threads.desk_requests import note_request, reply_request, return_request, take_request
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from benchmarks.instruments.frames import events_in
 from benchmarks.instruments.report import machine, table
 from benchmarks.turn_cost import SCOPE, Baton, started
@@ -229,7 +229,9 @@ class Bench:
         return units
 
     def _message(self, text: str) -> TurnRequest:
-        return message_request(SCOPE, thread_id=self.thread_id, message_id=self.baton.clock.new_id(), content=text)
+        return parse_message_request(
+            SCOPE, thread_id=self.thread_id, message_id=self.baton.clock.new_id(), content=text
+        )
 
     async def _state(self) -> tuple[Thread, DeskSession]:
         thread = await self._store.get_thread(SCOPE, self.thread_id)

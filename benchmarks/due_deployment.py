@@ -29,7 +29,7 @@ from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, TextDelta
 from baton.ports.threads.leases import LeaseRequest
 from baton.ports.threads.schedules import LaterRun
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from benchmarks.instruments.ports import AgentsInMemory
 from benchmarks.turn_cost import Baton, HourClock, MeteredPorts, started
 
@@ -262,7 +262,7 @@ async def _add(ports: MeteredPorts, scope: Scope, thread_id: str, index: int, no
         message_id = str(uuid.uuid4())
         run_id = derive_run_id(thread_id, message_id)
         request = MessageRequest(ThreadRef(thread_id, may_create=False), message_id, run_id, "Put off.")
-        await ports.due_items.put_off(LaterRun(now, queued_message(scope, request, request_id=message_id)))
+        await ports.due_items.put_off(LaterRun(now, make_queued_message(scope, request, request_id=message_id)))
         return message_id
     if index % 5 == 4:
         task_id = str(uuid.uuid4())

@@ -24,7 +24,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.documents.files import ThreadFiles
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import Request
 from benchmarks.instruments.report import machine, table
@@ -126,7 +126,7 @@ class Bench:
             if event.type == "TEXT_MESSAGE_CONTENT" and not first_text:
                 first_text = loop.time()
 
-        request = message_request(scope, thread_id=thread_id, message_id=self.baton.clock.new_id(), content=text)
+        request = parse_message_request(scope, thread_id=thread_id, message_id=self.baton.clock.new_id(), content=text)
         await self.turns.run(scope, request, take, seconds=60)
         return events, first_text
 

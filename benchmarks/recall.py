@@ -38,7 +38,7 @@ from baton.domain.errors import SearchUnavailable
 from baton.domain.memory.episode import EpisodeMessage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
-from baton.memory.episodes.episode_index import MESSAGE, embed_documents, episode_documents
+from baton.memory.episodes.episode_index import MESSAGE, embed_documents, make_documents
 from baton.memory.episodes.episode_search import USUAL_WEIGHTS, EpisodeSearch, score_messages
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
@@ -97,7 +97,7 @@ async def _import(
     index: SearchIndex, scope: Scope, sample: History, embedder: SentenceEmbedder, *, facts: bool
 ) -> None:
     for episode, messages, session_facts in sample.sessions:
-        documents = episode_documents(episode, messages, None, session_facts if facts else ())
+        documents = make_documents(episode, messages, None, session_facts if facts else ())
         await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder))
 
 
@@ -239,7 +239,7 @@ def made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[Ind
             EpisodeMessage(f"{session + index}", index, Role.USER, _words(chance, (15, 60, 200)[index % 3]), at)
             for index in range(size)
         ]
-        for document in episode_documents(episode, messages, None, ()):
+        for document in make_documents(episode, messages, None, ()):
             vectors = _vectors(chance, len(document.views))
             views = {
                 view: replace(text, vector=vector.tolist())

@@ -38,7 +38,7 @@ from baton.domain.threads.queued import QueuedSummary, QueuedTitle, Subscriber
 from baton.domain.threads.thread_title import TitleSource
 from baton.ports.agents.chat_model import ChatModel
 from baton.ports.clock import SystemClock
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.dynamodb import DynamoDBLocal
@@ -164,7 +164,9 @@ class Conversation:
         baton.model.seconds, baton.model.silence = seconds, silence
         subscriber = Subscriber(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
         record = Record() if self._connected else None
-        request = message_request(SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION)
+        request = parse_message_request(
+            SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION
+        )
         events: list[Event] = []
         await baton.turns.run(SCOPE, request, events.append, seconds=60, subscriber=subscriber, record=record)
         if events[-1].type != "RUN_FINISHED":

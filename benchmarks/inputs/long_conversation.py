@@ -18,11 +18,17 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.history_window import HistoryWindow, window_of
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
-from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
+from baton.memory.prompt.context import AgentHistory, Assembly, Notes, compute_reading_budget
 from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
-from baton.memory.prompt.message_prompts import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens, to_prompts
+from baton.memory.prompt.message_prompts import (
+    REPLY_TOKENS,
+    count_answer_tokens,
+    count_message_tokens,
+    count_prompt_tokens,
+    to_prompts,
+)
 from baton.memory.recalled import BlockKind, RecalledBlock, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.instruments.cache_rules import Call, Piece
@@ -170,7 +176,7 @@ class Player:
 
     def _read(self, window: HistoryWindow, agent: AgentDefinition) -> list[StoredMessage]:
         """Return what the store would read."""
-        budget, read = reading_budget(agent, 0, self.counter), list[StoredMessage]()
+        budget, read = compute_reading_budget(agent, 0, self.counter), list[StoredMessage]()
         for message in reversed(self.stored[window.first_ordinal :]):
             read.append(message)
             budget -= message.tokens
@@ -196,7 +202,7 @@ class Player:
         pieces = [
             Piece(
                 f"{prompt.role} {prompt.content} {prompt.tool_calls}",
-                prompt_tokens(prompt, self.counter) + (REPLY_TOKENS if index == len(prompts) - 1 else 0),
+                count_prompt_tokens(prompt, self.counter) + (REPLY_TOKENS if index == len(prompts) - 1 else 0),
                 index in marks,
             )
             for index, prompt in enumerate(prompts)
@@ -243,7 +249,9 @@ class Player:
             ordinal=ordinal,
             run_id=f"r{turn.number}",
             timestamp=BEGAN + timedelta(seconds=turn.at),
-            tokens=answer_tokens(text, calls, self.counter) if is_answer else message_tokens(text, self.counter),
+            tokens=count_answer_tokens(text, calls, self.counter)
+            if is_answer
+            else count_message_tokens(text, self.counter),
             agent_id=agent.id if agent is not None else None,
             tool_calls=calls,
             tool_call_id=call.id if call is not None and role is Role.TOOL else None,

@@ -11,7 +11,13 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
 from baton.memory.prompt.history_window import Exchange, split_exchanges
-from baton.memory.prompt.message_prompts import REPLY_TOKENS, SHORTENED_CHARS, SHORTENED_NOTE, to_prompts, total_tokens
+from baton.memory.prompt.message_prompts import (
+    REPLY_TOKENS,
+    SHORTENED_CHARS,
+    SHORTENED_NOTE,
+    count_total_tokens,
+    to_prompts,
+)
 from baton.ports.agents.chat_model import Prompt
 from benchmarks.inputs.long_conversation import TOOL_NAMES, Player, Turn
 
@@ -31,7 +37,7 @@ class SlidingPlayer(Player):
             *(Prompt(Role.CONTEXT, text) for text in turn.recalled),
         ]
         seen = select_granted(handoff, self.stored) if handoff else self.stored
-        room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
+        room = budget - count_total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
         history = [message for exchange in _newest(split_exchanges(seen), room) for message in exchange.messages]
         prompts = [*head, *to_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
         self._record(turn, prompts)
@@ -49,13 +55,13 @@ class SlidingPlayer(Player):
 
     def _fit_prompts(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
         """Drop the oldest exchanges, and then shorten results, one by one until the prompts fit."""
-        while total_tokens(prompts, self.counter) > budget and prompts[head].content != question:
+        while count_total_tokens(prompts, self.counter) > budget and prompts[head].content != question:
             end = head + 1
             while prompts[end].role is not Role.USER:
                 end += 1
             del prompts[head:end]
         for index, prompt in enumerate(prompts):
-            if total_tokens(prompts, self.counter) <= budget:
+            if count_total_tokens(prompts, self.counter) <= budget:
                 break
             if prompt.role is Role.TOOL and isinstance(prompt.content, str):
                 prompts[index] = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")

@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.queued import QueuedMessage
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.threads.schedules import DueSchedule, DueTask, LaterRun
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from tests.contracts.stores import Stores, new_thread_id
 
 
@@ -50,7 +50,7 @@ def event(stores: Stores) -> QueuedMessage:
     request = MessageRequest(
         ThreadRef(thread_id, may_create=True), "m1", derive_run_id(thread_id, "m1"), "It has left.", begun_by=source
     )
-    return queued_message(stores.ada, request, request_id="m1")
+    return make_queued_message(stores.ada, request, request_id="m1")
 
 
 async def due(stores: Stores, before: datetime) -> list[DueEntry]:

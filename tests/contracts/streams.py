@@ -16,8 +16,8 @@ from baton.ports.tenants.audit import Once
 from baton.ports.threads.connections import Live
 from baton.ports.threads.leases import Commit
 from baton.ports.threads.stream_log import LogPiece
-from baton.threads.requests.parsing import message_request
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.parsing import parse_message_request
+from baton.threads.requests.queue_mapping import make_queued_message
 from tests.contracts.stores import Stores, new_thread_id
 
 DAY = 24 * 3600
@@ -345,6 +345,6 @@ def waiting_message(
     stores: Stores, thread_id: str, message_id: str, *, sent_at: datetime, mode: WhileBusy = WhileBusy.STEER
 ) -> WaitingMessage:
     """A message of ada's that waits for the run r1."""
-    request = message_request(stores.ada, thread_id=thread_id, message_id=message_id, content="To Graz!")
-    queued = queued_message(stores.ada, request, request_id=message_id).model_copy(update={"busy": mode})
+    request = parse_message_request(stores.ada, thread_id=thread_id, message_id=message_id, content="To Graz!")
+    queued = make_queued_message(stores.ada, request, request_id=message_id).model_copy(update={"busy": mode})
     return WaitingMessage(message_id, mode, "r1", request.digest, sent_at, queued)

@@ -8,7 +8,7 @@ import httpx
 
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
 from baton.domain.threads.message import StoredMessage
-from baton.memory.prompt.history_reading import messages_between
+from baton.memory.prompt.history_reading import read_messages_between
 from tests.harness.due import work_off
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
@@ -43,7 +43,7 @@ class EventSender:
         owner = owner or self.harness.ada
         canonical = thread_ref(owner, thread_id or self.harness.thread_id).id
         thread = await self.harness.store.get_thread(owner, canonical)
-        return await messages_between(self.harness.store, owner, thread, 0, thread.next_ordinal)
+        return await read_messages_between(self.harness.store, owner, thread, 0, thread.next_ordinal)
 
     def audited(self, action: str) -> list[tuple[str, str, dict[str, Any]]]:
         """The users, outcomes and details of the audit's records of an action."""

@@ -10,7 +10,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread_state import thread_state
-from baton.threads.requests.parsing import continue_request, exit_request
+from baton.threads.requests.parsing import make_continue_request, make_exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness, Said
 
@@ -96,10 +96,10 @@ class HandoffHarness(Harness):
         return await self.say(message_id)
 
     async def exit(self, key: str = "once") -> Said:
-        return await self.act(exit_request(self.thread_id, key=key))
+        return await self.act(make_exit_request(self.thread_id, key=key))
 
     async def continue_(self, workflow_id: str, key: str = "once") -> Said:
-        return await self.act(continue_request(self.thread_id, workflow_id, key=key))
+        return await self.act(make_continue_request(self.thread_id, workflow_id, key=key))
 
     async def state(self) -> dict[str, Any]:
         """The thread's state as its screens show it."""

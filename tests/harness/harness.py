@@ -20,7 +20,7 @@ from baton.entry.jobs.sweep import Sweeper
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.replay import Replays
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton.turns.closing import Closer
 from baton.turns.finished_runs import FinishedRun
 from baton.turns.turns import Turns
@@ -125,7 +125,7 @@ class Harness(FakePorts):
     def request(self, message_id: str = "m1", content: Any = "Hello", **fields: Any) -> MessageRequest:
         """A message of ada's in the thread."""
         fields = {"thread_id": self.thread_id, "agent_id": None, "run_id": None} | fields
-        return message_request(self.ada, message_id=message_id, content=content, **fields)
+        return parse_message_request(self.ada, message_id=message_id, content=content, **fields)
 
     def subscriber(self, connection_id: str) -> Subscriber:
         return Subscriber(connection_id, self.clock.now() + timedelta(hours=1))

@@ -13,7 +13,7 @@ from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.threads.schedules import LaterRun
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.threads.schedules.schedule_making import ScheduleChange
 from baton_local.engines.clients import client
 from tests.harness.due import DueHarness
@@ -48,7 +48,7 @@ async def write(due: DueHarness) -> None:
         '{"carrier": "DHL"}',
         begun_by=source,
     )
-    message = queued_message(due.ada, request, request_id="m9").model_copy(update={"put_off": 3})
+    message = make_queued_message(due.ada, request, request_id="m9").model_copy(update={"put_off": 3})
     await due.due_items.put_off(LaterRun(now + timedelta(hours=1), message))
     task = BackgroundTask(
         id=TASK_ID,

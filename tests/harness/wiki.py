@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import Event
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
-from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.parsing import make_decision_request
 from baton.turns.finished_runs import FinishedRun
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
@@ -72,7 +72,7 @@ def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptDecision:
 async def answer(harness: Harness, *answers: InterruptDecision) -> Said:
     """Give answers; the run's events, if it goes on."""
     events: list[Event] = []
-    request = decision_request(harness.thread_id, answers)
+    request = make_decision_request(harness.thread_id, answers)
     finished: FinishedRun | None = await harness.turns.run(harness.ada, request, events.append, seconds=20)
     return Said(events, finished)
 

@@ -23,7 +23,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import derive_record_id
 from baton.domain.threads.events import message_steered
 from baton.domain.threads.message import StoredMessage, with_text
-from baton.memory.prompt.message_prompts import message_tokens
+from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.tenants.audit import Once
 from baton.ports.threads.messages import EntryPoint
 
@@ -174,5 +174,5 @@ class AgentWork:
         if text == message.text:
             return message
         content = with_text(message.content, text)
-        tokens = message_tokens(content, self.context.services.counter)
+        tokens = count_message_tokens(content, self.context.services.counter)
         return replace(message, content=content, tokens=tokens, is_rewritten=True)

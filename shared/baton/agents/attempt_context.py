@@ -33,7 +33,7 @@ from baton.domain.times import Today
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.history_reading import ReadHistory
-from baton.memory.prompt.message_prompts import message_tokens, quote_cause
+from baton.memory.prompt.message_prompts import count_message_tokens, quote_cause
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.agent_client import AgentClient
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
@@ -138,7 +138,7 @@ class ScreenedQuestion:
             return message
         content = with_text(message.content, self.text)
         words = content if message.begun_by is None else quote_cause(message.begun_by, self.text)
-        return replace(message, content=content, tokens=message_tokens(words, counter), is_rewritten=True)
+        return replace(message, content=content, tokens=count_message_tokens(words, counter), is_rewritten=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from baton.domain.runs.tool_call import DESK_NOTE, CallEnd, ToolCall
 from baton.domain.tenants.identity import derive_message_id
 from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.threads.thread import Run
-from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE, answer_tokens, message_tokens
+from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE, count_answer_tokens, count_message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 
@@ -105,7 +105,8 @@ class Transcript:
             message_id,
             Role.ASSISTANT,
             text,
-            answer_tokens(counted, calls, self._counter) + (provider_parts.tokens if provider_parts and always else 0),
+            count_answer_tokens(counted, calls, self._counter)
+            + (provider_parts.tokens if provider_parts and always else 0),
             status=MessageStatus.COMPLETE if is_whole else MessageStatus.CANCELLED,
             agent_id=agent.id,
             agent_name=agent.name,
@@ -123,7 +124,7 @@ class Transcript:
         self, message_id: str, agent: AgentDefinition, content: Content, author: Person
     ) -> StoredMessage:
         """Add a message that a person of a desk has written to the user."""
-        tokens = message_tokens(content, self._counter)
+        tokens = count_message_tokens(content, self._counter)
         return self._add(
             message_id, Role.ASSISTANT, content, tokens, agent_id=agent.id, agent_name=agent.name, author=author
         )
@@ -134,7 +135,7 @@ class Transcript:
             message_id,
             Role.TOOL,
             text,
-            message_tokens(text, self._counter),
+            count_message_tokens(text, self._counter),
             agent_id=agent.id,
             agent_name=agent.name,
             is_handoff_summary=True,
@@ -173,7 +174,7 @@ class Transcript:
             message_id,
             Role.TOOL,
             content,
-            message_tokens(name_cited(content, sources), self._counter),
+            count_message_tokens(name_cited(content, sources), self._counter),
             agent_id=agent.id,
             agent_name=agent.name,
             is_tool_result=True,

@@ -33,14 +33,14 @@ from baton.threads.outbox.connection_sender import send_to
 from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.parsing import (
-    client_offer,
-    integer,
-    interrupt_decision,
-    message_request,
+    parse_client_offer,
+    parse_integer,
+    parse_interrupt_decision,
+    parse_message_request,
     parse_run_id,
     parse_thread_id,
 )
-from baton.threads.requests.queue_mapping import queued_action, queued_decision, queued_message
+from baton.threads.requests.queue_mapping import make_queued_action, make_queued_decision, make_queued_message
 from baton.threads.requests.thread_access import read_audited
 from baton.threads.requests.waiting_messages import WaitingMessages
 
@@ -132,18 +132,18 @@ class Actions:
             await self._reply(caller, unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
-        request = message_request(
+        request = parse_message_request(
             caller.scope,
             thread_id=fields.get("threadId"),
             message_id=fields.get("messageId"),
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
             branch=fields.get("branch"),
-            client=client_offer(fields.get("tools"), fields.get("context")),
+            client=parse_client_offer(fields.get("tools"), fields.get("context")),
             time_zone=fields.get("timeZone"),
             while_busy=fields.get("whileBusy"),
         )
-        queued = queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        queued = make_queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
         mode = await self.waiting.send(self.queue, caller.scope, queued)
         busy = mode.as_accepted if mode is not None else None
         value = {"messageId": request.message_id, "threadId": request.thread.id, "busy": busy}
@@ -152,7 +152,7 @@ class Actions:
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope
         thread_id = parse_thread_id(scope, fields.get("threadId")).id
-        after = integer(fields.get("after"), "after", low=0, high=10**12)
+        after = parse_integer(fields.get("after"), "after", low=0, high=10**12)
         thread = await read_audited(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
         replay = await self.replays.after(scope, thread, after if sees_everything else find_beginning(thread, after))
@@ -202,7 +202,7 @@ class Actions:
         await self._queue_action(caller, request)
 
     async def _queue_action(self, caller: Caller, request: ActionRequest) -> None:
-        waiting = queued_action(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        waiting = make_queued_action(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
         await self.queue.send(caller.scope, waiting)
 
     async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
@@ -215,12 +215,12 @@ class Actions:
 
     async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
-        decision = interrupt_decision(
+        decision = parse_interrupt_decision(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
         )
         owner = await self.approvals.find_owner(caller.scope, thread_id, [decision])
         is_own = owner.user_id == caller.scope.user_id
-        waiting = queued_decision(
+        waiting = make_queued_decision(
             owner,
             thread_id,
             decision,

@@ -19,9 +19,9 @@ from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import TurnQueue
 from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.threads.handoffs.forks import is_led_by_parent
-from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
-from baton.threads.requests.queue_mapping import queued_action, queued_close, queued_takeover
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_workflow_id
+from baton.threads.requests.queue_mapping import make_queued_action, make_queued_close, make_queued_takeover
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 from baton.threads.sessions.sessions import Closed, last_episode
 
 
@@ -58,8 +58,8 @@ class Controls:
         if handoff_place is None:
             if thread.run is None:
                 raise NotInHandoff
-            return exit_request(thread_id, key=request_id)
-        request = exit_request(thread_id, key=f"{handoff_place.ordinal}.{handoff_place.number}")
+            return make_exit_request(thread_id, key=request_id)
+        request = make_exit_request(thread_id, key=f"{handoff_place.ordinal}.{handoff_place.number}")
         if thread.run is not None and thread.run.message_id != request.message_id:
             await self._stop(scope, thread_id, thread.run.run_id)
         return request
@@ -83,7 +83,7 @@ class Controls:
         # An earlier result is repeated until it is committed; afterwards the request is tried again.
         next_ordinal = current.next_ordinal if current is not None else 0
         key = f"{to_millis(workflow.updated_at)}.{next_ordinal}"
-        return continue_request(thread.id, parsed_id, key=key, may_create=thread.may_create)
+        return make_continue_request(thread.id, parsed_id, key=key, may_create=thread.may_create)
 
     async def close(
         self,
@@ -102,7 +102,7 @@ class Controls:
         thread = await self._own(scope, thread_id, "thread.close")
         if is_led_by_parent(thread):
             raise ThreadLed
-        closing = queued_close(
+        closing = make_queued_close(
             scope, thread_id, thread.episode, request_id=request_id, subscriber=subscriber, closed_by=closed_by
         )
         # Also for a closed thread, because a queued message may reopen it.
@@ -151,7 +151,7 @@ class Controls:
         check = check_desk(agent.desk if agent is not None else None, session, self.conversations.clock.now())
         if check.reason is not None:
             request = expiry_request(thread, session, check.reason)
-            await self.queue.send(scope, queued_action(scope, request, request_id=request.message_id))
+            await self.queue.send(scope, make_queued_action(scope, request, request_id=request.message_id))
         return check
 
     async def revive(
@@ -165,7 +165,7 @@ class Controls:
             return
         owner = replace(scope, user_id=thread.user_id)
         # The permissions of the reader are not those of the user of the run.
-        await self.queue.send(owner, queued_takeover(owner, thread.id, presumed_dead, request_id=request_id))
+        await self.queue.send(owner, make_queued_takeover(owner, thread.id, presumed_dead, request_id=request_id))
 
     async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
         await self.live.request_cancel(scope, thread_id, run_id)
@@ -185,4 +185,4 @@ class Controls:
 
     async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         async with refusals_audited(self.audit, scope, thread_id, action):
-            return await own_thread(self.store, scope, thread_id)
+            return await get_own_thread(self.store, scope, thread_id)

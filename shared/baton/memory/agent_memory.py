@@ -11,7 +11,7 @@ from baton.domain.times import DEFAULT_ZONE
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt import context
 from baton.memory.prompt.history_window import WindowedHistory
-from baton.memory.prompt.message_prompts import prompt_tokens, total_tokens
+from baton.memory.prompt.message_prompts import count_prompt_tokens, count_total_tokens
 from baton.memory.recall.recall import Recall
 from baton.memory.recall.selecting import SentHistory, number_knowledge, select
 from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, RecalledBlocks
@@ -66,12 +66,12 @@ class AgentMemory:
         findings, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
         if history is None:
             recalled = number_knowledge(select(findings, agent.memory, self.counter, zone=zone), numbers)
-            return context.prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
+            return context.make_prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
         assembly = context.Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
         prompt = self._add_recalled(assembly, agent, findings, history, zone, numbers)
         if history.asked is None:
             return prompt
-        tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)
+        tokens = prompt.tokens + count_prompt_tokens(history.asked, self.counter)
         return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Findings:
@@ -111,8 +111,8 @@ class AgentMemory:
 
         alone, room = assembly.windowed(), 0
         recalled = choose(alone)
-        tokens = total_tokens(recalled.prompts, self.counter)
+        tokens = count_total_tokens(recalled.prompts, self.counter)
         if tokens and assembly.windowed(tokens).included != alone.included:
-            room = total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
+            room = count_total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
             recalled = choose(assembly.windowed(room))
         return assembly.prompt(number_knowledge(recalled, numbers), room=room)

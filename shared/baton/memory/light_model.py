@@ -32,7 +32,7 @@ class ShortAnswer:
     """The end of the model's answer; None if it was cut, or broke off."""
 
 
-async def short_answer(
+async def ask_for_short_answer(
     model: ChatModel,
     settings: ModelSettings,
     prompts: Sequence[Prompt],
@@ -45,33 +45,33 @@ async def short_answer(
     If the model calls the prompt too long, it gets a shorter part of the last one. ``asks_again``: an answer without
     words is asked for once more. Raises as ``ChatModel`` does.
     """
-    answer, prompts = await _shortened(model, settings, prompts, max_characters)
+    answer, prompts = await _ask_with_shortening(model, settings, prompts, max_characters)
     first = answer.finished
     if not asks_again or first is None or answer.text.strip():
         return answer
-    again = await _answer(model, settings, [*prompts, Prompt(Role.SYSTEM, NO_WORDS)], max_characters)
+    again = await _read_answer(model, settings, [*prompts, Prompt(Role.SYSTEM, NO_WORDS)], max_characters)
     if again.finished is None or first.usage is None:
         return again
     return replace(again, finished=replace(again.finished, usage=first.usage + (again.finished.usage or Usage())))
 
 
-async def _shortened(
+async def _ask_with_shortening(
     model: ChatModel, settings: ModelSettings, prompts: Sequence[Prompt], max_characters: int
 ) -> tuple[ShortAnswer, Sequence[Prompt]]:
     """Return the answer, and the prompts that the model has taken."""
     for _ in range(MAX_SHORTENINGS):
         try:
-            return await _answer(model, settings, prompts, max_characters), prompts
+            return await _read_answer(model, settings, prompts, max_characters), prompts
         except ContextTooLong:
             last = prompts[-1]
             if not isinstance(last.content, str) or len(last.content) < WORTH_SHORTENING:
                 raise
             half = last.content[: len(last.content) // 2]
             prompts = [*prompts[:-1], replace(last, content=f"{half}\n[Cut: the rest was too long.]")]
-    return await _answer(model, settings, prompts, max_characters), prompts
+    return await _read_answer(model, settings, prompts, max_characters), prompts
 
 
-async def _answer(
+async def _read_answer(
     model: ChatModel, settings: ModelSettings, prompts: Sequence[Prompt], max_characters: int
 ) -> ShortAnswer:
     pieces: list[str] = []
@@ -121,8 +121,8 @@ class LightModel:
 
         ``task`` names the request for endpoints that get metadata. Raises ``ModelError``.
         """
-        answer, is_cut = await self._answer(task, instructions, data, max_tokens, None)
-        return whole_sentences(answer) if is_cut else answer.strip()
+        answer, is_cut = await self._ask(task, instructions, data, max_tokens, None)
+        return cut_to_whole_sentences(answer) if is_cut else answer.strip()
 
     async def json(
         self, task: str, instructions: str, data: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
@@ -132,13 +132,13 @@ class LightModel:
         Raises ``ModelError``, and ``JunkAnswer`` if two answers in a row are not a JSON object.
         """
         for _ in range(TRIES):
-            answer, _ = await self._answer(task, instructions, data, max_tokens, schema)
+            answer, _ = await self._ask(task, instructions, data, max_tokens, schema)
             parsed = json_object(answer, mends_lists=True)
             if parsed is not None:
                 return parsed
         raise JunkAnswer(f"the light model wrote no JSON for {task}")
 
-    async def _answer(
+    async def _ask(
         self, task: str, instructions: str, data: Mapping[str, Any], max_tokens: int, schema: Mapping[str, Any] | None
     ) -> tuple[str, bool]:
         settings = ModelSettings(
@@ -154,12 +154,14 @@ class LightModel:
         ]
         longest = max_tokens * CHARACTERS_A_TOKEN
         # An object is asked for again in any case.
-        answer = await short_answer(self.model, settings, prompts, max_characters=longest, asks_again=schema is None)
+        answer = await ask_for_short_answer(
+            self.model, settings, prompts, max_characters=longest, asks_again=schema is None
+        )
         reason = answer.finished.reason if answer.finished is not None else None
         return answer.text, len(answer.text) == longest or reason is chat_model.FinishReason.LENGTH
 
 
-def whole_sentences(text: str) -> str:
+def cut_to_whole_sentences(text: str) -> str:
     """Return a cut text up to the end of its last whole sentence, or all of it if it has none."""
     text = text.strip()
     end = max(text.rfind(mark) for mark in (". ", "! ", "? ", "。", "\n"))

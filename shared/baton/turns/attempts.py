@@ -26,7 +26,7 @@ from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.times import Today
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.inspection.inspection import Inspection
-from baton.memory.prompt.context import history_budget, reading_budget
+from baton.memory.prompt.context import compute_history_budget, compute_reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.recalled import MemorySearch
 from baton.ports.threads.leases import Lease
@@ -90,7 +90,7 @@ async def history_before(services: TurnServices, facts: RunFacts) -> ReadHistory
     if thread.next_ordinal == 0:
         return ReadHistory()
     tokens = facts.question.tokens + sum(message.tokens for message in unfinished)
-    budget = history_budget if agent.remote is not None else reading_budget
+    budget = compute_history_budget if agent.remote is not None else compute_reading_budget
     return await read_history(
         services.store,
         facts.scope,

@@ -13,9 +13,9 @@ from baton.domain.errors import TurnTimeout
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.light_model import short_answer, whole_sentences
+from baton.memory.light_model import ask_for_short_answer, cut_to_whole_sentences
 from baton.memory.prompt.history_reading import select_spoken
-from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
+from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import ModelCaller, ModelSettings, Prompt
 from baton.ports.threads.threads import ThreadStore
@@ -90,13 +90,13 @@ class DeskDrafts:
             Prompt(Role.SYSTEM, _MATERIAL + explain_speakers(messages)),
             Prompt(Role.USER, json.dumps({"kind": kind, "messages": lines}, ensure_ascii=False)),
         ]
-        answer = await short_answer(
+        answer = await ask_for_short_answer(
             services.model, self._settings(agent, owner, thread.id), prompts, max_characters=MAX_TEXT
         )
         usage = answer.finished.usage if answer.finished is not None else None
         if usage is not None:
             await self.run_limits.spend(caller, usage.total_tokens)
-        text = answer.text.strip() if len(answer.text) < MAX_TEXT else whole_sentences(answer.text)
+        text = answer.text.strip() if len(answer.text) < MAX_TEXT else cut_to_whole_sentences(answer.text)
         return DeskDraft(text, context.recalled.cited)
 
     def _settings(self, agent: AgentDefinition, owner: Scope, thread_id: str) -> ModelSettings:
@@ -117,4 +117,4 @@ class DeskDrafts:
 def _line(message: StoredMessage) -> dict[str, str]:
     """Return a message with who said it."""
     name = {} if message.role is Role.USER or message.author is not None else {"name": message.agent_name or ""}
-    return {**speaker_entry(message), **name, "text": message.text}
+    return {**describe_speaker(message), **name, "text": message.text}

@@ -9,7 +9,7 @@ from baton.domain.threads.message import OutcomeType
 from baton.ports.tenants.audit import AuditLog, Once
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.outbox import discard
-from baton.threads.requests.parsing import merge_request
+from baton.threads.requests.parsing import make_merge_request
 from baton.threads.requests.thread_access import refusals_audited
 from baton.turns.finished_runs import FinishedRun
 from baton.turns.turns import Turns
@@ -32,7 +32,7 @@ class Merges:
         """
         async with refusals_audited(self.audit, scope, fork_thread_id, "thread.merge"):
             fork, answer = await self.forks.newest_answer(scope, fork_thread_id)
-        request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
+        request = make_merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self.turns.run(scope, request, discard, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
         parent_id, merged, end = finished.thread.id, finished.messages[0], finished.messages[-1].end

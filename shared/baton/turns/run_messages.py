@@ -11,7 +11,7 @@ from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.errors import RateLimited
 from baton.domain.threads.message import Role, StoredMessage, with_text
 from baton.domain.threads.queued import WaitingMessage
-from baton.memory.prompt.message_prompts import message_tokens
+from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import EntryPoint, TurnRecord
 from baton.turns.turn_services import TurnServices
@@ -100,7 +100,7 @@ class RunMessages:
         if admitted is not None:
             return admitted
         content = with_text(message.content, REFUSED_NOTE)
-        tokens = message_tokens(content, self._services.agents.counter)
+        tokens = count_message_tokens(content, self._services.agents.counter)
         return replace(message, content=content, tokens=tokens, is_rewritten=True)
 
     async def _is_counted(self, waiting: WaitingMessage) -> bool:
@@ -136,7 +136,7 @@ class RunMessages:
             ordinal=0,
             run_id=self._facts.run.run_id,
             timestamp=agents.clock.now(),
-            tokens=message_tokens(request.content, agents.counter),
+            tokens=count_message_tokens(request.content, agents.counter),
             a2a_task=request.a2a_task,
             time_zone=request.time_zone,
             is_steered=True,

@@ -18,8 +18,8 @@ from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest, TurnRequest
-from baton.memory.prompt.history_reading import ReadHistory, messages_between
-from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT, message_tokens, quote_cause
+from baton.memory.prompt.history_reading import ReadHistory, read_messages_between
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT, count_message_tokens, quote_cause
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.run_records import RunRecords
@@ -51,7 +51,7 @@ def opening_message(
         ordinal=thread.next_ordinal,
         run_id=run.run_id,
         timestamp=services.agents.clock.now(),
-        tokens=message_tokens(request.content, services.agents.counter),
+        tokens=count_message_tokens(request.content, services.agents.counter),
         attempt=run.attempt,
     )
     if isinstance(request, ActionRequest):
@@ -64,14 +64,14 @@ def opening_message(
         opening = replace(opening, a2a_task=request.a2a_task, time_zone=time_zone, begun_by=request.begun_by)
         if request.begun_by is None:
             return opening
-        tokens = message_tokens(quote_cause(request.begun_by, opening.text), services.agents.counter)
+        tokens = count_message_tokens(quote_cause(request.begun_by, opening.text), services.agents.counter)
         return replace(opening, tokens=tokens)
     first = answered.interrupts[0].model_call
     return replace(
         opening,
         role=Role.TOOL,
         content=NOT_CARRIED_OUT,
-        tokens=message_tokens(NOT_CARRIED_OUT, services.agents.counter),
+        tokens=count_message_tokens(NOT_CARRIED_OUT, services.agents.counter),
         agent_id=answered.agent_id,
         is_tool_result=True,
         tool_name=first.name,
@@ -202,7 +202,7 @@ async def read_unfinished(store: ThreadStore, facts: RunFacts, lease: Lease) -> 
     if answered is None:
         return facts
     first, end = answered.first_ordinal, lease.thread.next_ordinal
-    facts = replace(facts, unfinished=await messages_between(store, lease.scope, lease.thread, first, end))
+    facts = replace(facts, unfinished=await read_messages_between(store, lease.scope, lease.thread, first, end))
     if facts.client is None and answered.offered_by is not None:
         offered = await store.get_turn(lease.scope, lease.thread_id, answered.offered_by)
         facts = replace(facts, client=offered.client if offered is not None else None)

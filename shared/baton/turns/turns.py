@@ -21,7 +21,7 @@ from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.outbox import Emit, discard, once_each
 from baton.threads.outbox.replay import Replays
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.deliveries import Deliveries
 from baton.turns.finished_runs import FinishedRun
@@ -122,7 +122,7 @@ class WaitingCall:
         if self.gives_up or self._has_begun or not isinstance(request, MessageRequest):
             return
         self._has_begun = True
-        queued = queued_message(call.scope, request, request_id=request.message_id)
+        queued = make_queued_message(call.scope, request, request_id=request.message_id)
         if self.is_queued:
             self._placed = call if await self.services.waiting.list_queued(call.scope, queued) else None
             return

@@ -24,7 +24,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.model_providers import Provider
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import Subscriber
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.root import TOKENIZER
@@ -110,7 +110,7 @@ class Heavy:
 
     async def watched_turn(self, thread_id: str, content: Any, *connections: str) -> None:
         """A turn that WebSocket connections watch."""
-        request = message_request(
+        request = parse_message_request(
             self.ada, thread_id=thread_id, message_id=str(uuid.uuid4()), content=content, agent_id=None, run_id=None
         )
         expires = self.clock.now() + timedelta(hours=1)

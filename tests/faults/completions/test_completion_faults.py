@@ -11,7 +11,7 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
 from baton.ports.threads.handoffs import CompletedQuery
-from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.parsing import make_decision_request
 from tests.faults.capture.dying import Dying
 from tests.harness.desk import Desk
 from tests.harness.handoffs import advance
@@ -50,7 +50,7 @@ async def complete(desk: Desk, decisions: list[Any], dying: Dying | None = None)
         ports = harness.but(**{name: dying.around(getattr(harness, name)) for name in PORTS})
     harness.model.forget()
     harness.model.script(*([] if decisions else [advance("DONE")]), "It is number 1.", "It is number 1.")
-    request = decision_request(harness.thread_id, decisions) if decisions else harness.request("m4", "Do it")
+    request = make_decision_request(harness.thread_id, decisions) if decisions else harness.request("m4", "Do it")
     await build(ports).turns.run(harness.ada, request, lambda event: None, seconds=20)
 
 

@@ -35,7 +35,7 @@ from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import Thread
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
-from baton.threads.requests.parsing import decision_request, exit_request
+from baton.threads.requests.parsing import make_decision_request, make_exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.faults.desks.event_order import EVENTS, find_event_problems
 from tests.harness.desks import ANNA, BEN, DeskHarness, desk
@@ -278,14 +278,14 @@ class Play:
         thread = await self._thread()
         place = thread.conversation.handoff
         if place is not None:
-            await self._run(app, exit_request(thread.id, key=f"{place.ordinal}.{place.number}"))
+            await self._run(app, make_exit_request(thread.id, key=f"{place.ordinal}.{place.number}"))
 
     async def _decide(self, app: App) -> None:
         thread = await self._thread()
         for interrupt in thread.open_interrupts[:1]:
             status = self.choice.choice(list(DecisionStatus))
             decision = InterruptDecision(interrupt.id, status, {"approved": True}, "ada")
-            await self._run(app, decision_request(thread.id, [decision]), self.harness.ada)
+            await self._run(app, make_decision_request(thread.id, [decision]), self.harness.ada)
 
     async def _wait(self, app: App) -> None:
         self.harness.clock.advance(self.choice.choice([1, 40, 170, 400]))

@@ -20,8 +20,8 @@ from baton.domain.threads.desk_requests import (
     transfer_request,
 )
 from baton.domain.threads.queued import QueuedClose, RecordDelivery
-from baton.threads.requests.parsing import exit_request
-from baton.threads.requests.queue_mapping import queued_close
+from baton.threads.requests.parsing import make_exit_request
+from baton.threads.requests.queue_mapping import make_queued_close
 from tests.faults.desks.play import PORTS, Death, Mortal
 from tests.harness.desks import ANNA, DeskHarness
 
@@ -72,7 +72,7 @@ async def hand_on(harness: DeskHarness) -> Any:
 async def leave(harness: DeskHarness) -> Any:
     place = (await harness.thread()).conversation.handoff
     assert place is not None
-    return exit_request(harness.thread_id, key=f"{place.ordinal}.{place.number}")
+    return make_exit_request(harness.thread_id, key=f"{place.ordinal}.{place.number}")
 
 
 async def expire(harness: DeskHarness) -> Any:
@@ -81,7 +81,7 @@ async def expire(harness: DeskHarness) -> Any:
 
 async def close(harness: DeskHarness) -> Any:
     await harness.take()
-    return queued_close(harness.ada, harness.thread_id, 1, request_id="close", closed_by=ANNA)
+    return make_queued_close(harness.ada, harness.thread_id, 1, request_id="close", closed_by=ANNA)
 
 
 async def carry_out(app: App, harness: DeskHarness, request: Any) -> None:

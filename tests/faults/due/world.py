@@ -35,7 +35,7 @@ from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentStarted,
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton.ports.agents.tools import ToolResult
 from baton.threads.background.callbacks import TaskReport
-from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.parsing import make_decision_request
 from baton.threads.schedules.incoming_event import IncomingEvent
 from baton.threads.schedules.schedule_making import ScheduleRequest
 from baton_testing.fakes.clock import NOON, FakeClock
@@ -271,7 +271,9 @@ class World:
         """Decide on what a conversation or a fork waits for, until its run goes on."""
         thread = await self.harness.store.get_thread(self.harness.ada, thread_id)
         for interrupt in thread.pending.interrupts[:1] if thread.pending is not None else ():
-            request = decision_request(thread.id, [InterruptDecision(interrupt.id, status, {"approved": True}, "ada")])
+            request = make_decision_request(
+                thread.id, [InterruptDecision(interrupt.id, status, {"approved": True}, "ada")]
+            )
             await app.turns.run(self.harness.ada, request, lambda event: None, seconds=60, patience=5)
 
     # What the deployment does

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from baton.domain.errors import BatonError, MessageIdConflict
 from baton.domain.threads.events import Event
 from baton.entry.actions import Caller
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from tests.faults.generated.actors import START, Killed, current
 from tests.faults.screen import Json, Screen
 
@@ -216,7 +216,7 @@ class HttpClient(Client):
 async def over_http(case: Case, message_id: str, content: str, emit: Callable[[Event], None]) -> None:
     """POST the message until it is answered, as a client does that repeats itself after an error."""
     while True:
-        request = message_request(case.scope, thread_id=case.thread_id, message_id=message_id, content=content)
+        request = parse_message_request(case.scope, thread_id=case.thread_id, message_id=message_id, content=content)
         try:
             await case.act("http", case.product.turns.run(case.scope, request, emit, seconds=840))
         except (Killed, BatonError) as error:

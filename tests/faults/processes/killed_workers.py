@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from baton.domain.tenants.identity import Scope
-from baton.threads.requests.parsing import message_request
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.parsing import parse_message_request
+from baton.threads.requests.queue_mapping import make_queued_message
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
@@ -115,5 +115,5 @@ def shows_text(screen: Screen) -> bool:
 def queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
     """A message as it stands in the queue; no connection waits for a refusal."""
     scope = Scope(user.tenant, user.name)
-    request = message_request(scope, thread_id=thread_id, message_id=message_id, content=content)
-    return queued_message(scope, request, request_id=new_id()).model_dump_json(by_alias=True)
+    request = parse_message_request(scope, thread_id=thread_id, message_id=message_id, content=content)
+    return make_queued_message(scope, request, request_id=new_id()).model_dump_json(by_alias=True)

@@ -27,7 +27,7 @@ from baton.domain.threads.events import Event
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import EndReason, RunStatus, Thread
 from baton.domain.threads.thread_state import thread_state
-from baton.threads.requests.parsing import continue_request, exit_request, message_request
+from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_message_request
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
@@ -123,7 +123,7 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(data=st.data(), script=scripts, fault=faults)
     def leave(self, data: st.DataObject, script: list[Answer], fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
-        request = exit_request(self.ids[at], key=self.new_key())
+        request = make_exit_request(self.ids[at], key=self.new_key())
         self.act(at, lambda emit: self.turn(request, emit), script, fault)
 
     @precondition(lambda self: self.screens)
@@ -133,7 +133,7 @@ class ConversationMachine(RuleBasedStateMachine):
         known = [each.workflow.id for each in self.runner.run(self.stores.workflows.unfinished(self.stores.ada))]
         # Not drawn from what is known: that may differ when hypothesis tries the same again.
         workflow_id = [*known, "unknown"][which % (len(known) + 1)]
-        request = continue_request(self.ids[at], workflow_id, key=self.new_key())
+        request = make_continue_request(self.ids[at], workflow_id, key=self.new_key())
         self.act(at, lambda emit: self.turn(request, emit), script, fault)
 
     @precondition(lambda self: self.screens)
@@ -181,7 +181,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     def saying(self, at: int, text: str) -> Callable[[Callable[[Event], None]], Awaitable[object]]:
         scope = permitted(self.stores.ada, *self.permissions)
-        request = message_request(scope, thread_id=self.ids[at], message_id=self.new_key(), content=text)
+        request = parse_message_request(scope, thread_id=self.ids[at], message_id=self.new_key(), content=text)
         return lambda emit: self.turn(request, emit)
 
     async def turn(self, request: Any, emit: Callable[[Event], None]) -> object:

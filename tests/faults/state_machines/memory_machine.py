@@ -22,7 +22,7 @@ from baton.domain.threads.message import Role
 from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.episode_index import MESSAGE
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, check_whole
 from tests.faults.state_machines.trouble import RepeatingModel, Trouble, Troubled, words_of
 from tests.faults.state_machines.worlds import MemoryWorld, item_text
@@ -132,7 +132,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     async def _turn(self, app: App, at: int, message_id: str, text: str) -> None:
         owner, events = self.owners[at], list[Event]()
-        request = message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
+        request = parse_message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
         await app.turns.run(owner, request, events.append, seconds=20, patience=2)
         check_whole(events)
         assert events[-1].type == "RUN_FINISHED", "a turn needs no search"
@@ -222,7 +222,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 case "a turn":
                     message_id, text = self._new_message()
                     self.forgotten |= set(words_of(text))
-                    asked = message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
+                    asked = parse_message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
                     await self.steady.turns.run(owner, asked, lambda event: None, seconds=20, patience=2)
                 case "a closing":
                     for step in ClosingStep:

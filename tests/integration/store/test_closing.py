@@ -13,7 +13,7 @@ import pytest
 from baton.adapters.dynamodb.table import Table
 from baton.domain.errors import ImportConflict
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.threads.requests.session_import import imported_session
+from baton.threads.requests.session_import import parse_imported_session
 from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.contracts.stores import Stores
 from tests.fakes.chat_model import Answer
@@ -33,7 +33,7 @@ def session(harness: Harness, name: str, texts: list[str]) -> Any:
         }
         for number, text in enumerate(texts)
     ]
-    return imported_session(
+    return parse_imported_session(
         harness.ada, session_id=name, agent_id=None, messages=messages, ended_at=None, now=harness.clock.now()
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
@@ -29,7 +29,7 @@ async def test_later_turns_are_given_what_the_handoff_granted(stores: Stores, mo
     turns = Worker(stores, FakeShippedAgents(assistant, *AGENTS[1:]), model, None).turns
     thread_id = new_thread_id()
     for text in ("one", "two", "Please help", "Like this"):
-        request = message_request(stores.ada, thread_id=thread_id, message_id=text, content=text)
+        request = parse_message_request(stores.ada, thread_id=thread_id, message_id=text, content=text)
         await turns.run(stores.ada, request, lambda event: None, seconds=20)
 
     reported = [str(content) for _, content in model.asked[-1].contents]

@@ -13,7 +13,7 @@ from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.queued import RecordDelivery
 from baton.ports.agents.agent_client import AgentChunk, AgentTask
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
@@ -70,7 +70,7 @@ async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:
     waiting.tools.add("look", looked)
     waiting.model.script(Answer.calling(LOOK), "Done.")
     scope = replace(waiting.ada, subject_token="sealed")
-    record = queued_message(scope, waiting.request(), request_id="request-1")
+    record = make_queued_message(scope, waiting.request(), request_id="request-1")
     assert "sealed" not in repr(record)
     delivery = RecordDelivery("record-1", 1)
     await waiting.app.dead_turns.run(record.model_dump_json(by_alias=True), "handle", delivery, seconds=60)

@@ -10,7 +10,7 @@ import pytest
 from baton.domain.errors import InterruptUnavailable, InvalidRequest
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
-from baton.threads.requests.parsing import decision_request, interrupt_decision
+from baton.threads.requests.parsing import make_decision_request, parse_interrupt_decision
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.wiki import answer, call_results, interrupted, no, wiki, yes
@@ -30,13 +30,13 @@ def decisions(harness: Harness) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("payload", [{"approved": True}, {"approved": True, "comment": "Go on.", "reason": None}])
 def test_an_explicit_yes_approves(payload: Any) -> None:
-    assert interrupt_decision("i.1", "resolved", payload, "ada").approves
+    assert parse_interrupt_decision("i.1", "resolved", payload, "ada").approves
 
 
 @pytest.mark.parametrize("payload", [None, {}, False, True, 0, "no", [], {"approved": "no"}, {"approved": None}])
 def test_a_payload_that_is_no_decision_is_refused_and_approves_nothing(payload: Any) -> None:
     with pytest.raises(InvalidRequest):
-        interrupt_decision("i.1", "resolved", payload, "ada")
+        parse_interrupt_decision("i.1", "resolved", payload, "ada")
     assert not InterruptDecision("i.1", DecisionStatus.RESOLVED, payload, "ada").approves
 
 
@@ -47,7 +47,7 @@ def test_an_answer_that_nobody_gave_approves_nothing() -> None:
 async def test_two_answers_to_one_interrupt_in_one_request_are_refused(harness: Harness) -> None:
     (interrupt,) = await interrupted(harness)
     with pytest.raises(InvalidRequest):
-        decision_request(harness.thread_id, [no(interrupt), yes(interrupt)])
+        make_decision_request(harness.thread_id, [no(interrupt), yes(interrupt)])
 
 
 async def test_an_approval_in_time_counts_though_the_run_goes_on_later(harness: Harness) -> None:

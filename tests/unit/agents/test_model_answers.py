@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.runs.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
 from baton.domain.threads.message import Role
-from baton.memory.prompt.message_prompts import prompt_tokens
+from baton.memory.prompt.message_prompts import count_prompt_tokens
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
@@ -93,7 +93,7 @@ async def test_parts_count_in_the_budget_of_the_prompt() -> None:
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.stored_tokens > large.tokens > 9_000
     prompt = Prompt(Role.ASSISTANT, "One.", provider_parts=large)
-    assert prompt_tokens(prompt, harness.counter) > large.tokens
+    assert count_prompt_tokens(prompt, harness.counter) > large.tokens
 
 
 # The order of prompts within a turn
@@ -219,7 +219,9 @@ async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() 
     harness.context_lengths["test-model"] = 600
     for number in range(10):
         await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
-    lengths = [sum(prompt_tokens(prompt, harness.counter) for prompt in asked.prompts) for asked in harness.model.asked]
+    lengths = [
+        sum(count_prompt_tokens(prompt, harness.counter) for prompt in asked.prompts) for asked in harness.model.asked
+    ]
     assert max(lengths) <= 600
     assert lengths[-1] > 200
 

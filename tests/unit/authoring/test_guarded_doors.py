@@ -23,8 +23,8 @@ from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem, IncomingHandoff
 from baton.memory.prompt.context import AgentHistory, Assembly
-from baton.threads.requests.parsing import decision_request
-from baton.threads.requests.session_import import imported_session
+from baton.threads.requests.parsing import make_decision_request
+from baton.threads.requests.session_import import parse_imported_session
 from baton_testing.fakes.documents.files import FakeFiles
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
@@ -77,7 +77,7 @@ class GuardedHarness(Harness):
 
     async def answer(self, given: InterruptDecision) -> None:
         """Answer the interrupt of the conversation."""
-        await self.turns.run(self.ada, decision_request(self.thread_id, [given]), lambda event: None, seconds=20)
+        await self.turns.run(self.ada, make_decision_request(self.thread_id, [given]), lambda event: None, seconds=20)
 
     async def says_at_last(self) -> str:
         """The text of the conversation's last message."""
@@ -237,7 +237,7 @@ async def imported() -> GuardedHarness:
         {"role": "user", "content": "Hello", "timestamp": at},
         {"role": "assistant", "content": f"I say {WORD}", "timestamp": at},
     ]
-    session = imported_session(
+    session = parse_imported_session(
         harness.ada, session_id="old", agent_id=None, messages=messages, ended_at=None, now=harness.clock.now()
     )
     await harness.app.sessions.importer.run(harness.ada, session)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.threads.requests.parsing import continue_request
+from baton.threads.requests.parsing import make_continue_request
 from baton_documents.chunks.chunk import Chunk
 from tests.harness.handoffs import texts
 from tests.harness.harness import Said
@@ -124,7 +124,7 @@ async def test_a_workflow_is_resumed_in_words_and_at_a_click(demo: Demo) -> None
     await demo.say("never mind")
     [unfinished] = await demo.unfinished()
     turn = Said([], None)
-    request = continue_request(demo.harness.thread_id, unfinished, key="once")
+    request = make_continue_request(demo.harness.thread_id, unfinished, key="once")
     turn.finished = await demo.harness.turns.run(demo.harness.ada, request, turn.events.append, seconds=20)
     assert "Here is the SKILL.md:" in turn.text
     for text in ("looks good", "approved"):

@@ -13,7 +13,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
 from baton.domain.threads.thread import EndReason
-from baton.memory.episodes.episode_index import embed_documents, episode_documents
+from baton.memory.episodes.episode_index import embed_documents, make_documents
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
 
@@ -62,5 +62,5 @@ async def store(
     scope: Scope = ADA,
 ) -> None:
     """Put an episode into the index."""
-    documents = episode_documents(of, said(texts, of.started_at), summary, facts)
+    documents = make_documents(of, said(texts, of.started_at), summary, facts)
     await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder or FakeEmbedder()))

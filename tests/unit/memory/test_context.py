@@ -16,7 +16,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, compute_reading_budget
 from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, slide, split_exchanges
 from baton.memory.prompt.message_prompts import (
     IMAGE_TOKENS,
@@ -24,8 +24,8 @@ from baton.memory.prompt.message_prompts import (
     REPLY_TOKENS,
     SHORTENED_CHARS,
     SHORTENED_NOTE,
-    message_tokens,
-    prompt_tokens,
+    count_message_tokens,
+    count_prompt_tokens,
 )
 from baton.ports.agents.chat_model import Prompt
 from baton_testing.fakes.agents import shipped_agents
@@ -114,7 +114,7 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
         if m.role is not Role.TOOL  # nobody called them
     ]
 
-    fixed = message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
+    fixed = count_message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
     assert context.tokens == fixed + sum(message.tokens for message in shown)
     assert context.tokens <= max(budget, fixed)
     assert [*context.pruned, *context.included] == split_exchanges(history)
@@ -132,7 +132,7 @@ def test_the_system_prompt_and_the_question_are_never_pruned(asked: int) -> None
 def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], budget: int) -> None:
     speaker = agent(memory={"max_working_memory_tokens": budget})
     history, current = conversation(runs), question()
-    room = reading_budget(speaker, current.tokens, COUNTER)
+    room = compute_reading_budget(speaker, current.tokens, COUNTER)
     read: list[StoredMessage] = []
     for message in reversed(history):
         read.insert(0, message)
@@ -154,8 +154,8 @@ def test_an_older_exchange_does_not_take_the_room_of_one_that_did_not_fit() -> N
 
 def test_a_message_costs_its_text_its_parts_and_its_frame() -> None:
     image = ImagePart(source=DataSource(value="aGk=", mime_type="image/png"))
-    assert message_tokens("one two", COUNTER) == 2 + MESSAGE_FRAME_TOKENS
-    assert message_tokens((TextPart(text="one two"), image), COUNTER) == 2 + IMAGE_TOKENS + MESSAGE_FRAME_TOKENS
+    assert count_message_tokens("one two", COUNTER) == 2 + MESSAGE_FRAME_TOKENS
+    assert count_message_tokens((TextPart(text="one two"), image), COUNTER) == 2 + IMAGE_TOKENS + MESSAGE_FRAME_TOKENS
 
 
 def test_the_question_in_the_prompt_is_the_one_asked_now() -> None:
@@ -194,12 +194,12 @@ def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt
     kept, first = fit(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
 
     def tokens(some: Sequence[Prompt]) -> int:
-        return sum(prompt_tokens(prompt, COUNTER) for prompt in some) + REPLY_TOKENS
+        return sum(count_prompt_tokens(prompt, COUNTER) for prompt in some) + REPLY_TOKENS
 
     def shortest(prompt: Prompt) -> int:
         short = replace(prompt, content=f"{str(prompt.content)[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
-        size = prompt_tokens(prompt, COUNTER)
-        return min(size, prompt_tokens(short, COUNTER)) if prompt.role is Role.TOOL else size
+        size = count_prompt_tokens(prompt, COUNTER)
+        return min(size, count_prompt_tokens(short, COUNTER)) if prompt.role is Role.TOOL else size
 
     current = prompts[current_from:]
     assert kept[:head] == prompts[:head]

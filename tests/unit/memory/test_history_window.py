@@ -13,7 +13,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.history_window import HistoryWindow, window_of
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, compute_reading_budget
 from baton.memory.prompt.history_window import (
     DUE_SHARE,
     KEPT_SHARE,
@@ -24,7 +24,7 @@ from baton.memory.prompt.history_window import (
     slide,
     split_exchanges,
 )
-from baton.memory.prompt.message_prompts import mask_note
+from baton.memory.prompt.message_prompts import make_mask_note
 from baton.memory.recalled import BlockKind, RecalledBlock, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt
 from baton_testing.fakes.agents.shipped_agents import agent
@@ -89,7 +89,7 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
     window, played = HistoryWindow(AGENT), []
     for turn in said:
         question, *rest = messages_of(turn, len(stored))
-        read = read_from(stored, window, reading_budget(speaker, question.tokens, COUNTER))
+        read = read_from(stored, window, compute_reading_budget(speaker, question.tokens, COUNTER))
         found = (Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}"),) if turn.retrieved else ()
         recalled = RecalledBlocks(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
         summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
@@ -194,7 +194,7 @@ def test_results_are_masked_with_strides_only_and_the_newest_stay_whole(
             strict=True,
         ):
             is_old = message.ordinal < each.window.masked_below and len(message.text) >= 200
-            assert prompt.content == (mask_note(message.text) if is_old else message.text)
+            assert prompt.content == (make_mask_note(message.text) if is_old else message.text)
 
 
 def history(*tokens: int) -> list[Exchange]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton.domain.threads.message import StoredMessage
-from baton.memory.prompt.history_reading import PAGE, WINDOW, message_windows
+from baton.memory.prompt.history_reading import PAGE, WINDOW, read_message_windows
 from baton.ports.threads.messages import Page
 from tests.harness.harness import Harness
 
@@ -39,7 +39,7 @@ async def windows(
         return page if len(shown) == len(page.messages) else Page(shown, shown[0].ordinal)
 
     monkeypatch.setattr(harness.store, "read_messages", counted)
-    found = [window async for window in message_windows(harness.store, harness.ada, thread, first, end)]
+    found = [window async for window in read_message_windows(harness.store, harness.ada, thread, first, end)]
     return found, requests
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baton.domain.agents.agent_settings import MemorySettings
 from baton.domain.memory.found_item import FoundItem, ItemSource
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.memory.prompt.quoting import brief_excerpt, excerpt, quote
+from baton.memory.prompt.quoting import cut_brief_excerpt, cut_excerpt, quote
 from baton.memory.recall.selecting import SentHistory, select
 from baton.memory.recalled import Findings, ProcedureMatch, RecalledBlocks, Retrieval
 from baton_documents.chunks.division import MAX_CHUNK
@@ -282,21 +282,21 @@ def test_a_question_that_was_asked_before_does_not_answer_itself() -> None:
 
 def test_a_long_text_is_quoted_by_the_part_that_has_the_words() -> None:
     text = "nothing " * 500 + "the cat is called Miso " + "nothing " * 500
-    shown = excerpt(text, frozenset({"cat", "called"}), 1_000)
+    shown = cut_excerpt(text, frozenset({"cat", "called"}), 1_000)
     assert "the cat is called Miso" in shown
     assert len(shown) <= 1_000
 
 
 @given(st.text(max_size=3000), st.frozensets(st.text(min_size=1, max_size=5), max_size=3), st.integers(20, 200))
 def test_an_excerpt_keeps_within_its_limit(text: str, words: frozenset[str], limit: int) -> None:
-    shown = excerpt(text, words, limit)
+    shown = cut_excerpt(text, words, limit)
     assert len(shown) <= limit
     assert shown.removeprefix("...").removesuffix("...") in text or shown == text
 
 
 def test_people_read_the_lines_of_a_passage_without_the_marks_of_headings() -> None:
     text = "# Prices of Velo\n\n##  City bikes\nThey cost  20 euros #1.\n| Bike | Price |\n"
-    shown = brief_excerpt(text, frozenset({"bikes"}))
+    shown = cut_brief_excerpt(text, frozenset({"bikes"}))
     assert shown == "Prices of Velo\nCity bikes\nThey cost 20 euros #1.\n| Bike | Price |"
 
 

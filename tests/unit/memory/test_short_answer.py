@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import ContextTooLong
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
-from baton.memory.light_model import short_answer
+from baton.memory.light_model import ask_for_short_answer
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
@@ -36,7 +36,7 @@ class ShortSighted(ScriptedChatModel):
 
 async def ask(model: ScriptedChatModel, content: str) -> str:
     prompts = [Prompt(Role.SYSTEM, "Sum up."), Prompt(Role.USER, content)]
-    answer = await short_answer(model, SETTINGS, prompts, max_characters=100)
+    answer = await ask_for_short_answer(model, SETTINGS, prompts, max_characters=100)
     return answer.text
 
 
@@ -55,12 +55,12 @@ async def test_an_answer_without_words_is_asked_for_once_more_and_both_are_count
     model = ScriptedChatModel()
     model.script(Answer(("  ",)), "So.", Answer(()), Answer(()))
     prompts = [Prompt(Role.USER, "x")]
-    answer = await short_answer(model, SETTINGS, prompts, max_characters=100)
+    answer = await ask_for_short_answer(model, SETTINGS, prompts, max_characters=100)
     assert answer.text == "So."
     assert answer.finished is not None
     assert answer.finished.usage == Usage(20, 4)
     assert model.asked[1].prompts[0] == prompts[0]
-    assert (await short_answer(model, SETTINGS, prompts, max_characters=100)).text == ""
+    assert (await ask_for_short_answer(model, SETTINGS, prompts, max_characters=100)).text == ""
     assert len(model.asked) == 4
 
 

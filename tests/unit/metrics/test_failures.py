@@ -75,8 +75,8 @@ from baton.ports.clock import SystemClock
 from baton.ports.tenants.tenants import CountsTooLarge
 from baton.ports.threads.connections import ConnectionBusy, FrameRefused
 from baton.threads.outbox.connection_sender import send_to
-from baton.threads.requests.parsing import message_request
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.parsing import parse_message_request
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.turns.run import RunExecution
 from baton_documents.formats import DocumentFormat
 from baton_local.engines.process import free_port
@@ -215,7 +215,7 @@ async def a_run_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 async def a_run_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
-    request = message_request(harness.ada, thread_id=harness.thread_id, message_id="m1", content="Hello")
+    request = parse_message_request(harness.ada, thread_id=harness.thread_id, message_id="m1", content="Hello")
     await harness.turns.run(harness.ada, request, lambda event: None, seconds=0.3)
 
 
@@ -692,8 +692,8 @@ async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def queued_body(harness: Harness) -> str:
-    request = message_request(ADA, thread_id=harness.thread_id, message_id="m1", content="Hello")
-    return queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
+    request = parse_message_request(ADA, thread_id=harness.thread_id, message_id="m1", content="Hello")
+    return make_queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
 
 
 @failure(Metric.TIME_IN_QUEUE)

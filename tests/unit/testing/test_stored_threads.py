@@ -15,7 +15,7 @@ from baton.adapters.agents.agent_files import read_agent
 from baton.agents.approvals import EXPIRED, REFUSED
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.ports.agents.tools import ToolFailed
-from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.parsing import make_decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.recordings.stored_decisions import StoredDecision, decisions, waiting_message
@@ -131,7 +131,9 @@ async def refunded(project: Project, *answers: dict[str, object], content: objec
         InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload, "ada")
         for interrupt, payload in zip(interrupts, answers, strict=True)
     ]
-    await harness.turns.run(harness.ada, decision_request(harness.thread_id, decided), lambda event: None, seconds=20)
+    await harness.turns.run(
+        harness.ada, make_decision_request(harness.thread_id, decided), lambda event: None, seconds=20
+    )
     return Served(harness)
 
 

@@ -16,8 +16,8 @@ from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, to
 from baton.domain.threads.thread import EndReason
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.threads.requests.parsing import decision_request
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.parsing import make_decision_request
+from baton.threads.requests.queue_mapping import make_queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.page import PAGE, PAINT, choose, offered, paint, prompt_text, result, waiting
@@ -249,7 +249,7 @@ async def test_a_tool_with_the_name_of_the_agents_own_is_refused_and_nothing_is_
 async def test_an_answer_with_such_a_tool_is_refused_and_not_kept(harness: Harness) -> None:
     (interrupt,) = await waiting(harness)
     taken = ClientOffer((replace(PAINT, name="look"),))
-    request = decision_request(harness.thread_id, [result(interrupt)], client=taken)
+    request = make_decision_request(harness.thread_id, [result(interrupt)], client=taken)
     with pytest.raises(ToolNameTaken):
         await harness.turns.run(harness.ada, request, lambda event: None, seconds=20)
     harness.model.script("Now.")
@@ -263,7 +263,7 @@ async def test_at_most_eight_calls_of_an_answer_wait(harness: Harness) -> None:
 
 async def test_the_queue_carries_what_the_page_offers(harness: Harness) -> None:
     request = harness.request(client=PAGE)
-    queued = queued_message(harness.ada, request, request_id="r")
+    queued = make_queued_message(harness.ada, request, request_id="r")
     again = type(queued).model_validate_json(queued.model_dump_json(by_alias=True)).request
     assert again.client == PAGE
 

@@ -14,7 +14,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import Event
 from baton.domain.threads.message import StoredMessage
 from baton.ports.threads.leases import Lease
-from baton.threads.requests.parsing import decision_request
+from baton.threads.requests.parsing import make_decision_request
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.wiki import interrupted, wiki, yes
@@ -93,7 +93,7 @@ async def test_no_approved_call_is_made_by_a_worker_whose_lease_is_lost_while_it
         lose(harness, monkeypatch)
 
     monkeypatch.setattr(harness.store, "put_message", put)
-    request = decision_request(harness.thread_id, [yes(interrupt)])
+    request = make_decision_request(harness.thread_id, [yes(interrupt)])
     with pytest.raises(LeaseLost):
         await harness.turns.run(harness.ada, request, events.append, seconds=20, subscriber=harness.subscriber("c1"))
 

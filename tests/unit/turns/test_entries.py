@@ -14,7 +14,7 @@ import pytest
 
 import baton
 from baton.domain.errors import BatonError, MessageIdConflict, NotInHandoff
-from baton.threads.requests.parsing import exit_request
+from baton.threads.requests.parsing import make_exit_request
 from baton.turns import turns
 from baton.turns.run import RunExecution
 from tests.fakes.chat_model import Answer
@@ -119,7 +119,9 @@ async def a_refused_action() -> list[str]:
     harness = Harness()
     await harness.say()
     with entries() as entered, pytest.raises(NotInHandoff):
-        await harness.turns.run(harness.ada, exit_request(harness.thread_id, key="1"), lambda event: None, seconds=20)
+        await harness.turns.run(
+            harness.ada, make_exit_request(harness.thread_id, key="1"), lambda event: None, seconds=20
+        )
     return entered
 
 

@@ -13,7 +13,7 @@ from baton.domain.threads.interrupt import MAX_ARGUMENTS
 from baton.domain.threads.thread import EndReason, Thread
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.threads.leases import LeaseRequest
-from baton.threads.requests.queue_mapping import queued_decision
+from baton.threads.requests.queue_mapping import make_queued_decision
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness
@@ -269,7 +269,7 @@ async def test_answers_that_come_one_by_one_pass_a_worker_that_died_before_it_st
 
 async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(harness: Harness) -> None:
     first, second = await interrupted(harness, "home", "about")
-    queued = queued_decision(harness.ada, harness.thread_id, yes(first), request_id="r")
+    queued = make_queued_decision(harness.ada, harness.thread_id, yes(first), request_id="r")
     await harness.app.dead_turns.give_up(queued.model_dump_json(by_alias=True))
     harness.model.script("Both.")
     assert (await answer(harness, yes(second))).text == "Both."

@@ -12,7 +12,7 @@ from baton.domain.schedules.schedule import ScheduleStatus
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.message import Role
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.threads.schedules.schedule_making import ScheduleChange
 from tests.harness.due import DueHarness
 from tests.harness.handoffs import calling
@@ -132,7 +132,7 @@ async def test_a_message_that_waited_while_the_reminder_ran_has_it_in_context(du
     due.clock.advance(3600)
     await due.app.due_starts.sweep(seconds=10)
     request = due.request("m2", "Move it to ten.")
-    await due.queue.send(due.ada, queued_message(due.ada, request, request_id="m2"))
+    await due.queue.send(due.ada, make_queued_message(due.ada, request, request_id="m2"))
     assert await due.work() == 2
     prompts = asked_last(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")

@@ -13,7 +13,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 from tests.fakes.chat_model import Answer
@@ -212,7 +212,7 @@ async def test_a_store_that_fails_with_the_zone_leaves_a_turn_that_can_be_repeat
 
 async def test_the_queue_carries_the_zone(harness: Harness) -> None:
     request = harness.request(time_zone=VIENNA)
-    queued = queued_message(harness.ada, request, request_id="r")
+    queued = make_queued_message(harness.ada, request, request_id="r")
     assert type(queued).model_validate_json(queued.model_dump_json(by_alias=True)).request == request
 
 

@@ -20,7 +20,7 @@ from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.message_prompts import prompt_tokens
+from baton.memory.prompt.message_prompts import count_prompt_tokens
 from baton.ports.agents.chat_model import Prompt
 
 AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]
@@ -119,7 +119,7 @@ class CoroutineModels:
     def _add_instruction(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
         """Return the prompt with an instruction after the conversation, so that the cached part stays the same."""
         added = Prompt(Role.SYSTEM, instruction)
-        tokens = prompt.tokens + prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
+        tokens = prompt.tokens + count_prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
 
     def _finish(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:

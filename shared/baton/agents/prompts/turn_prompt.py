@@ -21,9 +21,9 @@ from baton.memory.prompt.message_prompts import (
     REPLY_TOKENS,
     SHORTENED_CHARS,
     SHORTENED_NOTE,
-    answer_tokens,
-    prompt_tokens,
-    total_tokens,
+    count_answer_tokens,
+    count_prompt_tokens,
+    count_total_tokens,
 )
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
@@ -98,7 +98,7 @@ class TurnPrompt:
 
     async def tokens(self) -> int:
         """Return the estimated tokens of all prompts together."""
-        return await off_loop(sum(map(count_characters, self.prompts)), total_tokens, self.prompts, self._counter)
+        return await off_loop(sum(map(count_characters, self.prompts)), count_total_tokens, self.prompts, self._counter)
 
     async def shorten(self, budget: int, before: int) -> bool:
         """Leave more out, down to ``budget``. ``before`` are its tokens so far. Return False if nothing is left out."""
@@ -137,8 +137,8 @@ async def estimate_usage(
     """Return the tokens of a request with ``prompts`` and ``tools``, and of its answer with ``text`` and ``calls``."""
 
     def count_tokens() -> Usage:
-        prompt_size = sum(prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
-        answer_size = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+        prompt_size = sum(count_prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
+        answer_size = count_answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
         return Usage(prompt_size + REPLY_TOKENS, answer_size)
 
     size = sum(map(count_characters, prompts)) + len(text)
@@ -159,7 +159,7 @@ def fit(
     because the model has most likely used those. So the prompts stay as they are for some further calls, and with them
     the provider's prompt cache.
     """
-    sizes = [prompt_tokens(prompt, counter) for prompt in prompts]
+    sizes = [count_prompt_tokens(prompt, counter) for prompt in prompts]
     total = sum(sizes) + REPLY_TOKENS
     if total <= budget:
         return list(prompts), current_from
@@ -192,7 +192,7 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
             continue
         if prompt.role is Role.TOOL and isinstance(prompt.content, str) and len(prompt.content) > SHORTENED_CHARS:
             short = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
-            saved = prompt_tokens(prompt, counter) - prompt_tokens(short, counter)
+            saved = count_prompt_tokens(prompt, counter) - count_prompt_tokens(short, counter)
             if saved > 0:
                 total -= saved
                 shortened[index] = short

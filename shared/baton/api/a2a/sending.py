@@ -24,8 +24,13 @@ from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.threads.events import Event
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import DecisionRequest, MessageRequest
-from baton.threads.requests.parsing import decision_request, interrupt_decision, message_request, parse_thread_id
-from baton.threads.requests.queue_mapping import queued_decision, queued_message
+from baton.threads.requests.parsing import (
+    make_decision_request,
+    parse_interrupt_decision,
+    parse_message_request,
+    parse_thread_id,
+)
+from baton.threads.requests.queue_mapping import make_queued_decision, make_queued_message
 
 START_SECONDS = 3.0
 """Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
@@ -125,13 +130,13 @@ class Sender:
         decisions = read_decisions(message, task.thread.pending)
         if not decisions:
             return sending
-        answers = [interrupt_decision(*decision, self._scope.user_id) for decision in decisions]
+        answers = [parse_interrupt_decision(*decision, self._scope.user_id) for decision in decisions]
         owner = await self._app.approvals.find_owner(self._scope, task.id.thread_id, answers)
-        return replace(sending, request=decision_request(task.id.thread_id, answers), owner=owner)
+        return replace(sending, request=make_decision_request(task.id.thread_id, answers), owner=owner)
 
     def _make_request(self, message: Message, context: str | None) -> MessageRequest:
         agent = self.caller.agent
-        return message_request(
+        return parse_message_request(
             self._scope,
             thread_id=context,
             message_id=message.message_id,
@@ -217,7 +222,7 @@ class Sender:
             for number, decision in enumerate(request.decisions):
                 await self._app.ports.queue.send(
                     sending.owner,
-                    queued_decision(
+                    make_queued_decision(
                         sending.owner, request.thread.id, decision, request_id=f"{caller.request_id}.{number}"
                     ),
                 )
@@ -227,7 +232,7 @@ class Sender:
             await self._audit_delegation(sending)
             # The mark first, so that a client that asks for the task finds it.
             await self._mark(sending, MarkStatus.QUEUED)
-            message = queued_message(sending.owner, request, request_id=caller.request_id)
+            message = make_queued_message(sending.owner, request, request_id=caller.request_id)
             try:
                 await self._app.waiting.send(self._app.ports.queue, sending.owner, message)
             except (errors.QueueFull, errors.MessageIdConflict):

@@ -20,7 +20,7 @@ from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests import parsing
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import get_own_thread
 
 MAX_KEY = 1_024
 """Characters of an idempotency key."""
@@ -86,7 +86,7 @@ def _make_message_turn(
         raise InvalidRequest("message is required.")
     # A prefix, so that a key never equals a message id of another transport.
     derived_id = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
-    request = parsing.message_request(
+    request = parsing.parse_message_request(
         caller.scope,
         thread_id=arguments.thread_id,
         message_id=derived_id or caller.app.ports.clock.new_id(),
@@ -119,11 +119,13 @@ async def _make_answer_turn(
         approvals = [interrupt.id for interrupt in thread.open_interrupts if not interrupt.is_client_call]
         ids = approvals if named is None else [named]
         _check_decision(thread, ids, payload)
-        answers += [parsing.interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids]
+        answers += [
+            parsing.parse_interrupt_decision(interrupt_id, status.value, payload, user_id) for interrupt_id in ids
+        ]
     if not answers:
         raise InterruptUnavailable("The agent asks nothing in this conversation at the moment.")
     owner = await caller.app.approvals.find_owner(caller.scope, thread.id, answers)
-    return RequestedTurn(parsing.decision_request(thread.id, answers), owner, is_kept)
+    return RequestedTurn(parsing.make_decision_request(thread.id, answers), owner, is_kept)
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
@@ -138,7 +140,7 @@ async def _find_own(caller: McpCaller, thread_id: str) -> Thread:
     """Return the caller's own thread. Raises ``ThreadUnavailable``, which is audited."""
     app = caller.app
     try:
-        return await own_thread(app.ports.store, caller.scope, thread_id)
+        return await get_own_thread(app.ports.store, caller.scope, thread_id)
     except ThreadUnavailable as refusal:
         await app.ports.audit.record(
             caller.scope, "tool.approve", thread_id=thread_id, outcome=refusal.audited_as, detail={}

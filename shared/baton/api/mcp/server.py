@@ -35,7 +35,7 @@ from baton.domain.cursors import decode_text, encode_text
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import Event
 from baton.failures.reports import in_background, report_failure
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import get_own_thread
 
 INSTRUCTIONS = (
     "Each tool is an agent. A call without thread_id begins a conversation; give the thread_id of its result to go on. "
@@ -151,7 +151,7 @@ async def _run(
             in_background(cancel(caller, turn.request, background_turn), "cancellation over MCP")
         raise
     if finished is None:
-        return to_questions(await own_thread(app.ports.store, caller.scope, turn.request.thread.id))
+        return to_questions(await get_own_thread(app.ports.store, caller.scope, turn.request.thread.id))
     form = form_of(finished) if _shows_forms(context) else None
     return form or result_of(finished)
 

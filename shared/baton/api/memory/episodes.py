@@ -26,8 +26,8 @@ from baton.concurrency.tasks import gather_all
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.memory.episode import EpisodeMessage
-from baton.threads.requests.parsing import moment
-from baton.threads.requests.session_import import imported_session
+from baton.threads.requests.parsing import parse_time
+from baton.threads.requests.session_import import parse_imported_session
 
 router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
@@ -105,8 +105,8 @@ async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) ->
 
     Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
     """
-    since = moment(body.since, "from") if body.since is not None else None
-    until = moment(body.until, "to") if body.until is not None else None
+    since = parse_time(body.since, "from") if body.since is not None else None
+    until = parse_time(body.until, "to") if body.until is not None else None
     if since is not None and until is not None and since >= until:
         raise errors.InvalidRequest("from must be before to.")
     check_query(body.query)
@@ -128,6 +128,6 @@ async def import_session(caller: Caller, app: UseCases, body: ImportRequest) -> 
     Messages keep their ids and times. A repeated request gets the same answer and changes nothing. Poll the episode's
     `status` until it is `complete`. A message to the conversation reopens it.
     """
-    imported = imported_session(caller, now=app.ports.clock.now(), **body.model_dump())
+    imported = parse_imported_session(caller, now=app.ports.clock.now(), **body.model_dump())
     ref = await app.sessions.importer.run(caller, imported)
     return ImportAnswer(episode_id=ref.id, session_id=ref.thread_id)

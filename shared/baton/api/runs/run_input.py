@@ -18,7 +18,7 @@ from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, de
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest
-from baton.threads.requests.parsing import decision_request, interrupt_decision, parse_thread_id
+from baton.threads.requests.parsing import make_decision_request, parse_interrupt_decision, parse_thread_id
 
 MAX_ENTRIES = 1_000
 """Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
@@ -128,7 +128,7 @@ async def to_request(
     """
     thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
-        interrupt_decision(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
+        parse_interrupt_decision(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
     if answers:  # earlier runs of the exchange may have called the client's tools too
@@ -137,7 +137,7 @@ async def to_request(
         results = [message for message in results if decision_message_id(message.tool_call_id) == run_message_id]
         results = [message for message in results if message.tool_call_id not in resumed_ids]
     answers += [_to_decision(scope, message) for message in results]
-    request = decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)
+    request = make_decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)
     last = run_input.messages[-1] if run_input.messages else None
     if isinstance(last, UserMessage) and await app.approvals.are_superseded(scope, thread_id, answers, last.id):
         return make_message(scope, run_input, offer), scope
@@ -178,7 +178,7 @@ def _to_decision(scope: Scope, message: ToolMessage) -> InterruptDecision:
         content = "\n".join(texts)
     is_error = bool(message.error)
     payload = content or message.error or ""
-    return interrupt_decision(
+    return parse_interrupt_decision(
         message.tool_call_id, DecisionStatus.RESOLVED.value, payload, scope.user_id, is_error=is_error
     )
 

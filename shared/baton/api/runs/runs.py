@@ -25,7 +25,7 @@ from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, Mes
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents
-from baton.threads.requests.parsing import client_offer, message_request, parse_time_zone
+from baton.threads.requests.parsing import parse_client_offer, parse_message_request, parse_time_zone
 from baton.threads.requests.thread_access import audit_read
 
 TURN_SECONDS = 840.0
@@ -106,7 +106,7 @@ async def run(
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
-    offer = client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
+    offer = parse_client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
     time_zone = parse_time_zone(_read_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
     begins_branch = _read_property(run_input.forwarded_props, "branch") is not None
     results = [] if begins_branch else read_results(run_input.messages)
@@ -171,7 +171,7 @@ def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientO
     if isinstance(branch, dict) and branch.get("regenerate") is True:
         # Nothing new is said, so the last user message is an old one: its id would be a repeat.
         message_id = branch.get("messageId")
-        return message_request(
+        return parse_message_request(
             scope,
             thread_id=run_input.thread_id,
             message_id=run_input.run_id if message_id is None else message_id,
@@ -184,7 +184,7 @@ def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientO
     if message is None:
         raise errors.InvalidRequest("messages must hold a user message; its id is the idempotency key.")
     parts = message.content
-    return message_request(
+    return parse_message_request(
         scope,
         thread_id=run_input.thread_id,
         message_id=message.id,

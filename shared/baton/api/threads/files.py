@@ -15,7 +15,7 @@ from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
 from baton.domain.wire_model import WireModel
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.thread_access import get_own_thread
 from baton_documents.media_types import MediaType
 
 router = APIRouter(prefix="/v1/threads", tags=["files"])
@@ -82,7 +82,7 @@ async def _check_own(app: App, scope: Scope, thread: ThreadRef) -> None:
         if thread.may_create:
             await app.ports.store.check_writable(scope, canonical)
         else:  # otherwise the answer would show whether another user's mapped id is in use
-            await own_thread(app.ports.store, scope, canonical)
+            await get_own_thread(app.ports.store, scope, canonical)
     except ThreadUnavailable:
         await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
         raise

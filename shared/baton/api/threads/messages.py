@@ -18,7 +18,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
 from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import TurnRequest
-from baton.threads.requests.parsing import message_request
+from baton.threads.requests.parsing import parse_message_request
 from baton.turns.finished_runs import FinishedRun
 
 router = APIRouter(prefix="/v1", tags=["messages"])
@@ -37,7 +37,7 @@ async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest
     (`whileBusy`) gets the messages of that run. A repeated `messageId` gets the same answer, without a second turn. A
     model failure is a 502 problem.
     """
-    request = message_request(
+    request = parse_message_request(
         scope,
         thread_id=message.session_id,
         message_id=message.message_id if message.message_id is not None else app.ports.clock.new_id(),

@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import thread_ref
 from baton.domain.threads.message import Content
 from baton.domain.threads.queued import WaitingMessage
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 router = APIRouter(prefix="/v1/threads/{thread_id}/queue", tags=["threads"])
 
@@ -68,5 +68,5 @@ async def withdraw_message(thread_id: ThreadId, message_id: MessageId, caller: C
     """Withdraw a message of the caller's own conversation that waits. It is never answered; a repetition is 204 too."""
     canonical = thread_ref(caller, thread_id).id
     async with refusals_audited(app.ports.audit, caller, canonical, "message.withdraw"):
-        await own_thread(app.ports.store, caller, canonical)
+        await get_own_thread(app.ports.store, caller, canonical)
     await app.waiting.withdraw(caller, canonical, message_id)

@@ -13,7 +13,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.tenants.privacy import ForgetRequests, Forgettings
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.forks import is_led_by_parent
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 
 def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
@@ -57,7 +57,7 @@ class ForgetCalls:
                 return latest
             return await self._begin(scope, self._about_thread(scope, thread_id))
         async with refusals_audited(self.audit, scope, thread_id, "thread.forget"):
-            thread = await own_thread(self.store, scope, thread_id)
+            thread = await get_own_thread(self.store, scope, thread_id)
         if is_led_by_parent(thread):
             raise ThreadLed
         return await self._begin(scope, self._about_thread(scope, thread_id))

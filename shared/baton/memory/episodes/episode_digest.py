@@ -12,8 +12,8 @@ from baton.domain.json_values import closed_object
 from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
-from baton.memory.light_model import LightModel, whole_sentences
-from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
+from baton.memory.light_model import LightModel, cut_to_whole_sentences
+from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.tenants.privacy import PiiDetector
 from baton.tenants.privacy.redaction import Redactor
@@ -99,7 +99,7 @@ class Digester:
         tasks: list[asyncio.Task[tuple[str, list[Fact]]]] = []
         try:
             async with asyncio.TaskGroup() as group:
-                async for chunk in _chunks(windows, limit):
+                async for chunk in _divide_into_chunks(windows, limit):
                     await slots.acquire()
                     task = group.create_task(self._digest_chunk(chunk))
                     task.add_done_callback(lambda _: slots.release())
@@ -108,7 +108,7 @@ class Digester:
             raise failures.exceptions[0] from None
         summaries = [task.result()[0] for task in tasks]
         facts = [fact for task in tasks for fact in task.result()[1]]
-        return await self._combine(summaries), await self._facts(episode_id, facts)
+        return await self._combine(summaries), await self._select_facts(episode_id, facts)
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[Fact]]:
         data = {"messages": chunk.entries}
@@ -117,7 +117,7 @@ class Digester:
         answer = await self.light_model.json(
             "episode_facts", LIST_FACTS + note, data, schema=FACTS_SCHEMA, max_tokens=FACTS_TOKENS
         )
-        return summary, _valid_facts(answer, chunk.messages)
+        return summary, _read_facts(answer, chunk.messages)
 
     async def _combine(self, summaries: Sequence[str]) -> str | None:
         summaries = [summary for summary in summaries if summary]
@@ -127,9 +127,9 @@ class Digester:
         else:
             summary = "".join(summaries)
         summary = await self._redact(summary)
-        return (whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
+        return (cut_to_whole_sentences(summary[:MAX_SUMMARY]) if len(summary) > MAX_SUMMARY else summary) or None
 
-    async def _facts(self, episode_id: str, candidates: Sequence[Fact]) -> tuple[Fact, ...]:
+    async def _select_facts(self, episode_id: str, candidates: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return at most ``MAX_FACTS``, spread over the whole episode."""
         facts: dict[str, Fact] = {}
         for index in range(number := min(len(candidates), MAX_FACTS)):
@@ -142,12 +142,12 @@ class Digester:
         return await Redactor(self.detector).redact(text) or text
 
 
-async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) -> AsyncIterator[_Chunk]:
+async def _divide_into_chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) -> AsyncIterator[_Chunk]:
     """Yield the messages in chunks, with their texts cut to ``limit`` characters."""
     chunk, chunks = _Chunk(), 0
     async for window in windows:
         for message in filter(is_remembered, window):
-            text = shortened(message.text, limit)
+            text = shorten(message.text, limit)
             if chunk.messages and chunk.characters + len(text) > CHUNK:
                 yield chunk
                 chunk, chunks = _Chunk(), chunks + 1
@@ -158,7 +158,7 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
                     "n": len(chunk.messages) + 1,
                     "date": message.day.isoformat(),
                     "weekday": f"{message.day:%A}",
-                    **speaker_entry(message),
+                    **describe_speaker(message),
                     "text": text,
                 }
             )
@@ -169,7 +169,7 @@ async def _chunks(windows: AsyncIterator[Sequence[EpisodeMessage]], limit: int) 
         yield chunk
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return the text, or its beginning and its end if it has more than ``limit`` characters."""
     if len(text) <= limit:
         return text
@@ -177,7 +177,7 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[: limit - end]} [...] {text[-end:]}"
 
 
-def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) -> list[Fact]:
+def _read_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) -> list[Fact]:
     """Return the facts, still without ids, that name a message of the chunk. Everything else in it is ignored."""
     listed = answer.get("facts")
     facts: list[Fact] = []
@@ -190,12 +190,12 @@ def _valid_facts(answer: Mapping[str, Any], messages: Sequence[EpisodeMessage]) 
         numbers = [n for n in sources[:MAX_SOURCES] if isinstance(n, int) and not isinstance(n, bool)]
         named = [messages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(messages)]
         if named:
-            text = whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
-            facts.append(Fact("", text, _day(fact.get("date"), named[0]), tuple(message.id for message in named)))
+            text = cut_to_whole_sentences(text[:MAX_FACT]) if len(text) > MAX_FACT else text.strip()
+            facts.append(Fact("", text, _read_day(fact.get("date"), named[0]), tuple(message.id for message in named)))
     return facts[:FACTS_A_CHUNK]
 
 
-def _day(value: object, source: EpisodeMessage) -> date:
+def _read_day(value: object, source: EpisodeMessage) -> date:
     """Return the date that the model has written; the day of the source if it is none."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) else source.day

@@ -38,7 +38,7 @@ _MONTHS = (
 )
 
 
-def episode_documents(
+def make_documents(
     episode: Episode, messages: Sequence[EpisodeMessage], summary: str | None, facts: Sequence[Fact]
 ) -> list[IndexDocument]:
     """Return the documents of the messages in their order, then of the summary, then of the facts, without vectors.
@@ -46,12 +46,15 @@ def episode_documents(
     The user's day precedes every searched text. ``messages`` may be a part of the episode's: those at its
     ends are then indexed with the neighbours that are given.
     """
-    documents = [_message(episode, messages, index) for index in range(len(messages))]
+    documents = [_make_message_document(episode, messages, index) for index in range(len(messages))]
     if summary:
-        view, fields = _add_date(episode.began_on, summary[:MAX_INDEXED]), _day(episode.time_zone, episode.began_on)
+        view, fields = (
+            _add_date(episode.began_on, summary[:MAX_INDEXED]),
+            _make_day_field(episode.time_zone, episode.began_on),
+        )
         at = episode.started_at
-        documents.append(_document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=at, fields=fields))
-    return documents + [_fact(episode, fact) for fact in facts]
+        documents.append(_make_document(episode, SUMMARY, "", {DIGEST: view}, text=summary, at=at, fields=fields))
+    return documents + [_make_fact_document(episode, fact) for fact in facts]
 
 
 async def embed_documents(
@@ -74,7 +77,7 @@ async def embed_documents(
     return with_vectors
 
 
-def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -> IndexDocument:
+def _make_message_document(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -> IndexDocument:
     message = messages[index]
 
     def with_neighbours(before: int, after: int) -> IndexedText:
@@ -82,7 +85,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda episode_message: abs(episode_message.ordinal - message.ordinal))
         texts = [
-            _said(episode_message)[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
+            _make_spoken_text(episode_message)[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
             for episode_message in near
         ]
         # In words too, because questions name months and weekdays.
@@ -96,9 +99,9 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
         "role": message.shown_role,
         **({"author": {"id": message.author.id, "name": message.author.name}} if message.author is not None else {}),
         "timestamp": message.timestamp.isoformat(),
-        **_day(message.time_zone, message.day),
+        **_make_day_field(message.time_zone, message.day),
     }
-    return _document(
+    return _make_document(
         episode,
         MESSAGE,
         message.id,
@@ -110,12 +113,12 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -
     )
 
 
-def _said(message: EpisodeMessage) -> str:
+def _make_spoken_text(message: EpisodeMessage) -> str:
     """Return the text of a message, after the name of the person who wrote it in an agent's place."""
     return message.text if message.author is None else f"{message.author.name}: {message.text}"
 
 
-def _fact(episode: Episode, fact: Fact) -> IndexDocument:
+def _make_fact_document(episode: Episode, fact: Fact) -> IndexDocument:
     fields = {
         "fact_id": fact.id,
         "on": fact.on.isoformat(),
@@ -125,10 +128,10 @@ def _fact(episode: Episode, fact: Fact) -> IndexDocument:
     }
     view = _add_date(fact.on, fact.text[:MAX_INDEXED])
     at = datetime.combine(fact.on, time(), UTC)
-    return _document(episode, FACT, fact.id, {DIGEST: view}, text=fact.text, at=at, fields=fields)
+    return _make_document(episode, FACT, fact.id, {DIGEST: view}, text=fact.text, at=at, fields=fields)
 
 
-def _document(
+def _make_document(
     episode: Episode,
     kind: str,
     name: str,
@@ -158,7 +161,7 @@ def _document(
     )
 
 
-def _day(time_zone: str | None, day: date) -> dict[str, Any]:
+def _make_day_field(time_zone: str | None, day: date) -> dict[str, Any]:
     """Return the field with the user's day; nothing if their time zone is not known."""
     return {"day": day.isoformat()} if time_zone is not None else {}
 
@@ -186,15 +189,15 @@ class EpisodeIndex:
         again. Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
         """
         written = await self._find_written(scope, episode.ref)
-        async for batch in self._message_documents(scope, thread, episode, held):
+        async for batch in self._make_message_documents(scope, thread, episode, held):
             await self._write(scope, [document for document in batch if self._digest(document) not in written])
         # An earlier run may have written facts that were dropped since, because another episode has them.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
-        await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
+        await self._write(scope, make_documents(episode, (), episode.summary, episode.facts))
 
     async def put_facts(self, scope: Scope, episode: Episode) -> None:
         """Write the documents of an episode's facts again, with their present validity. Raises as ``put`` does."""
-        await self._write(scope, episode_documents(episode, (), None, episode.facts))
+        await self._write(scope, make_documents(episode, (), None, episode.facts))
 
     async def remove(self, scope: Scope, ref: EpisodeRef) -> None:
         """Remove every document of an episode. Raises ``SearchUnavailable``."""
@@ -220,16 +223,16 @@ class EpisodeIndex:
             embedded = await embed_documents(documents, self.embedder, tenant_id=scope.tenant_id)
             await self.search.put(scope, IndexName.EPISODES, embedded)
 
-    async def _message_documents(
+    async def _make_message_documents(
         self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None
     ) -> AsyncIterator[list[IndexDocument]]:
         """Yield the messages' documents, batch by batch. Each batch is made with the messages around it."""
-        async for before, core, after in _batches(self.messages.windows(scope, thread, episode.ref, held)):
-            documents = episode_documents(episode, [*before, *core, *after], None, ())
+        async for before, core, after in _divide_into_batches(self.messages.windows(scope, thread, episode.ref, held)):
+            documents = make_documents(episode, [*before, *core, *after], None, ())
             yield documents[len(before) : len(before) + len(core)]
 
 
-async def _batches(
+async def _divide_into_batches(
     windows: AsyncIterator[Sequence[EpisodeMessage]],
 ) -> AsyncIterator[tuple[list[EpisodeMessage], list[EpisodeMessage], list[EpisodeMessage]]]:
     """Yield the messages in batches, with those before and after each."""

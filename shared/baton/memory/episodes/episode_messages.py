@@ -9,7 +9,7 @@ from baton.domain.memory.episode import EpisodeMessage, EpisodeRef
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
-from baton.memory.prompt.history_reading import WINDOW, message_windows
+from baton.memory.prompt.history_reading import WINDOW, read_message_windows
 from baton.ports.memory.episodes import Episodes
 from baton.ports.threads.threads import ThreadStore
 
@@ -43,11 +43,11 @@ class EpisodeMessages:
         """
         branch, zone = ref.select_branch(thread), thread.time_zone
         windows = (
-            message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal)
+            read_message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal)
             if held is None
-            else _in_windows(held.messages)
+            else _read_in_windows(held.messages)
         )
-        async for window in whole_runs(windows):
+        async for window in keep_runs_whole(windows):
             filtered = filtered_runs(window)
             messages: list[StoredMessage] = []
             for message in window:
@@ -55,15 +55,18 @@ class EpisodeMessages:
                 if is_part_of_episode(message):
                     messages.append(replace(message, time_zone=zone))
             if messages:
-                redacted = held.redacted if held is not None else await self._redacted(scope, thread, messages)
+                redacted = held.redacted if held is not None else await self._read_redacted(scope, thread, messages)
                 yield [
                     replace(
-                        _episode_message(message, redacted.get(message.ordinal)), is_filtered=message.run_id in filtered
+                        _make_episode_message(message, redacted.get(message.ordinal)),
+                        is_filtered=message.run_id in filtered,
                     )
                     for message in messages
                 ]
 
-    async def _redacted(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> Mapping[int, str]:
+    async def _read_redacted(
+        self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]
+    ) -> Mapping[int, str]:
         first, last = messages[0].ordinal, messages[-1].ordinal
         return await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
 
@@ -88,15 +91,15 @@ class EpisodeMessages:
         next_before = page.next_before
         if next_before is not None and next_before <= ref.first_ordinal:
             next_before = None
-        return [_episode_message(message, redacted.get(message.ordinal)) for message in messages], next_before
+        return [_make_episode_message(message, redacted.get(message.ordinal)) for message in messages], next_before
 
 
-async def _in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[list[StoredMessage]]:
+async def _read_in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[list[StoredMessage]]:
     for first in range(0, len(messages), WINDOW):
         yield list(messages[first : first + WINDOW])
 
 
-async def whole_runs(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
+async def keep_runs_whole(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
     """Yield the messages of windows so that each run is in one of them: its last message shows how it ended."""
     held: list[StoredMessage] = []
     async for window in windows:
@@ -121,7 +124,7 @@ def is_remembered(message: EpisodeMessage) -> bool:
     return message.role is not Role.TOOL and not message.is_filtered
 
 
-def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMessage:
+def _make_episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMessage:
     return EpisodeMessage(
         id=message.shown_id,
         ordinal=message.ordinal,

@@ -107,7 +107,7 @@ async def rank_episodes(
     def choose(candidates: Candidates) -> set[str]:
         _, own_scores, digests = score(candidates)
         best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
-        return {*_shown_messages(own_scores, _sessions(candidates, of_messages), weights), *best_digests}
+        return {*_select_shown_messages(own_scores, _map_sessions(candidates, of_messages), weights), *best_digests}
 
     query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
@@ -119,7 +119,7 @@ async def rank_episodes(
     )
 
 
-def _shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
+def _select_shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
     """Return the ids of the best messages, and of the best one of each of the best sessions."""
     best_first = sorted(scores.messages, key=lambda id_: (-scores.messages[id_], id_))
     best_of_session: dict[str, str] = {}
@@ -137,7 +137,7 @@ def score_messages(
     The score of a message is its fused score and a share of its session's best ones. That of a session is the sum of
     its scores by words and by meaning, because a question's words may be in one message and its meaning in another.
     """
-    scores, sessions = fuse_scores(candidates, of_messages), _sessions(candidates, of_messages)
+    scores, sessions = fuse_scores(candidates, of_messages), _map_sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         of_session[sessions[id_]].append(score)
@@ -161,7 +161,7 @@ def _share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
     return weights.session * sum(sorted(scores)[-weights.session_messages :]) / weights.session_messages
 
 
-def _sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float]) -> dict[str, str]:
+def _map_sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float]) -> dict[str, str]:
     return {candidate.id: candidate.source_id for clause in of_messages for candidate in candidates.get(clause, ())}
 
 
@@ -287,13 +287,13 @@ def group_by_episode(ranking: EpisodeRanking, share: float) -> list[FoundEpisode
     if not digests:
         share = 0.0  # a session's score is its episode's
     episodes = [
-        _episode(id_, ranking.sessions.get(id_, 0.0), messages[id_], digests[id_], share)
+        _make_episode(id_, ranking.sessions.get(id_, 0.0), messages[id_], digests[id_], share)
         for id_ in dict.fromkeys([*messages, *digests])
     ]
     return sorted(episodes, key=lambda episode: (-episode.score, episode.episode_id))
 
 
-def _episode(
+def _make_episode(
     id_: str, session: float, messages: Sequence[Ranked], digests: Sequence[Ranked], share: float
 ) -> FoundEpisode:
     best_digest = digests[0].score if digests else 0.0
@@ -309,13 +309,13 @@ def _episode(
         ended_at=datetime.fromisoformat(any_document.fields["ended_at"]),
         score=(session + share * best_digest) / (1 + share),
         signals=signals,
-        matches=[_message(message) for message in messages[:MAX_MATCHES]],
-        facts=[_fact(digest) for digest in digests if digest.document.kind == FACT][:MAX_FACTS],
+        matches=[_make_matched_message(message) for message in messages[:MAX_MATCHES]],
+        facts=[_make_matched_fact(digest) for digest in digests if digest.document.kind == FACT][:MAX_FACTS],
         summary=next((digest.document.fields["text"] for digest in digests if digest.document.kind != FACT), None),
     )
 
 
-def _message(ranked: Ranked) -> MatchedMessage:
+def _make_matched_message(ranked: Ranked) -> MatchedMessage:
     fields = ranked.document.fields
     return MatchedMessage(
         message_id=fields["message_id"],
@@ -324,17 +324,17 @@ def _message(ranked: Ranked) -> MatchedMessage:
         timestamp=datetime.fromisoformat(fields["timestamp"]),
         score=ranked.score,
         role=fields["role"],
-        author=author_of(fields),
+        author=find_author(fields),
     )
 
 
-def author_of(fields: Mapping[str, Any]) -> Person | None:
+def find_author(fields: Mapping[str, Any]) -> Person | None:
     """Return the person who wrote the message of a document; None for those of users and agents."""
     author = fields.get("author")
     return Person(author["id"], author["name"]) if author is not None else None
 
 
-def _fact(ranked: Ranked) -> MatchedFact:
+def _make_matched_fact(ranked: Ranked) -> MatchedFact:
     fields = ranked.document.fields
     superseded_at = fields["superseded_at"]
     return MatchedFact(

@@ -12,7 +12,7 @@ from baton.domain.json_values import closed_object
 from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
-from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, episode_documents
+from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, make_documents
 from baton.memory.light_model import LightModel
 from baton.ports.documents.search import Embedder, SearchIndex
 from baton.ports.memory.episodes import Episodes
@@ -68,19 +68,19 @@ class FactChanges:
         day of the later one, whichever episode was closed first. Raises ``SearchUnavailable``, ``EmbedderUnavailable``,
         ``ModelError`` and ``JunkAnswer``.
         """
-        others = await self._similar(scope, episode) if episode.facts else []
+        others = await self._find_similar(scope, episode) if episode.facts else []
         facts, changed = list(episode.facts), dict[str, EpisodeRef]()
-        for fact, other, relation in await self._related(episode.facts, others):
+        for fact, other, relation in await self._find_related(episode.facts, others):
             if relation == SAME:
                 facts = [own for own in facts if own.id != fact.id]
             elif (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at):
                 ref = other.episode.ref
                 await self.episodes.supersede(
-                    scope, ref.thread_id, ref.number, other.fact.id, by=fact.id, at=_since(fact)
+                    scope, ref.thread_id, ref.number, other.fact.id, by=fact.id, at=_get_start(fact)
                 )
                 changed[ref.id] = ref
             else:
-                old = replace(fact, superseded_at=_since(other.fact), superseded_by=other.fact.id)
+                old = replace(fact, superseded_at=_get_start(other.fact), superseded_by=other.fact.id)
                 facts = [old if own.id == fact.id else own for own in facts]
         for ref in changed.values():
             now = await self.episodes.get(scope, ref.thread_id, ref.number)
@@ -88,10 +88,10 @@ class FactChanges:
                 await self.index.put_facts(scope, now)
         return await self.episodes.keep_facts(scope, episode.ref, facts)
 
-    async def _similar(self, scope: Scope, episode: Episode) -> list[_Other]:
+    async def _find_similar(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are like one of the episode's."""
         documents: dict[str, IndexDocument] = {}
-        about_facts = episode_documents(episode, (), None, episode.facts)
+        about_facts = make_documents(episode, (), None, episode.facts)
         for document in await embed_documents(about_facts, self.embedder, tenant_id=scope.tenant_id):
             view = document.views[DIGEST]
             query = SearchQuery(
@@ -107,9 +107,9 @@ class FactChanges:
                 matches = [result.documents[match.id] for match in candidates if match.id in result.documents]
                 foreign = [document for document in matches if document.source_id != episode.ref.id]
                 documents.update((document.id, document) for document in foreign[:SIMILAR])
-        return await self._facts_of(scope, list(documents.values())[:MAX_COMPARED])
+        return await self._read_facts(scope, list(documents.values())[:MAX_COMPARED])
 
-    async def _facts_of(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
+    async def _read_facts(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
         """Return the stored facts of documents. The record counts, because the index may be behind it."""
         fact_ids = {document.fields["fact_id"] for document in documents}
         others: list[_Other] = []
@@ -122,7 +122,7 @@ class FactChanges:
             others += [_Other(episode, fact) for fact in valid]
         return others
 
-    async def _related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:
+    async def _find_related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:
         """Return pairs with their relation: facts with the same text, then the existing facts that the model names."""
         exact = {fold(fact.text): fact for fact in facts}
         pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]
@@ -149,5 +149,5 @@ def _to_json(number: int, fact: Fact) -> dict[str, Any]:
     return {"n": number, "date": fact.on.isoformat(), "text": fact.text}
 
 
-def _since(fact: Fact) -> datetime:
+def _get_start(fact: Fact) -> datetime:
     return datetime.combine(fact.on, time(), UTC)

@@ -20,7 +20,7 @@ from baton.memory.episodes.episode_digest import Digester
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages, is_part_of_episode
 from baton.memory.episodes.fact_changes import FactChanges
-from baton.memory.prompt.history_reading import message_windows
+from baton.memory.prompt.history_reading import read_message_windows
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.memory.episodes import Episodes
 from baton.ports.tenants.privacy import PiiDetector
@@ -153,7 +153,7 @@ class SessionClosing:
         usage, message_count, started_at = Usage(), 0, ref.ended_at
         zone: str | None = None
         branch = ref.select_branch(thread)
-        async for window in message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal):
+        async for window in read_message_windows(self.store, scope, branch, ref.first_ordinal, ref.end_ordinal):
             for message in window:
                 room -= len(message.text) + MESSAGE_CHARACTERS
                 if room >= 0:

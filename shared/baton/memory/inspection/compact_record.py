@@ -13,8 +13,8 @@ from itertools import chain, product, takewhile
 from typing import Any
 
 from baton.domain.threads.message import Role, StoredMessage
-from baton.memory.inspection.inspection import history_item, sent_message
-from baton.memory.prompt.context import summary_text
+from baton.memory.inspection.inspection import describe_sent_message, make_history_item
+from baton.memory.prompt.context import make_summary_text
 from baton.memory.recalled import BlockKind
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 from baton.ports.threads.run_records import ContextRecord
@@ -45,7 +45,7 @@ def expand(stored: ContextRecord, messages: Iterable[StoredMessage]) -> Json:
     return _Expansion(messages, stored.prompts).expand(stored.body)
 
 
-def referred_ordinals(body: Json) -> Iterator[int]:
+def list_referred_ordinals(body: Json) -> Iterator[int]:
     """Yield the ordinals of the messages that a compact record refers to; of a span, the first and the last."""
     entries = [(item, "text") for block in body["blocks"] for item in block["items"]]
     entries += [(message, "content") for call in body["calls"] for message in call["messages"]]
@@ -72,7 +72,7 @@ class _Compaction:
                 self._by_later_text.setdefault(later, []).append(message)
             if not isinstance(message.content, str):
                 self._in_parts.append(message)
-        self._summaries = dict(_summary_texts(self._messages.values()))
+        self._summaries = dict(_list_summary_texts(self._messages.values()))
         self._digests = {prompt: hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest() for prompt in prompts}
         self._used: dict[str, str] = {}
         """The prompts that the compact record refers to, by their digests."""
@@ -80,40 +80,40 @@ class _Compaction:
     def compact(self, record: Json) -> ContextRecord:
         stored_calls = record["calls"]
         calls = [
-            {**call, "messages": self._call_messages(call, stored_calls[:number])}
+            {**call, "messages": self._compact_call_messages(call, stored_calls[:number])}
             for number, call in enumerate(stored_calls)
         ]
-        blocks = [{**block, "items": self._items(block)} for block in record["blocks"]]
+        blocks = [{**block, "items": self._compact_items(block)} for block in record["blocks"]]
         return ContextRecord({**record, "blocks": blocks, "calls": calls}, self._used)
 
-    def _items(self, block: Json) -> list[Json]:
+    def _compact_items(self, block: Json) -> list[Json]:
         items: list[Json] = []
         for item in block["items"]:
             message = self._by_id.get(item["id"]) if block["kind"] == BlockKind.HISTORY.value else None
             reason, is_masked = item.get("reason"), item.get("masked", False)
-            if message is None or history_item(message, reason, is_masked=is_masked) != item:
-                items.append({**item, "text": self._text(item["text"])})
+            if message is None or make_history_item(message, reason, is_masked=is_masked) != item:
+                items.append({**item, "text": self._compact_text(item["text"])})
                 continue
             further = {**({"reason": reason} if reason is not None else {}), **({"masked": True} if is_masked else {})}
             _extend(items, message.ordinal, further)
         return items
 
-    def _call_messages(self, call: Json, earlier: Sequence[Json]) -> list[Json]:
+    def _compact_call_messages(self, call: Json, earlier: Sequence[Json]) -> list[Json]:
         sent: list[Json] = call["messages"]
         messages: list[Json] = []
         index, count = _repeat(call, earlier)
         if count:
             messages.append({"call": index, "count": count})
         for message in sent[count:]:
-            stored_pair = self._stored(message, messages)
+            stored_pair = self._find_stored(message, messages)
             if stored_pair is None:
-                messages.append({**message, "content": self._text(message["content"])})
+                messages.append({**message, "content": self._compact_text(message["content"])})
                 continue
             stored, further = stored_pair
             _extend(messages, stored.ordinal, further)
         return messages
 
-    def _stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, Json] | None:
+    def _find_stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, Json] | None:
         """Return the stored message that was sent, and the form in which it was; None if it is not stored.
 
         It usually follows the last message ``before`` it.
@@ -124,9 +124,9 @@ class _Compaction:
         plain = candidates if follower is None else (follower, *candidates)
         later = self._by_later_text.get(content, []) if isinstance(content, str) else []
         pairs = chain(product(plain, _FORMS), product(later, _LATER_FORMS))
-        return next((pair for pair in pairs if _as_sent(*pair) == sent), None)
+        return next((pair for pair in pairs if _render_as_sent(*pair) == sent), None)
 
-    def _text(self, text: Any) -> Any:
+    def _compact_text(self, text: Any) -> Any:
         if not isinstance(text, str) or len(text) < MIN_REFERRED:
             return text
         if text in self._digests:
@@ -142,43 +142,45 @@ class _Expansion:
     def __init__(self, messages: Iterable[StoredMessage], prompts: Mapping[str, str]) -> None:
         self._messages = {message.ordinal: message for message in messages}
         self._prompts = prompts
-        self._summaries = {_key(reference): text for text, reference in _summary_texts(self._messages.values())}
+        self._summaries = {
+            _make_key(reference): text for text, reference in _list_summary_texts(self._messages.values())
+        }
         self._misses = False
 
     def expand(self, body: Json) -> Json:
         calls: list[Json] = []
         for call in body["calls"]:
-            calls.append({**call, "messages": list(self._call_messages(call["messages"], calls))})
-        blocks = [{**block, "items": list(self._items(block["items"]))} for block in body["blocks"]]
+            calls.append({**call, "messages": list(self._expand_call_messages(call["messages"], calls))})
+        blocks = [{**block, "items": list(self._expand_items(block["items"]))} for block in body["blocks"]]
         cut = [*body["cut"], *([MISSING] if self._misses else [])]
         return {**body, "cut": cut, "blocks": blocks, "calls": calls}
 
-    def _items(self, items: Sequence[Json]) -> Iterator[Json]:
+    def _expand_items(self, items: Sequence[Json]) -> Iterator[Json]:
         for item in items:
             if "from" not in item:
-                yield {**item, "text": self._text(item["text"])}
+                yield {**item, "text": self._expand_text(item["text"])}
                 continue
-            for message in self._span(item):
-                yield history_item(message, item.get("reason"), is_masked=item.get("masked", False))
+            for message in self._expand_span(item):
+                yield make_history_item(message, item.get("reason"), is_masked=item.get("masked", False))
 
-    def _call_messages(self, messages: Sequence[Json], earlier: Sequence[Json]) -> Iterator[Json]:
+    def _expand_call_messages(self, messages: Sequence[Json], earlier: Sequence[Json]) -> Iterator[Json]:
         for message in messages:
             if "count" in message:
                 yield from earlier[message["call"]]["messages"][: message["count"]]
             elif "from" in message:
-                for stored in self._span(message):
-                    yield _as_sent(stored, message)
+                for stored in self._expand_span(message):
+                    yield _render_as_sent(stored, message)
             else:
-                yield {**message, "content": self._text(message["content"])}
+                yield {**message, "content": self._expand_text(message["content"])}
 
-    def _span(self, span: Json) -> Iterator[StoredMessage]:
+    def _expand_span(self, span: Json) -> Iterator[StoredMessage]:
         for ordinal in range(span["from"], span["to"] + 1):
             message = self._messages.get(ordinal)
             if message is not None:
                 yield message
             self._misses = self._misses or message is None
 
-    def _text(self, text: Any) -> Any:
+    def _expand_text(self, text: Any) -> Any:
         match text:
             case {"prompt": str(digest)}:
                 self._misses = self._misses or digest not in self._prompts
@@ -187,8 +189,8 @@ class _Expansion:
                 self._misses = self._misses or ordinal not in self._messages
                 return self._messages[ordinal].text if ordinal in self._messages else ""
             case {"summary": int(), "agent": str()}:
-                self._misses = self._misses or _key(text) not in self._summaries
-                return self._summaries.get(_key(text), "")
+                self._misses = self._misses or _make_key(text) not in self._summaries
+                return self._summaries.get(_make_key(text), "")
         return text
 
 
@@ -211,25 +213,25 @@ def _repeat(call: Json, earlier: Sequence[Json]) -> tuple[int, int]:
     return 0, 0
 
 
-def _summary_texts(messages: Iterable[StoredMessage]) -> Iterator[tuple[str, Json]]:
+def _list_summary_texts(messages: Iterable[StoredMessage]) -> Iterator[tuple[str, Json]]:
     """Yield each summary that is stored with a message, as a block and as a call have it, with its reference."""
     for message in messages:
         for agent_id, summary in message.summaries.items():
-            text = summary_text(summary)
+            text = make_summary_text(summary)
             reference = {"summary": message.ordinal, "agent": agent_id}
             yield text, reference
             yield QUOTED_CONTEXT.format(text=text), {**reference, "quoted": True}
 
 
-def _key(reference: Json) -> tuple[int, str, bool]:
+def _make_key(reference: Json) -> tuple[int, str, bool]:
     return reference["summary"], reference["agent"], reference.get("quoted", False)
 
 
-def _as_sent(message: StoredMessage, form: Json) -> Json:
+def _render_as_sent(message: StoredMessage, form: Json) -> Json:
     """Return a stored message as its agent's model is sent it, whole, in one of the forms."""
     content = message.text_elsewhere if form.get("later") else message.content
     if message.role is Role.TOOL:
         text = content if isinstance(content, str) else message.text
-        return sent_message(Prompt(Role.TOOL, text, tool_call_id=message.tool_call_id))
+        return describe_sent_message(Prompt(Role.TOOL, text, tool_call_id=message.tool_call_id))
     parts = message.provider_parts if form.get("parts") else None
-    return sent_message(Prompt(message.role, content, tool_calls=message.tool_calls, provider_parts=parts))
+    return describe_sent_message(Prompt(message.role, content, tool_calls=message.tool_calls, provider_parts=parts))

@@ -17,7 +17,7 @@ from baton.domain.threads.message import Content, Role, StoredMessage, part_as_j
 from baton.domain.times import iso
 from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext
-from baton.memory.prompt.message_prompts import REPLY_TOKENS, is_masked, prompt_tokens
+from baton.memory.prompt.message_prompts import REPLY_TOKENS, count_prompt_tokens, is_masked
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, RecalledBlock
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
@@ -126,7 +126,7 @@ class Inspection:
         return call
 
 
-def context_record(
+def make_context_record(
     inspection: Inspection, thread_id: str, run_id: str, counter: TokenCounter, recorded_at: datetime
 ) -> dict[str, Any]:
     """Return the inspector's record of a run as JSON values, neither redacted nor cut.
@@ -142,15 +142,15 @@ def context_record(
         "budget": own.context.budget if own is not None else None,
         "redacted": False,
         "cut": [],
-        "blocks": [block for context in inspection.contexts for block in _blocks(context, counter)],
-        "calls": [_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
+        "blocks": [block for context in inspection.contexts for block in _describe_blocks(context, counter)],
+        "calls": [_describe_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
-        **_tool_state(inspection),
-        **_guardrails(inspection),
+        **_describe_tool_state(inspection),
+        **_describe_guardrails(inspection),
     }
 
 
-def _guardrails(inspection: Inspection) -> dict[str, Any]:
+def _describe_guardrails(inspection: Inspection) -> dict[str, Any]:
     """Return the verdicts that changed something, and failures; nothing without any."""
     if not inspection.judgements:
         return {}
@@ -170,7 +170,7 @@ def _guardrails(inspection: Inspection) -> dict[str, Any]:
     }
 
 
-def _tool_state(inspection: Inspection) -> dict[str, Any]:
+def _describe_tool_state(inspection: Inspection) -> dict[str, Any]:
     """Return the data of tools before and after the run, as texts that can be redacted; nothing without any."""
     before, after = inspection.data_before, inspection.data.values
     if not before and not after:
@@ -179,7 +179,7 @@ def _tool_state(inspection: Inspection) -> dict[str, Any]:
     return {"toolState": {name: {"text": json.dumps(text or {}, ensure_ascii=False)} for name, text in texts.items()}}
 
 
-def _blocks(agent_context: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
+def _describe_blocks(agent_context: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     """Return all blocks of a prompt in their order, also the empty ones."""
     context = agent_context.context
     apart = {id(prompt) for prompt in (*context.recalled.prompts, *context.instructions)}
@@ -190,44 +190,48 @@ def _blocks(agent_context: AgentContext, counter: TokenCounter) -> list[dict[str
     reason = "replaced by the summary" if is_summarised else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
     history = [
-        *(history_item(message, reason) for exchange in context.pruned for message in exchange.messages),
+        *(make_history_item(message, reason) for exchange in context.pruned for message in exchange.messages),
         *(
-            history_item(message, None, is_masked=is_masked(message, below))
+            make_history_item(message, None, is_masked=is_masked(message, below))
             for exchange in context.included
             for message in exchange.messages
         ),
     ]
     return [
-        _block(agent_context, BlockKind.SYSTEM, [_prompt_item(prompt, counter).to_stored() for prompt in system]),
-        *(_recalled_block(agent_context, block) for block in context.recalled.blocks),
-        _block(agent_context, BlockKind.HISTORY, history),
-        _block(agent_context, BlockKind.CURRENT, [_prompt_item(prompt, counter).to_stored() for prompt in current]),
+        _describe_block(
+            agent_context, BlockKind.SYSTEM, [_make_prompt_item(prompt, counter).to_stored() for prompt in system]
+        ),
+        *(_describe_recalled_block(agent_context, block) for block in context.recalled.blocks),
+        _describe_block(agent_context, BlockKind.HISTORY, history),
+        _describe_block(
+            agent_context, BlockKind.CURRENT, [_make_prompt_item(prompt, counter).to_stored() for prompt in current]
+        ),
     ]
 
 
-def _recalled_block(context: AgentContext, block: RecalledBlock) -> dict[str, Any]:
-    described = _block(context, block.kind, [ContextItem.from_found(item).to_stored() for item in block.items])
+def _describe_recalled_block(context: AgentContext, block: RecalledBlock) -> dict[str, Any]:
+    described = _describe_block(context, block.kind, [ContextItem.from_found(item).to_stored() for item in block.items])
     return described | {
         "tokens": block.tokens or described["tokens"],
-        "durationMs": _milliseconds(block.duration) if block.duration is not None else None,
+        "durationMs": _to_milliseconds(block.duration) if block.duration is not None else None,
         "error": block.error,
     }
 
 
-def _block(context: AgentContext, kind: BlockKind, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _describe_block(context: AgentContext, kind: BlockKind, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "kind": kind.value,
         "agentId": context.agent.id,
         "taskId": context.task_id,
         "tokens": sum(item["tokens"] for item in items if item["included"]),
-        "budget": _budget(kind, context),
+        "budget": _find_budget(kind, context),
         "durationMs": None,
         "error": None,
         "items": list(items),
     }
 
 
-def _budget(kind: BlockKind, agent_context: AgentContext) -> int | None:
+def _find_budget(kind: BlockKind, agent_context: AgentContext) -> int | None:
     """Return the tokens that a block may take; None if it has none."""
     match kind:
         case BlockKind.PROCEDURE:
@@ -241,11 +245,11 @@ def _budget(kind: BlockKind, agent_context: AgentContext) -> int | None:
     return None
 
 
-def _milliseconds(duration: timedelta) -> int:
+def _to_milliseconds(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
-def history_item(message: StoredMessage, reason: str | None, *, is_masked: bool = False) -> dict[str, Any]:
+def make_history_item(message: StoredMessage, reason: str | None, *, is_masked: bool = False) -> dict[str, Any]:
     """Return the item of a message that a prompt holds, or leaves out for a ``reason``, as ``ContextItem`` stores it.
 
     A long prompt has a hundred of them: made as models, they took a fifth of a turn's time.
@@ -276,13 +280,13 @@ def history_item(message: StoredMessage, reason: str | None, *, is_masked: bool 
     return item | {"masked": True} if is_masked else item
 
 
-def _prompt_item(prompt: Prompt, counter: TokenCounter) -> ContextItem:
-    tokens, text = prompt_tokens(prompt, counter), _text(prompt.content)
+def _make_prompt_item(prompt: Prompt, counter: TokenCounter) -> ContextItem:
+    tokens, text = count_prompt_tokens(prompt, counter), _describe_text(prompt.content)
     kind = SUMMARY if prompt.role is Role.CONTEXT and text.startswith(SUMMARY_HEAD) else prompt.role.value
     return ContextItem.create("", kind, prompt.role.value, text, tokens)
 
 
-def _call(
+def _describe_call(
     call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentContext], sizes: dict[int, int]
 ) -> dict[str, Any]:
     tools = sum(counter.count(f"{tool.name} {tool.description} {tool.parameters}") for tool in call.tools)
@@ -297,13 +301,13 @@ def _call(
         "taskId": call.task_id,
         "model": call.model,
         "beganAt": iso(call.began_at),
-        "messages": [sent_message(prompt) for prompt in call.prompts],
+        "messages": [describe_sent_message(prompt) for prompt in call.prompts],
         "tools": [tool.name for tool in call.tools],
         "estimatedTokens": _estimate(call, counter, contexts, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
         "outputTokens": call.usage.output_tokens if call.usage is not None else None,
         "cachedInputTokens": call.usage.cached_input_tokens if call.usage is not None else None,
-        "durationMs": _milliseconds(call.ended_at - call.began_at) if call.ended_at is not None else None,
+        "durationMs": _to_milliseconds(call.ended_at - call.began_at) if call.ended_at is not None else None,
         "error": call.error,
     }
 
@@ -323,16 +327,16 @@ def _estimate(call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentCo
             break
     for prompt in rest:
         if id(prompt) not in sizes:
-            sizes[id(prompt)] = prompt_tokens(prompt, counter)
+            sizes[id(prompt)] = count_prompt_tokens(prompt, counter)
         total += sizes[id(prompt)]
     return total
 
 
-def sent_message(prompt: Prompt) -> dict[str, Any]:
+def describe_sent_message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
-    message: dict[str, Any] = {"role": prompt.role.value, "content": _content(prompt.content)}
+    message: dict[str, Any] = {"role": prompt.role.value, "content": _describe_content(prompt.content)}
     if prompt.role is Role.CONTEXT:
-        message = {"role": Role.USER.value, "content": QUOTED_CONTEXT.format(text=_text(prompt.content))}
+        message = {"role": Role.USER.value, "content": QUOTED_CONTEXT.format(text=_describe_text(prompt.content))}
     if prompt.tool_calls:
         message["toolCalls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in prompt.tool_calls
@@ -344,7 +348,7 @@ def sent_message(prompt: Prompt) -> dict[str, Any]:
     return message
 
 
-def _content(content: Content) -> Any:
+def _describe_content(content: Content) -> Any:
     if isinstance(content, str):
         return content
     parts = []
@@ -357,7 +361,7 @@ def _content(content: Content) -> Any:
     return parts
 
 
-def _text(content: Content) -> str:
+def _describe_text(content: Content) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(getattr(part, "text", f"[{part.type}]") for part in content)

@@ -20,9 +20,9 @@ from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.times import iso
-from baton.memory.inspection.compact_record import compact, expand, referred_ordinals
-from baton.memory.inspection.inspection import Inspection, context_record
-from baton.memory.prompt.context import system_prompt
+from baton.memory.inspection.compact_record import compact, expand, list_referred_ordinals
+from baton.memory.inspection.inspection import Inspection, make_context_record
+from baton.memory.prompt.context import make_system_prompt
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.tenants.privacy import PiiDetector
@@ -70,7 +70,7 @@ class Inspector:
     async def describe(self, thread_id: str, run_id: str, inspection: Inspection) -> dict[str, Any]:
         """Return the record of a run that is not kept, without personal data if the policy asks for that."""
         now = self.clock.now()
-        record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self.counter, now)
+        record = await off_loop(LARGE, make_context_record, inspection, thread_id, run_id, self.counter, now)
         return await self._prepare(record, is_redacted=self.policy.redacts)
 
     async def read(self, scope: Scope, thread: Thread, run_id: str) -> dict[str, Any] | None:
@@ -78,18 +78,18 @@ class Inspector:
         stored = await self.records.get(scope, thread.id, run_id)
         if stored is None:
             return None
-        messages = await self._referred_messages(scope, thread, stored)
+        messages = await self._read_referred_messages(scope, thread, stored)
         record = await off_loop(LARGE, expand, stored, messages)
         return await self._prepare(record, is_redacted=record["redacted"])
 
     def _compact(
         self, inspection: Inspection, thread_id: str, run_id: str, now: datetime, messages: Sequence[StoredMessage]
     ) -> ContextRecord:
-        record = context_record(inspection, thread_id, run_id, self.counter, now)
-        if sum(_text_lengths(record)) > MAX_RECORD_BYTES:
+        record = make_context_record(inspection, thread_id, run_id, self.counter, now)
+        if sum(_measure_texts(record)) > MAX_RECORD_BYTES:
             record = json.loads(limit_size(record))
         stored_messages = (*inspection.messages_of(thread_id), *messages)
-        return compact(record, stored_messages, {system_prompt(context.agent) for context in inspection.contexts})
+        return compact(record, stored_messages, {make_system_prompt(context.agent) for context in inspection.contexts})
 
     async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
         """Return a whole record, redacted and cut to its greatest size."""
@@ -98,8 +98,8 @@ class Inspector:
         cut: dict[str, Any] = await off_loop(LARGE, lambda: json.loads(limit_size(record)))
         return cut
 
-    async def _referred_messages(self, scope: Scope, thread: Thread, stored: ContextRecord) -> list[StoredMessage]:
-        ordinals = list(referred_ordinals(stored.body))
+    async def _read_referred_messages(self, scope: Scope, thread: Thread, stored: ContextRecord) -> list[StoredMessage]:
+        ordinals = list(list_referred_ordinals(stored.body))
         if not ordinals:
             return []
         first, before = min(ordinals), max(ordinals) + 1
@@ -134,20 +134,20 @@ class Inspector:
 async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     """Return the record with every text redacted. Raises as the detector does."""
     parts = {name: record[name] for name in ("blocks", "calls", "toolState") if name in record}
-    clean = await redactor.redact_each(_texts(parts))
+    clean = await redactor.redact_each(_list_texts(parts))
     return {**record, **_replace(parts, clean), "redacted": True}
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, member in value.items():
             if name in TEXTS and isinstance(member, str):
                 yield member
             else:
-                yield from _texts(member)
+                yield from _list_texts(member)
     elif isinstance(value, list):
         for member in value:
-            yield from _texts(member)
+            yield from _list_texts(member)
 
 
 def _replace(value: Any, clean: Mapping[str, str]) -> Any:
@@ -175,7 +175,7 @@ def limit_size(record: dict[str, Any]) -> bytes:
     """
     body = b""
     for shorter in _shorten_stepwise(record):
-        body = _json(shorter)
+        body = _to_json(shorter)
         if len(body) <= MAX_RECORD_BYTES:
             break
     return body
@@ -183,7 +183,7 @@ def limit_size(record: dict[str, Any]) -> bytes:
 
 def _shorten_stepwise(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the record, then less and less of it. Writing a long one only to measure it could take seconds."""
-    lengths = _text_lengths(record)
+    lengths = _measure_texts(record)
     if sum(lengths) <= MAX_RECORD_BYTES:
         yield record
     shorter: dict[str, Any] = record
@@ -225,7 +225,7 @@ def _shorten(value: Any, limit: int) -> Any:
     return value
 
 
-def _text_lengths(record: Mapping[str, Any]) -> list[int]:
+def _measure_texts(record: Mapping[str, Any]) -> list[int]:
     """Return the lengths of all texts, in no order. This is done for every run, so it neither recurses nor yields."""
     lengths: list[int] = []
     waiting: list[Any] = [record]
@@ -240,7 +240,7 @@ def _text_lengths(record: Mapping[str, Any]) -> list[int]:
     return lengths
 
 
-def _json(record: Mapping[str, Any]) -> bytes:
+def _to_json(record: Mapping[str, Any]) -> bytes:
     try:
         return to_json(record)  # takes a fifth of the time of ``json.dumps``
     except ValueError:  # a lone surrogate, which UTF-8 cannot encode

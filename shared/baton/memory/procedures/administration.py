@@ -123,7 +123,7 @@ class ProcedureAdministration:
         """Save a procedure, or a new version of the one with its name, as pending. Raises ``Forbidden``."""
         if not scope.has(Permission.SKILL_CREATE):
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
-        saved = await self.store.put(scope, self._pending(scope, agent_id, draft, of))
+        saved = await self.store.put(scope, self._make_pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
         return _for_reader(scope, saved)  # it may be one that was captured
 
@@ -141,7 +141,7 @@ class ProcedureAdministration:
             raise InvalidRequest(
                 f"name: it must keep the id {procedure.id}; create another procedure for another name."
             )
-        pending = self._pending(scope, procedure.agent_id, draft, procedure.scope)
+        pending = self._make_pending(scope, procedure.agent_id, draft, procedure.scope)
         if read.status is not None and not pending.repeats(procedure, read.version):
             _check_read(procedure, read)
         saved = await self.store.put(scope, pending, edited_from=read.version)
@@ -165,7 +165,7 @@ class ProcedureAdministration:
         """
         audited = _AUDITED[action]
         scope.require(Permission.PROCEDURE_APPROVE, audited)
-        version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id, action)
+        version = read.version if read is not None else await self._find_newest(scope, agent_id, procedure_id, action)
         replaced = None
         if action is ProcedureAction.APPROVE:
             newest = await self._get(scope, agent_id, procedure_id)
@@ -191,7 +191,7 @@ class ProcedureAdministration:
         await self._record(scope, agent_id, decided, audited, decided.status.value, more)
         return decided
 
-    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
+    async def _find_newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
         """Return the number of the newest version, for a caller who has not named the version that they have read.
 
         Raises ``InvalidRequest`` if it is to be approved and the one before it is pending too: the caller may have read
@@ -221,7 +221,7 @@ class ProcedureAdministration:
         procedures += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
         return [_for_reader(scope, procedure) for procedure in procedures]
 
-    def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
+    def _make_pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
         return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
 
     async def _get(self, scope: Scope, agent_id: str, procedure_id: str, version: int | None = None) -> Procedure:

@@ -78,7 +78,7 @@ async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None
     answer = await light_model.json("procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS)
     if answer.get("task") is not True:
         return None
-    return await _line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
+    return await _clean_line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
 
 
 async def draft_procedure(light_model: LightModel, name: str, record: TaskRecord) -> ProcedureDraft:
@@ -98,17 +98,17 @@ def _check_specifics(record: TaskRecord) -> None:
 async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
     """Return the procedure that the light model has written, made safe. Raises ``NoProcedure``."""
     specifics = record.specifics
-    steps = [step async for step in _steps(answer.get("steps"), specifics)]
+    steps = [step async for step in _read_steps(answer.get("steps"), specifics)]
     if len(steps) < MIN_STEPS:
         raise NoProcedure("the draft has too few steps")
-    title = await _line(answer.get("name"), specifics, MAX_NAME, has_placeholders=False) or name
-    triggers = [trigger async for trigger in _triggers(answer.get("triggers"), title, specifics)]
+    title = await _clean_line(answer.get("name"), specifics, MAX_NAME, has_placeholders=False) or name
+    triggers = [trigger async for trigger in _read_triggers(answer.get("triggers"), title, specifics)]
     if not triggers:
         raise NoProcedure("the draft has no usable trigger")
-    named = [tool for tool in _list(answer.get("allowed_tools"), 50) if tool in record.tools]
+    named = [tool for tool in _read_list(answer.get("allowed_tools"), 50) if tool in record.tools]
     fields = {
         "name": title,
-        "description": await _line(answer.get("description"), specifics, MAX_DESCRIPTION) or title,
+        "description": await _clean_line(answer.get("description"), specifics, MAX_DESCRIPTION) or title,
         "triggers": triggers,
         "steps": steps,
         "allowed_tools": list(dict.fromkeys(named)),
@@ -128,22 +128,22 @@ def list_texts(draft: ProcedureDraft) -> Sequence[str]:
     return [draft.name, draft.description, *draft.triggers, *(step.text for step in draft.steps), *conditions]
 
 
-async def _steps(value: Any, specifics: Specifics) -> Any:
+async def _read_steps(value: Any, specifics: Specifics) -> Any:
     """Yield the steps that have a text, each generalised and bounded."""
     for step in value[:MAX_STEPS] if isinstance(value, list) else ():
-        if isinstance(step, Mapping) and (text := await _line(step.get("text"), specifics, MAX_STEP)):
+        if isinstance(step, Mapping) and (text := await _clean_line(step.get("text"), specifics, MAX_STEP)):
             # The parentheses around a condition are the file's.
-            condition = (await _line(step.get("condition"), specifics, MAX_CONDITION)).strip("() ")
+            condition = (await _clean_line(step.get("condition"), specifics, MAX_CONDITION)).strip("() ")
             yield {"text": text, "condition": condition or None}
 
 
-async def _triggers(value: Any, title: str, specifics: Specifics) -> Any:
+async def _read_triggers(value: Any, title: str, specifics: Specifics) -> Any:
     """Yield phrases of several words; the title if there are none. A model writes no patterns."""
     triggers: list[str] = []
-    for trigger in (*_list(value, 20), title):
+    for trigger in (*_read_list(value, 20), title):
         if len(triggers) == MAX_TRIGGERS or (triggers and trigger is title):
             return
-        line = (await _line(trigger, specifics, 120, has_placeholders=False)).strip(" .,;:!?\"'")
+        line = (await _clean_line(trigger, specifics, 120, has_placeholders=False)).strip(" .,;:!?\"'")
         words = line.split()
         if not MIN_TRIGGER_WORDS <= len(words) <= MAX_TRIGGER_WORDS or not is_phrase(line):
             continue
@@ -152,7 +152,7 @@ async def _triggers(value: Any, title: str, specifics: Specifics) -> Any:
             yield line
 
 
-async def _line(value: Any, specifics: Specifics, longest: int, *, has_placeholders: bool = True) -> str:
+async def _clean_line(value: Any, specifics: Specifics, longest: int, *, has_placeholders: bool = True) -> str:
     """Return a text of the model as one generalised line of printable characters; empty if it is none."""
     if not isinstance(value, str):
         return ""
@@ -167,5 +167,5 @@ async def _line(value: Any, specifics: Specifics, longest: int, *, has_placehold
     return cut[: cut.rindex("{")].rstrip() if cut.count("{") > cut.count("}") else cut
 
 
-def _list(value: Any, longest: int) -> list[str]:
+def _read_list(value: Any, longest: int) -> list[str]:
     return [member for member in value[:longest] if isinstance(member, str)] if isinstance(value, list) else []

@@ -31,7 +31,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.skill_administration import is_private_id
-from baton.memory.prompt.history_reading import messages_between
+from baton.memory.prompt.history_reading import read_messages_between
 from baton.ports.memory.episodes import Episodes
 from baton.ports.memory.procedures import Captures, CaptureStore, ProcedureStore
 from baton.ports.threads.threads import ThreadStore
@@ -147,11 +147,13 @@ class SessionLearning:
         """Catch up like ``catch_up``, with a session that is read already; ``held`` are all its messages, if known."""
         first = max(episode_ref.first_ordinal, episode_ref.end_ordinal - MAX_MESSAGES)
         messages = (
-            await messages_between(self.store, scope, episode_ref.select_branch(thread), first, episode_ref.end_ordinal)
+            await read_messages_between(
+                self.store, scope, episode_ref.select_branch(thread), first, episode_ref.end_ordinal
+            )
             if held is None
             else [message for message in held if message.ordinal >= first]
         )
-        exchanges = _exchanges(messages)
+        exchanges = _group_exchanges(messages)
         for exchange in exchanges:
             await self.learning.count_uses(scope, exchange)
         start = episode_ref.first_ordinal
@@ -175,7 +177,7 @@ def _may_become_procedure(agent: AgentDefinition | None) -> bool:
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 
-def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+def _group_exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     """Return the messages of each exchange: those of a run, after those of the interrupted runs that it continues."""
     exchanges: list[list[StoredMessage]] = []
     continues = False

@@ -27,7 +27,7 @@ from baton.domain.threads.thread import Thread
 from baton.memory.light_model import JunkAnswer, LightModel
 from baton.memory.procedures.drafting import NoProcedure, detect_task, draft_procedure
 from baton.memory.procedures.task_record import TaskRecord, TaskRecords
-from baton.memory.recall.relevance import content_words
+from baton.memory.recall.relevance import find_content_words
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
@@ -108,7 +108,7 @@ class ProcedureCapture:
                 case CaptureStep.DRAFT:
                     return await self._draft(scope, thread, capture)
                 case CaptureStep.COMPARE:
-                    floor = (await self._agent(scope, thread)).learning.duplicate_floor
+                    floor = (await self._find_agent(scope, thread)).learning.duplicate_floor
                     return await self.compare(scope, capture, floor=floor)
                 case CaptureStep.STORE:
                     return await self._store(scope, thread, capture)
@@ -123,7 +123,7 @@ class ProcedureCapture:
         return await self.captures.save(scope, replace(capture, updated_at=self.clock.now()))
 
     async def _detect(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        agent = await self._agent(scope, thread)
+        agent = await self._find_agent(scope, thread)
         limit = agent.learning.max_per_day
         # Before the model is asked, so that no failure makes the day's cost larger than its limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
@@ -151,18 +151,18 @@ class ProcedureCapture:
         draft = capture.draft
         if draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
-        procedures = await self._all(scope, capture.ref.agent_id)
-        for score, other in await most_alike(draft, procedures, self.embedder):
+        procedures = await self._list_all(scope, capture.ref.agent_id)
+        for score, other in await rank_by_likeness(draft, procedures, self.embedder):
             if score < floor and other.draft.slug != draft.slug and not is_same(draft, other.draft):
                 continue
-            refusal = _refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
+            refusal = _find_refusal(draft, other, [procedure for procedure in procedures if procedure.id == other.id])
             if refusal is not None:
                 return _end(replace(capture, procedure_id=other.id), CaptureStatus.KNOWN, refusal)
             draft = replace(draft, name=other.draft.name)
             return replace(capture, procedure_id=other.id, procedure_scope=other.scope, draft=draft)
         return replace(capture, procedure_id=None, procedure_scope=ProcedureScope.AGENT)
 
-    async def _all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+    async def _list_all(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
         procedures: list[Procedure] = []
         cursor: str | None = None
         while True:
@@ -204,18 +204,18 @@ class ProcedureCapture:
             await self.announcements.procedure_pending(scope, pending)
         return replace(capture, status=CaptureStatus.ANNOUNCED)
 
-    async def _agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
+    async def _find_agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
         return (await self.agents.of(scope)).main(thread)
 
     async def _record(self, scope: Scope, thread: Thread, capture: Capture) -> TaskRecord:
-        return await self.records.read(scope, thread, await self._agent(scope, thread), capture.ref)
+        return await self.records.read(scope, thread, await self._find_agent(scope, thread), capture.ref)
 
 
 def _end(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
     return replace(capture, status=status, reason=reason)
 
 
-def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
+def _find_refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
     """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
     if any(is_same(replace(draft, name=version.draft.name), version.draft) for version in versions):
         return "there is the same procedure already"
@@ -227,7 +227,7 @@ def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedu
     return None
 
 
-async def most_alike(
+async def rank_by_likeness(
     draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder
 ) -> list[tuple[float, Procedure]]:
     """Return the procedures that a draft is like, the most alike first, each after its likeness from 0 to 1.
@@ -235,15 +235,20 @@ async def most_alike(
     Alike are texts of the same meaning, and procedures whose triggers match the draft's: both would answer the same
     messages. Where embedding is switched off, words count instead of meaning. Raises ``EmbedderUnavailable``.
     """
-    words = _words(draft)
+    words = _list_words(draft)
     nearest = sorted(
-        procedures, key=lambda procedure: (-_overlap(words, _words(procedure.draft)), procedure.slug, procedure.version)
+        procedures,
+        key=lambda procedure: (
+            -_measure_overlap(words, _list_words(procedure.draft)),
+            procedure.slug,
+            procedure.version,
+        ),
     )
     nearest = nearest[:MAX_COMPARED]
-    meanings = await _meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
-    scores = meanings or [_overlap(words, _words(procedure.draft)) for procedure in nearest]
+    meanings = await _compare_meanings(draft, nearest, embedder) if nearest and embedder.dimensions else None
+    scores = meanings or [_measure_overlap(words, _list_words(procedure.draft)) for procedure in nearest]
     likenesses = [
-        (max(score, _trigger_share(draft, procedure.draft)), procedure)
+        (max(score, _measure_trigger_share(draft, procedure.draft)), procedure)
         for procedure, score in zip(nearest, scores, strict=True)
     ]
     return sorted(likenesses, key=lambda likeness: (-likeness[0], likeness[1].slug, -likeness[1].version))
@@ -251,12 +256,12 @@ async def most_alike(
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
     """Return whether two drafts say the same, apart from case and spacing."""
-    return _comparable(draft) == _comparable(other)
+    return _make_comparable(draft) == _make_comparable(other)
 
 
-async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
+async def _compare_meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
     vectors = await embedder.embed(
-        [_text(draft), *(_text(procedure.draft) for procedure in procedures)],
+        [_join_texts(draft), *(_join_texts(procedure.draft) for procedure in procedures)],
         purpose=EmbeddingPurpose.DOCUMENT,
         tenant_id=procedures[0].tenant_id,
     )
@@ -266,24 +271,24 @@ async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embe
     return [sum(a * b for a, b in zip(first, other, strict=True)) for other in others]
 
 
-def _text(draft: ProcedureDraft) -> str:
+def _join_texts(draft: ProcedureDraft) -> str:
     return f"{draft.name}: {draft.description} {' '.join(step.text for step in draft.steps)}"
 
 
-def _trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
+def _measure_trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
     """Return the share of the draft's triggers that the other one's triggers match."""
     return sum(first_match(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
 
 
-def _words(draft: ProcedureDraft) -> frozenset[str]:
-    return frozenset(content_words(f"{_text(draft)} {' '.join(draft.triggers)}"))
+def _list_words(draft: ProcedureDraft) -> frozenset[str]:
+    return frozenset(find_content_words(f"{_join_texts(draft)} {' '.join(draft.triggers)}"))
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+def _measure_overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def _comparable(draft: ProcedureDraft) -> tuple[object, ...]:
+def _make_comparable(draft: ProcedureDraft) -> tuple[object, ...]:
     """Return the texts of a draft without differences of case and spacing."""
     steps = tuple((fold(step.text), fold(step.condition or "")) for step in draft.steps)
     triggers = frozenset(map(fold, draft.triggers))

@@ -14,7 +14,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.memory.prompt.history_reading import message_windows
+from baton.memory.prompt.history_reading import read_message_windows
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.privacy.readers import Readers, sees_all
@@ -92,12 +92,12 @@ class ProcedureSources:
         if thread.user_id != scope.user_id:
             detail = {"userId": thread.user_id}
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
-        messages = await self._messages(reader, thread, source.message_ids)
+        messages = await self._read_messages(reader, thread, source.message_ids)
         missing = len(set(source.message_ids) - {message.id for message in messages})
         source_messages = await self.readers.redact_for(scope, thread.user_id, messages)
         return SourceTurns(list(_cut(source_messages)), missing, not sees_all(scope, thread.user_id))
 
-    async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
+    async def _read_messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
         """Return the named messages and the calls between the first and the last of them."""
         last = await self.store.find_message(scope, thread, named[-1])
         if last is None:
@@ -105,7 +105,7 @@ class ProcedureSources:
         end = last.ordinal + 1
         branch = thread.continued_from(last.ordinal)
         named_ids, messages = set(named), list[SourceMessage]()
-        async for window in message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
+        async for window in read_message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
             for message in window:
                 if message.id in named_ids or (messages and _is_a_call(message)):
                     messages.append(_read(message))

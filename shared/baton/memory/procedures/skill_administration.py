@@ -57,7 +57,7 @@ class SkillAdministration:
         One of another user that is not offered does not exist for anybody else, whatever their permissions. Raises
         ``Forbidden`` for another user's without ``procedure:approve``.
         """
-        maker = self._maker(scope, user_id)
+        maker = self._make_maker_scope(scope, user_id)
         if maker != scope:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         return await self._get_visible(scope, maker, agent_id, skill_id)
@@ -84,7 +84,7 @@ class SkillAdministration:
         Raises ``Forbidden``, ``UnknownProcedure`` and ``ProcedureChanged``.
         """
         scope.require(Permission.PROCEDURE_APPROVE, DECLINE)
-        maker = self._maker(scope, user_id)
+        maker = self._make_maker_scope(scope, user_id)
         decision = SkillDecision(SkillAction.DECLINE, scope.user_id, self.clock.now(), reason)
         if not decision.is_taken(await self._get(maker, agent_id, skill_id)):
             await self._get_visible(scope, maker, agent_id, skill_id)
@@ -102,7 +102,7 @@ class SkillAdministration:
         ``ProcedureChanged``, ``ProcedureNameTaken`` and ``TooManyProcedures``.
         """
         scope.require(Permission.PROCEDURE_APPROVE, SHARE)
-        maker = self._maker(scope, user_id)
+        maker = self._make_maker_scope(scope, user_id)
         decision = SkillDecision(SkillAction.SHARE, scope.user_id, self.clock.now())
         if not decision.is_taken(await self._get(maker, agent_id, skill_id)):
             await self._get_visible(scope, maker, agent_id, skill_id)
@@ -120,7 +120,7 @@ class SkillAdministration:
         await self._record(scope, "skill.remove", "removed", removed)
         return removed
 
-    def _maker(self, scope: Scope, user_id: str | None) -> Scope:
+    def _make_maker_scope(self, scope: Scope, user_id: str | None) -> Scope:
         return scope if user_id in (None, scope.user_id) else Scope(scope.tenant_id, str(user_id))
 
     async def _get(self, maker: Scope, agent_id: str, skill_id: str) -> Procedure:

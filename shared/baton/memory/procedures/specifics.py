@@ -53,14 +53,17 @@ class Specifics:
             self.know(tool)
             for name, values in _find_declared(schema, 0):
                 self._names.add(name)
-                self._vocabulary |= {_plain(name), *map(_plain, _WORD.findall(name.replace("_", " ")))}
-                self._vocabulary |= {_plain(str(value)) for value in values}
+                self._vocabulary |= {
+                    _make_comparable(name),
+                    *map(_make_comparable, _WORD.findall(name.replace("_", " "))),
+                }
+                self._vocabulary |= {_make_comparable(str(value)) for value in values}
         self._literals: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     def know(self, tool: str) -> None:
         """Count the name of a tool among the agent's words."""
-        self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
+        self._vocabulary |= {_make_comparable(tool), *map(_make_comparable, _WORD.findall(tool.replace("_", " ")))}
 
     @property
     def are_too_many(self) -> bool:
@@ -70,12 +73,12 @@ class Specifics:
     def add(self, arguments: Mapping[str, Any]) -> None:
         """Take the arguments of a tool call for specific. Their names are the tool's own."""
         self._names |= {name for name in arguments if _NAME.fullmatch(name)}
-        for name, literal in _literals(arguments, VALUE, self._names, 0):
+        for name, literal in _list_literals(arguments, VALUE, self._names, 0):
             if self.are_too_many:
                 break
-            for part in _parts(literal):
+            for part in _divide_literal(literal):
                 if self._is_specific(part):
-                    self._literals.setdefault(_plain(part), name)
+                    self._literals.setdefault(_make_comparable(part), name)
         self._pattern = None
 
     def add_names(self, names: Iterable[str]) -> None:
@@ -84,12 +87,12 @@ class Specifics:
             if self.are_too_many:
                 break
             if self._is_specific(name):
-                self._literals.setdefault(_plain(name[:MAX_LITERAL]), VALUE)
+                self._literals.setdefault(_make_comparable(name[:MAX_LITERAL]), VALUE)
         self._pattern = None
 
     async def generalise(self, text: str) -> str:
         """Return the text with placeholders for everything specific. Raises as the detector does."""
-        text = self._keep_own_placeholders(_normal(text))
+        text = self._keep_own_placeholders(_normalise(text))
         text = _URL.sub("{url}", text)
         text = self._replace(text)
         redacted = await Redactor(self._detector).redact(text)
@@ -99,7 +102,7 @@ class Specifics:
 
     def remain_in(self, text: str) -> bool:
         """Return whether a text still has something specific in it."""
-        text = _normal(text)
+        text = _normalise(text)
         if self._keep_own_placeholders(text) != text:
             return True
         return self._replace(text) != text or self._replace_codes(text) != text
@@ -114,9 +117,9 @@ class Specifics:
         placeholders: dict[str, Any] = {}
         for name, value in list(arguments.items())[:50]:
             known_name = name if name in self._names else VALUE
-            is_word = isinstance(value, str) and _plain(value) in self._vocabulary
+            is_word = isinstance(value, str) and _make_comparable(value) in self._vocabulary
             is_plain = is_word or isinstance(value, bool) or value is None
-            placeholders[known_name] = value if is_plain else "{" + _placeholder(known_name) + "}"
+            placeholders[known_name] = value if is_plain else "{" + _make_placeholder(known_name) + "}"
         return placeholders
 
     def _keep_own_placeholders(self, text: str) -> str:
@@ -126,15 +129,15 @@ class Specifics:
             inner = match[1]
             if not _PLACEHOLDER.fullmatch(match[0]):
                 return inner
-            is_own = inner in map(_placeholder, self._names)
-            is_literal = {_plain(inner), _plain(inner.replace("_", " "))} & self._literals.keys()
+            is_own = inner in map(_make_placeholder, self._names)
+            is_literal = {_make_comparable(inner), _make_comparable(inner.replace("_", " "))} & self._literals.keys()
             has_code = any(character.isdecimal() for character in inner)
             return match[0] if is_own or not (is_literal or has_code) else "{" + VALUE + "}"
 
         return _BRACES.sub(check_braces, text)
 
     def _is_specific(self, literal: str) -> bool:
-        return len(literal) >= MIN_LITERAL and _plain(literal) not in self._vocabulary
+        return len(literal) >= MIN_LITERAL and _make_comparable(literal) not in self._vocabulary
 
     def _replace(self, text: str) -> str:
         if not self._literals:
@@ -147,8 +150,8 @@ class Specifics:
         return _change_around_placeholders(text, partial(self._pattern.sub, self._name_placeholder))
 
     def _name_placeholder(self, match: re.Match[str]) -> str:
-        name = self._literals.get(_plain(match[0]), VALUE)
-        return "{" + _placeholder(name) + "}"
+        name = self._literals.get(_make_comparable(match[0]), VALUE)
+        return "{" + _make_placeholder(name) + "}"
 
     def _replace_codes(self, text: str) -> str:
         return _change_around_placeholders(text, self._replace_codes_in)
@@ -160,7 +163,7 @@ class Specifics:
 
     def _replace_code(self, match: re.Match[str]) -> str:
         token = match[0]
-        if token.startswith("{") or _plain(token) in self._vocabulary:
+        if token.startswith("{") or _make_comparable(token) in self._vocabulary:
             return token
         has_digits = sum(character.isdecimal() for character in token)
         is_code = has_digits > 0 and len(token) >= MIN_LITERAL
@@ -177,7 +180,7 @@ def _change_around_placeholders(text: str, change: Callable[[str], str]) -> str:
     return "".join((*pieces, change(text[end:])))
 
 
-def _literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tuple[str, str]]:
+def _list_literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tuple[str, str]]:
     """Yield the literals of arguments, each with the name of its argument. Only names in ``names`` are names."""
     if depth > MAX_DEPTH:
         value = str(value)
@@ -185,19 +188,19 @@ def _literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tu
         for key, item in value.items():
             if key not in names:
                 yield name, str(key)
-            yield from _literals(item, key if key in names else name, names, depth + 1)
+            yield from _list_literals(item, key if key in names else name, names, depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _literals(item, name, names, depth + 1)
+            yield from _list_literals(item, name, names, depth + 1)
     elif isinstance(value, str):
         yield name, value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield name, str(value)
 
 
-def _parts(literal: str) -> Iterator[str]:
+def _divide_literal(literal: str) -> Iterator[str]:
     """Yield the specific parts of a literal: all of it, each sentence of a long one, and its names and codes."""
-    literal = " ".join(_normal(literal).split()).strip(" .,;:!?\"'")
+    literal = " ".join(_normalise(literal).split()).strip(" .,;:!?\"'")
     if len(literal) <= MAX_LITERAL:
         yield literal
     if " " not in literal:
@@ -239,15 +242,15 @@ def _list_values(schema: Any) -> Iterable[Any]:
     return [*values, *(_list_values(schema["items"]) if "items" in schema else ())]
 
 
-def _placeholder(name: str) -> str:
+def _make_placeholder(name: str) -> str:
     words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")[:40].strip("_")
     return words or VALUE
 
 
-def _normal(text: str) -> str:
+def _normalise(text: str) -> str:
     return normal_form("NFKC", text)
 
 
-def _plain(text: str) -> str:
+def _make_comparable(text: str) -> str:
     """Return a literal as it is compared: without differences of spelling and spacing."""
-    return " ".join(_normal(text).casefold().split())
+    return " ".join(_normalise(text).casefold().split())

@@ -19,7 +19,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.specifics import Specifics
-from baton.memory.prompt.history_reading import messages_between
+from baton.memory.prompt.history_reading import read_messages_between
 from baton.memory.prompt.message_prompts import PERSON
 from baton.ports.tenants.privacy import PiiDetector
 from baton.ports.threads.threads import ThreadStore
@@ -70,7 +70,7 @@ class TaskRecords:
     async def read(self, scope: Scope, thread: Thread, agent: AgentDefinition, ref: CaptureRef) -> TaskRecord:
         """Return the record of a task. Raises as the store and the detector do."""
         first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
-        read = await messages_between(
+        read = await read_messages_between(
             self.store, scope, thread.continued_from(ref.end_ordinal - 1), first, ref.end_ordinal
         )
         refused = filtered_runs(read)
@@ -88,7 +88,7 @@ class TaskRecords:
         specifics.add_names(
             find_result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results)
         )
-        entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]
+        entries = [entry for message in messages async for entry in _make_entries(message, specifics, arguments)]
         called = dict.fromkeys(
             message.tool_name
             for message in messages
@@ -101,7 +101,7 @@ class TaskRecords:
         return TaskRecord(messages, _select_last(entries), tuple(called), specifics)
 
 
-async def _entries(
+async def _make_entries(
     message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Yield the entries of one message: its text, its call, or the outcome of a call."""
@@ -138,14 +138,14 @@ def find_result_names(texts: Iterable[str], results: Iterable[str]) -> Iterator[
     """
     result_words = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
     for text in texts if result_words else ():
-        for words, begins_sentence in _runs(text, result_words):
+        for words, begins_sentence in _find_runs(text, result_words):
             if len(words) > 1 or not begins_sentence:
                 yield " ".join(words)
             if begins_sentence and len(words) > 1:  # its first word may be no part of the name
                 yield " ".join(words[1:])
 
 
-def _runs(text: str, words: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
+def _find_runs(text: str, words: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
     """Yield the runs of known words, and whether each begins a sentence."""
     run: list[str] = []
     begins, is_begin = False, True

@@ -12,8 +12,14 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt import history_window
-from baton.memory.prompt.history_reading import find_session_start, summary_among
-from baton.memory.prompt.message_prompts import REPLY_TOKENS, find_unjudged, message_tokens, to_prompts, total_tokens
+from baton.memory.prompt.history_reading import find_session_start, find_summary_among
+from baton.memory.prompt.message_prompts import (
+    REPLY_TOKENS,
+    count_message_tokens,
+    count_total_tokens,
+    find_unjudged,
+    to_prompts,
+)
 from baton.memory.prompt.quoting import quote
 from baton.memory.recalled import NOTHING_RECALLED, RecalledBlocks
 from baton.ports.agents.chat_model import Prompt, TokenCounter
@@ -35,7 +41,7 @@ quoted steps of a skill that the user has made count as the user's words, and ch
 """Rules for injected texts (appended to the system prompt of every agent that recalls)."""
 
 
-def system_prompt(agent: AgentDefinition) -> str:
+def make_system_prompt(agent: AgentDefinition) -> str:
     """Return the agent's system prompt, with the rules unless its file switches all retrieval off.
 
     It is the same in every turn: it contains nothing dated or found, so that providers can cache it.
@@ -130,16 +136,16 @@ class AssembledContext:
         return self.history.pruned if self.history is not None else ()
 
 
-def history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
+def compute_history_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
     """Return the tokens left for the history after the system prompt and the current message, at least 0."""
-    fixed = message_tokens(system_prompt(agent), counter) + current_tokens + REPLY_TOKENS
+    fixed = count_message_tokens(make_system_prompt(agent), counter) + current_tokens + REPLY_TOKENS
     return max(0, agent.memory.max_working_memory_tokens - fixed)
 
 
-def reading_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
+def compute_reading_budget(agent: AgentDefinition, current_tokens: int, counter: TokenCounter) -> int:
     """Return the tokens of history to read, as they are stored: results are read whole, and may be masked then."""
     factor = history_window.RAW_FACTOR if agent.memory.whole_tool_results is not None else 1
-    return factor * history_budget(agent, current_tokens, counter)
+    return factor * compute_history_budget(agent, current_tokens, counter)
 
 
 class Assembly:
@@ -165,16 +171,16 @@ class Assembly:
         self._notes = notes
         self._window = history.window or HistoryWindow(agent.id)
         self._budget = max(0, agent.memory.max_working_memory_tokens - reserved)
-        summary = summary_among(history.earlier, self._window) or history.summary
-        self._summary = _summary(summary) if agent.memory.summary else []
-        notes_tokens = total_tokens([*notes.steady, *self._summary, *notes.tail], counter)
+        summary = find_summary_among(history.earlier, self._window) or history.summary
+        self._summary = _make_summary_prompts(summary) if agent.memory.summary else []
+        notes_tokens = count_total_tokens([*notes.steady, *self._summary, *notes.tail], counter)
         current = sum(message.tokens for message in history.current)
-        self._fixed = message_tokens(system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
+        self._fixed = count_message_tokens(make_system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
 
     def windowed(self, tokens: int = 0) -> history_window.WindowedHistory:
         """Return the history that fits next to ``tokens`` of recalled items."""
         earlier = self._history.earlier
-        rules = window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
+        rules = make_window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
         end = earlier[-1].ordinal + 1 if earlier else 0
         return history_window.slide(
             history_window.split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end
@@ -186,10 +192,10 @@ class Assembly:
         They precede the history or the message, as the agent's ``memory.retrieved`` says.
         """
         agent, history, summary = self._agent, self._history, self._summary
-        tokens = total_tokens(recalled.prompts, self._counter)
+        tokens = count_total_tokens(recalled.prompts, self._counter)
         windowed = self.windowed(max(room, tokens))
         if windowed.window.summary_at != self._window.summary_at:
-            summary = _summary(summary_among(history.earlier, windowed.window))
+            summary = _make_summary_prompts(find_summary_among(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
         is_forked = history.handoff is not None and history.handoff.context_mode is ContextMode.FORKED
         messages = [message for exchange in windowed.included for message in exchange.messages]
@@ -202,7 +208,7 @@ class Assembly:
             unjudged=find_unjudged(messages, agent.id),
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
-        head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
+        head = [Prompt(Role.SYSTEM, make_system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
         steered = {message.id for message in history.current if message.is_steered}
         current = to_prompts(history.current, agent.id, shows_calls=shows_calls, is_current=True, unjudged=steered)
         tail = [*self._notes.tail, *current]
@@ -225,11 +231,11 @@ class Assembly:
         )
 
 
-def prompt_without_history(
+def make_prompt_without_history(
     agent: AgentDefinition, message: str, recalled: RecalledBlocks, *, notes: Notes = NO_NOTES, reserved: int = 0
 ) -> AssembledContext:
     """Return the prompt of an agent that sees only the message. Its tokens are not counted: nothing is cut from it."""
-    head = (Prompt(Role.SYSTEM, system_prompt(agent)), *notes.steady, *notes.tail, *recalled.prompts)
+    head = (Prompt(Role.SYSTEM, make_system_prompt(agent)), *notes.steady, *notes.tail, *recalled.prompts)
     return AssembledContext(
         prompts=(*head, Prompt(Role.USER, message)),
         tokens=0,
@@ -240,7 +246,7 @@ def prompt_without_history(
     )
 
 
-def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> history_window.WindowRules:
+def make_window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> history_window.WindowRules:
     """Return the rules by which the agent's window moves in ``room`` tokens."""
     return history_window.WindowRules(
         room,
@@ -251,10 +257,10 @@ def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | No
     )
 
 
-def summary_text(summary: str) -> str:
+def make_summary_text(summary: str) -> str:
     """Return the text of the prompt with the summary of messages that no longer fit."""
     return SUMMARISED.format(summary=quote(summary))
 
 
-def _summary(summary: str | None) -> list[Prompt]:
-    return [] if summary is None else [Prompt(Role.CONTEXT, summary_text(summary), origin=Origin.HISTORY)]
+def _make_summary_prompts(summary: str | None) -> list[Prompt]:
+    return [] if summary is None else [Prompt(Role.CONTEXT, make_summary_text(summary), origin=Origin.HISTORY)]

@@ -81,7 +81,7 @@ def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
 PAGE = 100
 """Messages that are read at once."""
 WINDOW = 20
-"""Large messages that ``message_windows`` holds at once. Each has at most 1 MiB."""
+"""Large messages that ``read_message_windows`` holds at once. Each has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,36 +110,36 @@ async def read_history(
         store.recent_messages(
             scope, thread, token_budget=token_budget, before=before, first_ordinal=window.first_ordinal
         ),
-        _summary(store, scope, thread, window),
+        _find_summary(store, scope, thread, window),
     )
     carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
     if carrier is not None and window.agent_id not in carrier.summaries:
         # It was there when the window came to it, so the messages were read from a copy that is behind.
-        summary = await stored_summary(store, scope, thread, window)
+        summary = await read_stored_summary(store, scope, thread, window)
     return ReadHistory(messages, summary)
 
 
-async def _summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
+async def _find_summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
     if window.summary_at is None or window.summary_at >= window.first_ordinal:
         return None
-    return await stored_summary(store, scope, thread, window)
+    return await read_stored_summary(store, scope, thread, window)
 
 
-async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
+async def read_stored_summary(store: ThreadStore, scope: Scope, thread: Thread, window: HistoryWindow) -> str | None:
     """Return the summary of a window, read from its message; None if there is none."""
     if window.summary_at is None:
         return None
     page = await store.read_messages(scope, thread, limit=1, before=window.summary_at + 1)
-    return summary_among(page.messages, window)
+    return find_summary_among(page.messages, window)
 
 
-def summary_among(messages: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
+def find_summary_among(messages: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
     """Return the summary of a window whose message is one of ``messages``."""
     carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
     return carrier.summaries.get(window.agent_id) if carrier is not None else None
 
 
-async def messages_between(
+async def read_messages_between(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> list[StoredMessage]:
     """Return every message from ``first_ordinal`` up to, but not including, ``end_ordinal``."""
@@ -152,7 +152,7 @@ async def messages_between(
     return messages
 
 
-async def message_windows(
+async def read_message_windows(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> AsyncIterator[list[StoredMessage]]:
     """Yield the same messages in order, a few at a time, so that memory does not grow with the conversation.
@@ -166,4 +166,4 @@ async def message_windows(
             yield [message for message in page.messages if message.ordinal >= first]
             continue
         for start in range(first, end, WINDOW):
-            yield await messages_between(store, scope, thread, start, min(start + WINDOW, end))
+            yield await read_messages_between(store, scope, thread, start, min(start + WINDOW, end))

@@ -15,9 +15,9 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.memory.light_model import short_answer
-from baton.memory.prompt.history_reading import select_spoken, stored_summary
-from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
+from baton.memory.light_model import ask_for_short_answer
+from baton.memory.prompt.history_reading import read_stored_summary, select_spoken
+from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.threads.threads import ThreadStore
 
@@ -67,7 +67,7 @@ class HistorySummaries:
             return True
         if len(messages) == 1 and first < due.below:  # the message to store it with takes up all that is read
             messages = [*await self._read(scope, thread, first, due.below), *messages]
-        earlier = await self._earlier(scope, thread, due, messages)
+        earlier = await self._find_earlier_summary(scope, thread, due, messages)
         summary = await self._summarise(scope, due, earlier, messages[:-1])
         if not summary:
             return False
@@ -79,14 +79,16 @@ class HistorySummaries:
             scope, thread, token_budget=MAX_READ_TOKENS, before=end, first_ordinal=first
         )
 
-    async def _earlier(
+    async def _find_earlier_summary(
         self, scope: Scope, thread: Thread, due: SummaryDue, messages: Sequence[StoredMessage]
     ) -> str | None:
         """Return the summary to continue, which one of the messages usually has."""
         carrier = next((message for message in messages if message.ordinal == due.summary_at), None)
         if carrier is not None:
             return carrier.summaries.get(due.agent_id)
-        return await stored_summary(self.store, scope, thread, HistoryWindow(due.agent_id, summary_at=due.summary_at))
+        return await read_stored_summary(
+            self.store, scope, thread, HistoryWindow(due.agent_id, summary_at=due.summary_at)
+        )
 
     async def _summarise(
         self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
@@ -104,7 +106,7 @@ class HistorySummaries:
         prompts = [Prompt(Role.SYSTEM, SUMMARISE + explain_speakers(messages)), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
-                summary = await short_answer(self.model, settings, prompts, max_characters=MAX_SUMMARY_CHARS)
+                summary = await ask_for_short_answer(self.model, settings, prompts, max_characters=MAX_SUMMARY_CHARS)
         except (LeaseLost, StoreUnavailable):
             raise
         except (BatonError, TimeoutError) as failure:
@@ -117,4 +119,4 @@ class HistorySummaries:
 def _to_json(message: StoredMessage) -> dict[str, str]:
     name = {"agent": message.agent_name} if message.role is not Role.USER and message.agent_name else {}
     name = {} if message.author is not None else name
-    return {**speaker_entry(message), **name, "text": message.text_elsewhere[:MAX_MESSAGE_CHARS]}
+    return {**describe_speaker(message), **name, "text": message.text_elsewhere[:MAX_MESSAGE_CHARS]}

@@ -20,7 +20,7 @@ RAW_FACTOR = 3
 FILTERED_NOTE = "[A message of the user, which the model's content filter stopped.]"
 """The text in place of a question that was filtered after tools were called for it."""
 MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
-"""Tokens of a masked result: those of ``mask_note``, with its frame."""
+"""Tokens of a masked result: those of ``make_mask_note``, with its frame."""
 
 
 @dataclass(frozen=True, slots=True)

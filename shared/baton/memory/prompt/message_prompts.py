@@ -30,7 +30,7 @@ CALLS_COUNTED_EACH = 32 * 1024
 """Characters of all calls of an answer up to which each call is counted separately."""
 
 
-def message_tokens(content: Content, counter: TokenCounter) -> int:
+def count_message_tokens(content: Content, counter: TokenCounter) -> int:
     """Return the tokens of a message in a prompt, its framing included."""
     if isinstance(content, str):
         return MESSAGE_FRAME_TOKENS + counter.count(content)
@@ -43,7 +43,7 @@ def message_tokens(content: Content, counter: TokenCounter) -> int:
     return tokens
 
 
-def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -> int:
+def count_answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -> int:
     """Return the tokens of an assistant message in a prompt, its tool calls included.
 
     Calls whose total is long are counted as one text, which the counter may estimate. Counting many short calls exactly
@@ -52,24 +52,24 @@ def answer_tokens(text: str, calls: Sequence[ToolCall], counter: TokenCounter) -
     texts = [part for call in calls for part in (call.name, call.arguments)]
     if sum(map(len, texts)) > CALLS_COUNTED_EACH:
         texts = [" ".join(texts)]
-    return message_tokens(text, counter) + MESSAGE_FRAME_TOKENS * len(calls) + sum(map(counter.count, texts))
+    return count_message_tokens(text, counter) + MESSAGE_FRAME_TOKENS * len(calls) + sum(map(counter.count, texts))
 
 
-def prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
+def count_prompt_tokens(prompt: Prompt, counter: TokenCounter) -> int:
     """Return the tokens of a prompt, its calls and provider parts included."""
-    tokens = message_tokens(prompt.content, counter)
+    tokens = count_message_tokens(prompt.content, counter)
     if prompt.role is Role.CONTEXT:
         tokens += CONTEXT_FRAME_TOKENS - MESSAGE_FRAME_TOKENS
     if prompt.tool_calls:
-        tokens += answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS
+        tokens += count_answer_tokens("", prompt.tool_calls, counter) - MESSAGE_FRAME_TOKENS
     if prompt.provider_parts is not None:
         tokens += prompt.provider_parts.tokens
     return tokens
 
 
-def total_tokens(prompts: Sequence[Prompt], counter: TokenCounter) -> int:
+def count_total_tokens(prompts: Sequence[Prompt], counter: TokenCounter) -> int:
     """Return the tokens of several prompts together."""
-    return sum(prompt_tokens(prompt, counter) for prompt in prompts)
+    return sum(count_prompt_tokens(prompt, counter) for prompt in prompts)
 
 
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
@@ -197,7 +197,7 @@ def to_prompts(
         )
         for call in calls:
             result = results.get(call.id)
-            result_text = _result(result, masked_below, is_current=is_current)
+            result_text = _make_result(result, masked_below, is_current=is_current)
             prompts.append(Prompt(Role.TOOL, result_text, tool_call_id=call.id, origin=origin))
     return prompts
 
@@ -208,7 +208,7 @@ def _describe(person: Person, message: StoredMessage) -> str:
     return f"{name} of {message.agent_name}" if message.agent_name else name
 
 
-def speaker_entry(message: Spoken) -> dict[str, str]:
+def describe_speaker(message: Spoken) -> dict[str, str]:
     """Return who wrote a message, as records for the light model have it."""
     if message.author is not None:
         return {"role": PERSON, "name": message.author.name}
@@ -242,7 +242,7 @@ def is_masked(message: StoredMessage, masked_below: int) -> bool:
     return message.role is Role.TOOL and message.ordinal < masked_below and len(message.text) >= MASKED_FROM
 
 
-def mask_note(text: str) -> str:
+def make_mask_note(text: str) -> str:
     """Return the note in place of a result."""
     return f"[result of {len(text):,} characters, omitted]"
 
@@ -253,11 +253,11 @@ def quote_cause(source: RunSource, text: str) -> str:
     return f"{words}\n{LATE.format(minutes=max(1, source.late // 60))}" if source.late else words
 
 
-def _result(result: StoredMessage | None, masked_below: int, *, is_current: bool) -> str:
+def _make_result(result: StoredMessage | None, masked_below: int, *, is_current: bool) -> str:
     if result is None:
         return NOT_CARRIED_OUT
     if is_masked(result, masked_below):
-        return mask_note(result.text)
+        return make_mask_note(result.text)
     return result.text if is_current else result.text_elsewhere
 
 

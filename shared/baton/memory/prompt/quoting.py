@@ -49,7 +49,7 @@ def quote_json(value: object) -> str:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", whole)
 
 
-def episode_line(item: FoundItem, text: str, *, zone: str) -> str:
+def write_episode_line(item: FoundItem, text: str, *, zone: str) -> str:
     """Return a snippet's line; ``text`` is the part of its text that is quoted.
 
     Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
@@ -64,17 +64,17 @@ def episode_line(item: FoundItem, text: str, *, zone: str) -> str:
     return f"- {day}: {as_source(item.title)}{validity}: {quote(text)}"
 
 
-def knowledge_line(item: FoundItem, text: str) -> str:
+def write_knowledge_line(item: FoundItem, text: str) -> str:
     """Return a chunk's line, without its number; ``text`` is the part of its text that is quoted."""
-    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_location(item)}: {quote(text)}"
+    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_describe_location(item)}: {quote(text)}"
 
 
-def number_line(line: str, number: int) -> str:
+def add_number(line: str, number: int) -> str:
     """Return a chunk's line with its number."""
     return f"[{number}] {line.removeprefix(_UNNUMBERED)}"
 
 
-def procedure_steps(procedure: Procedure, trigger: str | None) -> str:
+def write_procedure_steps(procedure: Procedure, trigger: str | None) -> str:
     """Return the note on a procedure that the message matches, by ``trigger`` or, if None, by its meaning."""
     draft = procedure.draft
     tools = f"\nTools for it: {', '.join(draft.allowed_tools)}." if draft.allowed_tools else ""
@@ -86,7 +86,7 @@ def procedure_steps(procedure: Procedure, trigger: str | None) -> str:
     )
 
 
-def private_skill_steps(skill: Procedure, trigger: str | None) -> str:
+def write_private_skill_steps(skill: Procedure, trigger: str | None) -> str:
     """Return the note on a private skill that the message matches. Its texts are quoted: nobody has approved them."""
     draft = skill.draft
     how = f"by its trigger {quote(trigger)}" if trigger is not None else "by its meaning"
@@ -103,7 +103,7 @@ def private_skill_steps(skill: Procedure, trigger: str | None) -> str:
     )
 
 
-def excerpt(text: str, words: frozenset[str], limit: int) -> str:
+def cut_excerpt(text: str, words: frozenset[str], limit: int) -> str:
     """Return the text, or the part of at most ``limit`` characters with most occurrences of ``words``."""
     if len(text) <= limit:
         return text
@@ -122,13 +122,13 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     return f"{before}{text[start : start + room]}{after}"
 
 
-def brief_excerpt(text: str, words: frozenset[str]) -> str:
+def cut_brief_excerpt(text: str, words: frozenset[str]) -> str:
     """Return the part of a passage that people read of it: its lines, with headings without their marks."""
     lines = (" ".join(_HEADING.sub("", line).split()) for line in text.splitlines())
-    return excerpt("\n".join(filter(None, lines)), words, MAX_EXCERPT_CHARS)
+    return cut_excerpt("\n".join(filter(None, lines)), words, MAX_EXCERPT_CHARS)
 
 
-def _location(item: FoundItem) -> str:
+def _describe_location(item: FoundItem) -> str:
     """Return the location of a chunk in its document. The document's own words in it are quoted, too."""
     citation = item.source.citation
     if citation is None:

@@ -45,7 +45,7 @@ class _View:
 
     @classmethod
     def of(cls, vector: Vector) -> _View:
-        return cls(struct.pack(f"{len(vector)}e", *vector), _signs(vector))
+        return cls(struct.pack(f"{len(vector)}e", *vector), _pack_signs(vector))
 
     def cosine(self, vector: Vector) -> float:
         """Return the similarity to a vector of length 1."""
@@ -70,20 +70,20 @@ class ProcedureVectors:
         Those that cannot be embedded within ``seconds`` are left out this time; the next message finds more of them
         embedded. Raises ``EmbedderUnavailable``.
         """
-        views = await self._views(procedures.procedures, seconds)
+        views = await self._get_views(procedures.procedures, seconds)
         size = sum(map(len, views.values())) * len(vector)
-        return await off_loop(size, partial(_nearest, procedures.procedures, views, vector))
+        return await off_loop(size, partial(_rank_nearest, procedures.procedures, views, vector))
 
-    async def _views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
+    async def _get_views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
         """Return the views of the procedures, by their index."""
-        keys = [self._key(procedure) for procedure in procedures]
+        keys = [self._make_key(procedure) for procedure in procedures]
         # Another message may push known vectors out while others are embedded.
         known_views = {index: self._known[key] for index, key in enumerate(keys) if key in self._known}
         missing = [index for index in range(len(keys)) if index not in known_views]
         try:
             async with asyncio.timeout(seconds):
-                for indices in _batches(procedures, missing):
-                    texts = [_texts(procedures[index]) for index in indices]
+                for indices in _divide_into_batches(procedures, missing):
+                    texts = [_list_texts(procedures[index]) for index in indices]
                     embedded = list(
                         await self._embedder.embed(
                             [text for own_texts in texts for text in own_texts],
@@ -102,17 +102,17 @@ class ProcedureVectors:
             self._known[keys[index]] = views
         return known_views
 
-    def _key(self, procedure: Procedure) -> _Key:
+    def _make_key(self, procedure: Procedure) -> _Key:
         user_id = procedure.created_by if procedure.scope is ProcedureScope.USER else ""
         return procedure.tenant_id, user_id, procedure.agent_id, procedure.id, procedure.version, self._embedder.name
 
 
-def _nearest(
+def _rank_nearest(
     procedures: Sequence[Procedure], views: dict[int, tuple[_View, ...]], vector: Vector
 ) -> tuple[ProcedureMatch, ...]:
     pairs: Iterable[tuple[int, _View]] = [(index, view) for index, own in views.items() for view in own]
     if len(views) > CANDIDATES:
-        signs = _signs(vector)
+        signs = _pack_signs(vector)
         pairs = nsmallest(CANDIDATES, pairs, key=lambda pair: (pair[1].signs ^ signs).bit_count())
     best: dict[int, float] = {}
     for index, view in pairs:
@@ -121,12 +121,12 @@ def _nearest(
     return tuple(sorted(matches, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
 
 
-def _batches(procedures: Sequence[Procedure], indices: Sequence[int]) -> Iterable[list[int]]:
+def _divide_into_batches(procedures: Sequence[Procedure], indices: Sequence[int]) -> Iterable[list[int]]:
     """Yield the indices of procedures whose texts are embedded together."""
     batch: list[int] = []
     texts = 0
     for index in indices:
-        count = len(_texts(procedures[index]))
+        count = len(_list_texts(procedures[index]))
         if batch and texts + count > BATCH:
             yield batch
             batch, texts = [], 0
@@ -136,13 +136,13 @@ def _batches(procedures: Sequence[Procedure], indices: Sequence[int]) -> Iterabl
         yield batch
 
 
-def _texts(procedure: Procedure) -> list[str]:
+def _list_texts(procedure: Procedure) -> list[str]:
     """Return the texts of a procedure that are embedded: name and description, and each trigger that is a phrase."""
     draft = procedure.draft
     phrases = [trigger for trigger in draft.triggers if is_phrase(trigger)]
     return [f"{draft.name}: {draft.description}", *phrases[:MAX_PHRASES]]
 
 
-def _signs(vector: Vector) -> int:
+def _pack_signs(vector: Vector) -> int:
     """Return the signs of a vector's components as bits."""
     return int("".join("1" if component > 0 else "0" for component in vector) or "0", 2)

@@ -21,9 +21,9 @@ from baton.domain.tracing import Attribute, Operation, Span, traced
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.early_recall import EarlyRecall, MessageEmbedding, RetrievalStep, cancel_all
 from baton.memory.episodes.episode_index import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
-from baton.memory.episodes.episode_search import EpisodeWeights, author_of, rank_episodes
+from baton.memory.episodes.episode_search import EpisodeWeights, find_author, rank_episodes
 from baton.memory.recall.procedure_matching import ProcedureVectors
-from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
+from baton.memory.recall.relevance import MAX_QUERY_WORDS, find_content_words, find_irrelevance
 from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, ProcedureMatch, ReadProcedures, Retrieval
 from baton.ports.documents.search import Embedder, SearchIndex
 
@@ -46,7 +46,7 @@ async def find_episodes(
     """
     ranking = await rank_episodes(search, scope, query, vector, weights=FOR_PROMPTS)
     ranked_texts = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
-    return tuple(_episode_item(ranked, embedder) for ranked in ranked_texts)
+    return tuple(_make_episode_item(ranked, embedder) for ranked in ranked_texts)
 
 
 async def try_knowledge(
@@ -57,12 +57,14 @@ async def try_knowledge(
     Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
     chunks = await search.search(scope, agent.id, query, libraries=agent.libraries, limit=limit)
-    words = frozenset(content_words(query)[:MAX_QUERY_WORDS])
+    words = frozenset(find_content_words(query)[:MAX_QUERY_WORDS])
     floor = agent.memory.relevance_floor
-    return replace(chunks, chunks=[replace(chunk, reason=irrelevance(chunk, words, floor)) for chunk in chunks.chunks])
+    return replace(
+        chunks, chunks=[replace(chunk, reason=find_irrelevance(chunk, words, floor)) for chunk in chunks.chunks]
+    )
 
 
-def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
+def _make_episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
     compared = _select_compared(ranked) if document.embedder == embedder else []
@@ -73,7 +75,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
         id=fields.get("fact_id") or fields.get("message_id") or document.id,
         kind=document.kind,
         title=speaker or {FACT: "noted", SUMMARY: "summary of a conversation"}.get(document.kind, document.kind),
-        text=_text(document),
+        text=_choose_text(document),
         at=document.at,
         score=ranked.score,
         signals=ranked.signals,
@@ -89,7 +91,7 @@ def _episode_item(ranked: Ranked, embedder: str) -> FoundItem:
 
 def _describe_speaker(fields: Mapping[str, Any]) -> str:
     """Return who said a message."""
-    author = author_of(fields)
+    author = find_author(fields)
     if author is not None:
         return f"{author.name}, a person, said"
     if fields.get("role") == EVENT:
@@ -106,14 +108,14 @@ def _select_compared(ranked: Ranked) -> list[str]:
     """
     document = ranked.document
     is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
-    text = _text(document)
+    text = _choose_text(document)
     is_short = len(text) <= MAX_SHORT_CHARS and len(text.split()) <= MAX_SHORT_WORDS
     views = [PAIR] if is_users and is_short else []
     names = [f"{view}.{Signal.MEANING}" for view in (TURN, DIGEST, *views)]
     return [name for name in names if name in ranked.signals]
 
 
-def _text(document: IndexDocument) -> str:
+def _choose_text(document: IndexDocument) -> str:
     """Return the text to show: that of the fields, to which no date was added, or that of a view."""
     text = document.fields.get("text")
     if isinstance(text, str) and text:
@@ -164,7 +166,7 @@ class Recall:
             early.join()
             embedding = early.embedding
         else:
-            embedding = self._embedding(search.scope, query, earlier.vector if is_same else None)
+            embedding = self._begin_embedding(search.scope, query, earlier.vector if is_same else None)
         retrievals = _MessageRetrievals(self, agent, search, query, embedding, early)
         try:
             findings = await retrievals.find(earlier.episodes if is_same else Retrieval(), reading)
@@ -187,7 +189,7 @@ class Recall:
         return EarlyRecall(
             scope,
             query,
-            self._embedding(scope, query),
+            self._begin_embedding(scope, query),
             agent_id=agent.id,
             find_episodes=partial(self.find_episodes, scope, query) if memory.episodic_top_k else None,
             find_knowledge=partial(self.find_knowledge, scope, agent, query) if memory.semantic_top_k else None,
@@ -209,7 +211,7 @@ class Recall:
             span.set({Attribute.FOUND: len(found_items)})
         return found_items
 
-    def _embedding(self, scope: Scope, query: str, vector: Vector | None = None) -> MessageEmbedding:
+    def _begin_embedding(self, scope: Scope, query: str, vector: Vector | None = None) -> MessageEmbedding:
         seconds = EMBEDDING_SHARE * self.deadline.total_seconds()
         return MessageEmbedding(self.embedder, query, tenant_id=scope.tenant_id, seconds=seconds, vector=vector)
 
@@ -253,7 +255,7 @@ class _MessageRetrievals:
             step = early.episodes if early is not None else None
             episodes = step or RetrievalStep(self.embedding.find(find))
         if procedures is not None:
-            procedure = RetrievalStep(self._nearest_procedures(procedures))
+            procedure = RetrievalStep(self._find_nearest_procedures(procedures))
         tasks: list[asyncio.Future[Any]] = [step.task for step in (knowledge, episodes, procedure) if step is not None]
         try:
             if tasks:
@@ -263,12 +265,12 @@ class _MessageRetrievals:
         return Findings(
             query=self.query,
             vector=self.embedding.vector,
-            procedure=self._retrieval(procedure, Retrieval(), is_by_meaning=self.is_meaning_missed),
-            knowledge=self._retrieval(knowledge, Retrieval()),
-            episodes=self._retrieval(episodes, earlier if wants_episodes else Retrieval()),
+            procedure=self._finish_retrieval(procedure, Retrieval(), is_by_meaning=self.is_meaning_missed),
+            knowledge=self._finish_retrieval(knowledge, Retrieval()),
+            episodes=self._finish_retrieval(episodes, earlier if wants_episodes else Retrieval()),
         )
 
-    async def _nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
+    async def _find_nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
         procedures, triggered = await asyncio.shield(reading)
         if not procedures.procedures or triggered:
@@ -284,7 +286,7 @@ class _MessageRetrievals:
             span.set({Attribute.FOUND: len(matches)})
         return matches
 
-    def _retrieval(
+    def _finish_retrieval(
         self, step: RetrievalStep[T] | None, otherwise: Retrieval[T], *, is_by_meaning: bool = True
     ) -> Retrieval[T]:
         """Return the findings of a retrieval; ``otherwise`` if it was not begun.

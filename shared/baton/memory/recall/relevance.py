@@ -20,12 +20,12 @@ MAX_COMPARED = 20_000
 """Characters of a text that are compared."""
 
 
-def _words_of(text: str) -> frozenset[str]:
+def _read_words(text: str) -> frozenset[str]:
     """Return the words of a list, also without their accents."""
     return frozenset({*text.split(), *search_form(text).split()})
 
 
-STOP_WORDS = _words_of(
+STOP_WORDS = _read_words(
     """
     a about after again all also am an and any are as at be because been before being but by can could did do does
     doing for from get give going had has have he her here hers him his how i if in into is it its just know let like
@@ -39,14 +39,14 @@ STOP_WORDS = _words_of(
 )
 """Words that say nothing about the subject. Negations are not among them: they make a difference."""
 
-FILLERS = _words_of(
+FILLERS = _read_words(
     """
     a an the also just please so well ein eine einen der die das bitte auch
     """
 )
 """Words that two texts may differ in and still say the same."""
 
-NEGATIONS = _words_of(
+NEGATIONS = _read_words(
     """
     no not never none neither nor without cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt wasnt werent
     wont wouldnt false wrong nein nicht nie niemals kein keine keinen keiner keinem ohne falsch
@@ -65,21 +65,21 @@ MIN_QUOTED = 20
 """Characters of the shortest text whose repetition in another text counts as a quote."""
 
 
-def content_words(text: str) -> tuple[str, ...]:
+def find_content_words(text: str) -> tuple[str, ...]:
     """Return the words of a text in their form for searches, in order, without stop words unless it has no others."""
     words = tuple(split_words(search_form(_without_apostrophes(text[:MAX_COMPARED]))))
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
-def coverage(words: frozenset[str], text: str) -> float:
+def compute_coverage(words: frozenset[str], text: str) -> float:
     """Return the share of ``words`` that the text has, from 0 to 1. A text has a word if it has one with its stem."""
     if not words:
         return 0.0
-    stems = {_stem(word) for word in content_words(text)}
+    stems = {_stem(word) for word in find_content_words(text)}
     return sum(_stem(word) in stems for word in words) / len(words)
 
 
-def irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | None:
+def find_irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | None:
     """Return the reason why an item is not relevant; None if it is.
 
     Its cosine similarity must reach ``floor``. An item that was found by words only, or that has none, may have a third
@@ -91,12 +91,12 @@ def irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | N
         return None
     if item.cosine is not None and not item.by_words:
         return f"below the relevance floor: {item.cosine:.3f} < {floor:g}"
-    share, least = coverage(words, item.shown), max(floor, WORDS_FLOOR)
+    share, least = compute_coverage(words, item.shown), max(floor, WORDS_FLOOR)
     return f"too few of the message's words: {share:.2f} < {least:.2f}" if share < least else None
 
 
 @lru_cache(maxsize=512)
-def same_text_key(text: str) -> tuple[str, ...]:
+def make_same_text_key(text: str) -> tuple[str, ...]:
     """Return a key that is equal for texts that differ in case, spacing, punctuation or fillers only.
 
     Any other word makes a difference, however alike the texts are otherwise: a number, a name, "not", "from" and "to".
@@ -105,9 +105,9 @@ def same_text_key(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in FILLERS) or (text.strip(),)
 
 
-def quoted_key(text: str) -> tuple[str, ...]:
+def make_quoted_key(text: str) -> tuple[str, ...]:
     """Return the key of a text's content, without the words that only name its speaker."""
-    key = same_text_key(text)
+    key = make_same_text_key(text)
     for teller in TELLERS:
         if key[: len(teller)] == teller and len(key) > len(teller):
             return key[len(teller) :]

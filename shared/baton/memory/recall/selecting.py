@@ -16,7 +16,7 @@ from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import DEFAULT_ZONE
 from baton.memory.episodes.episode_index import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt import quoting
-from baton.memory.prompt.message_prompts import CONTEXT_FRAME_TOKENS, prompt_tokens
+from baton.memory.prompt.message_prompts import CONTEXT_FRAME_TOKENS, count_prompt_tokens
 from baton.memory.recall import relevance
 from baton.memory.recalled import BlockKind, Findings, ProcedureMatch, RecalledBlock, RecalledBlocks, Retrieval
 from baton.ports.agents.chat_model import Prompt, TokenCounter
@@ -92,7 +92,7 @@ def select(
     would be listed as a source that the answer did not use. A block lists its items by date, the latest last; an empty
     block has no prompt.
     """
-    words = frozenset(relevance.content_words(findings.query)[: relevance.MAX_QUERY_WORDS])
+    words = frozenset(relevance.find_content_words(findings.query)[: relevance.MAX_QUERY_WORDS])
     judge = partial(_judge, memory=memory, words=words, query=findings.query, sent=sent)
     judged = {
         BlockKind.KNOWLEDGE: judge(findings.knowledge.items, memory.semantic_top_k, least_share=least_share),
@@ -100,14 +100,16 @@ def select(
     }
     heads = {BlockKind.KNOWLEDGE: quoting.KNOWLEDGE_HEAD, BlockKind.EPISODES: quoting.EPISODES_HEAD}
     lines: dict[BlockKind, _Line] = {
-        BlockKind.KNOWLEDGE: quoting.knowledge_line,
-        BlockKind.EPISODES: partial(quoting.episode_line, zone=zone),
+        BlockKind.KNOWLEDGE: quoting.write_knowledge_line,
+        BlockKind.EPISODES: partial(quoting.write_episode_line, zone=zone),
     }
     fitting = _fit(judged, heads, lines, memory.retrieved_tokens, words, counter)
-    procedure, procedures = _procedure(findings.procedure, memory, counter, follows_procedures=follows_procedures)
+    procedure, procedures = _select_procedure(
+        findings.procedure, memory, counter, follows_procedures=follows_procedures
+    )
     retrievals = {BlockKind.KNOWLEDGE: findings.knowledge, BlockKind.EPISODES: findings.episodes}
     knowledge, episodes = (
-        _block(kind, retrieval, fitting[kind], heads[kind], counter) for kind, retrieval in retrievals.items()
+        _make_block(kind, retrieval, fitting[kind], heads[kind], counter) for kind, retrieval in retrievals.items()
     )
     return RecalledBlocks(procedure, knowledge, episodes, procedures)
 
@@ -120,7 +122,7 @@ def number_knowledge(recalled: RecalledBlocks, numbers: PassageNumbers) -> Recal
     for item in found_items:
         citation = item.source.citation
         number = numbers.number(citation.as_source(None)) if citation is not None else None
-        line = quoting.number_line(item.line, number) if number is not None else item.line
+        line = quoting.add_number(item.line, number) if number is not None else item.line
         numbered[item.id] = replace(item, number=number, line=line)
     if not numbered:
         return recalled
@@ -142,13 +144,17 @@ def _judge(
     """Return all items, best first, with the reasons of those that are left out regardless of tokens."""
 
     def reason(item: FoundItem) -> str | None:
-        if irrelevant := relevance.irrelevance(item, words, memory.relevance_floor):
+        if irrelevant := relevance.find_irrelevance(item, words, memory.relevance_floor):
             return irrelevant
         if sent.covers(item):
             return "already in the message history"
-        return "repeats the message" if relevance.same_text_key(item.shown) == relevance.same_text_key(query) else None
+        return (
+            "repeats the message"
+            if relevance.make_same_text_key(item.shown) == relevance.make_same_text_key(query)
+            else None
+        )
 
-    items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _best_first(found_items)])
+    items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _sort_by_score(found_items)])
     relevant = {found_item.id for found_item in items if found_item.included}
     for position, found_item in enumerate(items):
         if found_item.superseded_by in relevant:
@@ -164,7 +170,7 @@ def _leave_out(item: FoundItem, reason: str | None) -> FoundItem:
     return replace(item, reason=reason) if reason is not None and item.included else item
 
 
-def _best_first(items: Iterable[FoundItem]) -> list[FoundItem]:
+def _sort_by_score(items: Iterable[FoundItem]) -> list[FoundItem]:
     return sorted(items, key=lambda item: (-item.score, item.id))
 
 
@@ -173,13 +179,13 @@ def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
     for index, found_item in enumerate(items):
         if found_item.included:
-            alike.setdefault(relevance.same_text_key(found_item.shown), []).append(index)
+            alike.setdefault(relevance.make_same_text_key(found_item.shown), []).append(index)
     for places in alike.values():
         best = max(places, key=lambda index: (items[index].superseded_at is None, items[index].at, items[index].id))
         for index in places:
             merged[index] = _leave_out(items[index], f"duplicate of {items[best].id}")
         merged[best] = replace(items[best], score=max(items[index].score for index in places))
-    return _best_first(merged)
+    return _sort_by_score(merged)
 
 
 def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
@@ -190,7 +196,9 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
     """
     found_items = list(items)
     keys = {
-        index: relevance.quoted_key(found_item.shown) for index, found_item in enumerate(items) if found_item.included
+        index: relevance.make_quoted_key(found_item.shown)
+        for index, found_item in enumerate(items)
+        if found_item.included
     }
     originals: list[int] = []
     # The shortest first: nothing quotes a longer text than itself.
@@ -204,7 +212,7 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
         found_items[position] = _leave_out(found_item, f"duplicate of {items[quoted[-1]].id}")
         for other in quoted:
             found_items[other] = replace(found_items[other], score=max(found_items[other].score, found_item.score))
-    return _best_first(found_items)
+    return _sort_by_score(found_items)
 
 
 def _may_echo(item: FoundItem) -> bool:
@@ -249,21 +257,21 @@ def _fit(
     ]
     used, opened = 0, set[BlockKind]()
     for kind, position, found_item in sorted(candidates, key=lambda candidate: -candidate[2].score):
-        quoted = quoting.excerpt(found_item.shown, words, MAX_CHARS[kind])
+        quoted = quoting.cut_excerpt(found_item.shown, words, MAX_CHARS[kind])
         line = lines[kind](found_item, quoted)
         tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + tokens > cap:
             fitting[kind][position] = _leave_out(found_item, f"over the cap of {cap} tokens")
             continue
-        brief = quoting.brief_excerpt(quoted, words) if kind is BlockKind.KNOWLEDGE else ""
+        brief = quoting.cut_brief_excerpt(quoted, words) if kind is BlockKind.KNOWLEDGE else ""
         fitting[kind][position] = replace(found_item, line=line, tokens=tokens, excerpt=brief)
         used += head + tokens
         opened.add(kind)
     return fitting
 
 
-def _block(
+def _make_block(
     kind: BlockKind, retrieval: Retrieval[FoundItem], items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
     found_items = sorted((found_item for found_item in items if found_item.included), key=_by_date)
@@ -282,7 +290,7 @@ def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
     return item.at, len(item.id) if item.source.citation is not None else 0, item.id
 
 
-def _procedure(
+def _select_procedure(
     retrieval: Retrieval[ProcedureMatch], memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
 ) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
     """Return the block of all matches, with the reasons of those left out, and the procedure in the prompt if any."""
@@ -293,10 +301,10 @@ def _procedure(
         if not follows_procedures:
             reason = "a specialist follows no procedures of the main agent"
         elif match is not next(iter(rivals), None):
-            reason = _omission_reason(match, rivals, memory)
+            reason = _explain_omission(match, rivals, memory)
         else:
-            prompt = _steps(match)
-            tokens = prompt_tokens(prompt, counter)
+            prompt = _make_steps_prompt(match)
+            tokens = count_prompt_tokens(prompt, counter)
             if tokens > MAX_PROCEDURE_TOKENS:
                 tokens, reason = 0, f"over the cap of {MAX_PROCEDURE_TOKENS} tokens"
             else:
@@ -304,7 +312,7 @@ def _procedure(
                 prompts.append(prompt)
                 procedures.append(match.procedure)
         is_rival = any(match is rival for rival in rivals)
-        items.append(_procedure_item(match, tokens, reason, ambiguous=is_rival and len(rivals) > 1))
+        items.append(_make_procedure_item(match, tokens, reason, ambiguous=is_rival and len(rivals) > 1))
     duration, error = retrieval.duration, retrieval.error
     block = RecalledBlock(BlockKind.PROCEDURE, tuple(items), tuple(prompts), used, duration, error)
     return block, tuple(procedures)
@@ -324,14 +332,14 @@ def _find_rivals(matches: Sequence[ProcedureMatch], floor: float) -> Sequence[Pr
     return sorted(close, key=lambda match: match.procedure.scope is ProcedureScope.USER)
 
 
-def _steps(match: ProcedureMatch) -> Prompt:
+def _make_steps_prompt(match: ProcedureMatch) -> Prompt:
     """Return the message with the steps: an instruction if they were approved, otherwise a quotation."""
     if match.procedure.status is ProcedureStatus.APPROVED:
-        return Prompt(Role.SYSTEM, quoting.procedure_steps(match.procedure, match.trigger))
-    return Prompt(Role.CONTEXT, quoting.private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
+        return Prompt(Role.SYSTEM, quoting.write_procedure_steps(match.procedure, match.trigger))
+    return Prompt(Role.CONTEXT, quoting.write_private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
 
 
-def _omission_reason(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
+def _explain_omission(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
     best = rivals[0].procedure.id if rivals else ""
     if match.trigger is not None:
         return f"its trigger matches too, but that of {best} comes first"
@@ -342,7 +350,7 @@ def _omission_reason(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], me
     return f"{best} fits better"
 
 
-def _procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> FoundItem:
+def _make_procedure_item(match: ProcedureMatch, tokens: int, reason: str | None, *, ambiguous: bool) -> FoundItem:
     procedure, source = match.procedure, match.procedure.source
     signals: dict[str, float] = {}
     if match.trigger is not None:

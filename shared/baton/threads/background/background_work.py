@@ -39,8 +39,8 @@ from baton.threads.background.remote_work import RemoteWork, find_open_question
 from baton.threads.background.task_results import ATTEMPTS, NO_RESULT, TaskResults
 from baton.threads.background.tool_work import ToolWork
 from baton.threads.handoffs.forks import Forks
-from baton.threads.requests.queue_mapping import queued_message
-from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.queue_mapping import make_queued_message
+from baton.threads.requests.thread_access import get_own_thread
 
 MAX_OPEN = 10
 """Open tasks of one conversation."""
@@ -178,7 +178,7 @@ class BackgroundWork:
 
         A task that has ended stays as it is. Raises ``ThreadUnavailable`` and ``NotFound``.
         """
-        await own_thread(self.store, scope, thread_id)
+        await get_own_thread(self.store, scope, thread_id)
         for _ in range(ATTEMPTS):
             task = await self.tasks.get(scope, thread_id, task_id)
             if task is None:
@@ -253,7 +253,7 @@ class BackgroundWork:
             await self.forks.begin(scope, task.id, thread_id, agent, ())
         run_id = derive_run_id(task.id, task.id)
         request = MessageRequest(ThreadRef(task.id, may_create=False), task.id, run_id, task.message)
-        await self.queue().send(scope, queued_message(scope, request, request_id=task.id))
+        await self.queue().send(scope, make_queued_message(scope, request, request_id=task.id))
 
     async def _begin_again(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
         agent = (await self.forks.agents.of(scope)).describe(task.name)

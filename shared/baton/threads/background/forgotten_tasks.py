@@ -16,7 +16,7 @@ from baton.ports.tenants.audit import AuditLog, Once
 from baton.ports.threads.background import BackgroundTasks
 from baton.ports.threads.schedules import DueItems
 from baton.ports.threads.turn_queue import TurnQueue
-from baton.threads.requests.queue_mapping import queued_task_check
+from baton.threads.requests.queue_mapping import make_queued_task_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ForgottenTasks:
         if task.location is None or not is_elsewhere:
             return
         forgotten = ForgottenTask(kind=task.kind, name=task.name, agent_id=task.agent_id, location=task.location)
-        record = queued_task_check(
+        record = make_queued_task_check(
             task.scope(scope), thread_id, task.id, request_id=f"{task.id}.forgotten", forgotten=forgotten
         )
         try:

@@ -26,7 +26,7 @@ from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import TurnQueue
 from baton.threads.outbox.connection_sender import send_to_all
-from baton.threads.requests.queue_mapping import queued_message, queued_task_check
+from baton.threads.requests.queue_mapping import make_queued_message, make_queued_task_check
 
 NO_RESULT = "It has ended without a result."
 ATTEMPTS = 8
@@ -66,7 +66,7 @@ class TaskResults:
         )
         entered = await self._find_entered(scope, thread_id, message_id)
         if entered is None:
-            await self.queue().send(scope, queued_message(scope, request, request_id=message_id))
+            await self.queue().send(scope, make_queued_message(scope, request, request_id=message_id))
         else:  # a worker that died before it could note that
             status = entered
         while await self.replace(scope, thread_id, task, task.end(status, self.clock.now(), run_id)) is None:
@@ -114,7 +114,7 @@ class TaskResults:
             can_read = task.location is not None and (task.is_open or task.is_deletable)
         if can_read:
             request_id = f"{task.id}.{task.status.value}.{name or task.checks}"
-            await self.queue().send(scope, queued_task_check(scope, thread_id, task.id, request_id=request_id))
+            await self.queue().send(scope, make_queued_task_check(scope, thread_id, task.id, request_id=request_id))
 
     async def _find_entered(self, scope: Scope, thread_id: str, message_id: str) -> BackgroundStatus | None:
         """Return the status with which an earlier report has entered the conversation; None if there was none."""

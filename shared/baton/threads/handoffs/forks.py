@@ -20,8 +20,8 @@ from baton.domain.threads.content import content_digest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import Run, Thread
-from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history, select_spoken
-from baton.memory.prompt.message_prompts import message_tokens
+from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken
+from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
@@ -30,7 +30,7 @@ from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.leases import acquire_when_free, holding
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 SPECIALIST = "specialist"
 """The ``source`` of a message that was merged from a fork."""
@@ -85,7 +85,7 @@ class Forks:
         (audited), ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
-            parent = await own_thread(self.store, scope, parent_thread_id)
+            parent = await get_own_thread(self.store, scope, parent_thread_id)
         agent = await self.agents.get(scope, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
@@ -164,7 +164,7 @@ class Forks:
         Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
         merged anyway.
         """
-        fork = await own_thread(self.store, scope, fork_thread_id)
+        fork = await get_own_thread(self.store, scope, fork_thread_id)
         if fork.parent_thread_id is None:
             raise NotAFork
         if is_led_by_parent(fork):
@@ -211,7 +211,7 @@ class Forks:
         messages = [message for message in messages if message.id in granted_ids]
         if not handoff.show_tool_calls or not messages:
             return messages
-        messages = await messages_between(self.store, scope, parent, messages[0].ordinal, handoff.ordinal)
+        messages = await read_messages_between(self.store, scope, parent, messages[0].ordinal, handoff.ordinal)
         return [message for message in messages if message.id in granted_ids or not message.is_said]
 
     async def _read_last(
@@ -270,7 +270,7 @@ class Forks:
     def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
         """Return the fork's copy of a parent's message. Uploads stay with the parent."""
         content = _without_uploads(message.content)
-        tokens = message.tokens if content == message.content else message_tokens(content, self.counter)
+        tokens = message.tokens if content == message.content else count_message_tokens(content, self.counter)
         calls = message.tool_calls if keeps_calls else ()
         return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
 

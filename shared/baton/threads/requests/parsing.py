@@ -53,7 +53,7 @@ MAX_TIME = 40
 """Characters of a time."""
 
 
-def message_request(
+def parse_message_request(
     scope: Scope,
     *,
     thread_id: object,
@@ -119,7 +119,7 @@ def parse_branch_request(raw: object) -> BranchRequest | None:
     raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
 
 
-def decision_request(
+def make_decision_request(
     thread_id: str, decisions: Sequence[InterruptDecision], *, run_id: object = None, client: ClientOffer | None = None
 ) -> DecisionRequest:
     """Build the request of several decisions. Raises ``InvalidRequest`` unless they belong to one run."""
@@ -129,7 +129,7 @@ def decision_request(
     return DecisionRequest.of(thread_id, decisions, run_id=parse_run_id(run_id), client=client)
 
 
-def interrupt_decision(
+def parse_interrupt_decision(
     interrupt_id: object, status: object, payload: object, answered_by: str, *, is_error: bool = False
 ) -> InterruptDecision:
     """Parse a decision on an interrupt, or the result of a call that the user's application carries out.
@@ -182,27 +182,27 @@ def _check_result(payload: object) -> None:
         raise MessageTooLarge(f"The result of a client's tool must be at most {MAX_RESULT_BYTES // 1024} KB of JSON.")
 
 
-def exit_request(thread_id: str, *, key: str) -> ActionRequest:
+def make_exit_request(thread_id: str, *, key: str) -> ActionRequest:
     """Build the request to end a handoff. Requests with the same ``key`` are the same request."""
-    return _action_request(thread_id, ConversationAction.EXIT, key, None)
+    return _make_action_request(thread_id, ConversationAction.EXIT, key, None)
 
 
-def continue_request(thread_id: str, workflow_id: object, *, key: str, may_create: bool = False) -> ActionRequest:
+def make_continue_request(thread_id: str, workflow_id: object, *, key: str, may_create: bool = False) -> ActionRequest:
     """Build the request to continue a workflow. Requests with the same ``key`` are the same request.
 
     With ``may_create`` the request may start a new conversation. Raises ``InvalidRequest``.
     """
     parsed_id = parse_workflow_id(workflow_id)
-    return _action_request(thread_id, ConversationAction.CONTINUE, key, parsed_id, may_create=may_create)
+    return _make_action_request(thread_id, ConversationAction.CONTINUE, key, parsed_id, may_create=may_create)
 
 
-def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
+def make_merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
     """Build the request to copy the answer ``answer_id`` of a fork into its parent. Repeats are the same request."""
     about = f"{fork_thread_id}/{answer_id}"
-    return _action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, about)
+    return _make_action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, about)
 
 
-def _action_request(
+def _make_action_request(
     thread_id: str, action: ConversationAction, key: str, about: str | None, *, may_create: bool = False
 ) -> ActionRequest:
     message_id = f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
@@ -245,7 +245,7 @@ def parse_workflow_id(workflow_id: object) -> str:
     return workflow_id
 
 
-def moment(value: object, name: str) -> datetime:
+def parse_time(value: object, name: str) -> datetime:
     """Parse a time in UTC. Raises ``InvalidRequest``."""
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
@@ -256,7 +256,7 @@ def moment(value: object, name: str) -> datetime:
     raise InvalidRequest(f"{name} must be an ISO 8601 time with a time zone, such as 2026-03-14T10:15:00Z.")
 
 
-def integer(value: Any, name: str, *, low: int, high: int) -> int:
+def parse_integer(value: Any, name: str, *, low: int, high: int) -> int:
     """Parse a whole number between ``low`` and ``high``, both included. Raises ``InvalidRequest``."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InvalidRequest(f"{name} must be a whole number from {low} to {high}.")
@@ -283,7 +283,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def client_offer(tools: object, context: object) -> ClientOffer | None:
+def parse_client_offer(tools: object, context: object) -> ClientOffer | None:
     """Parse ``tools`` and ``context`` of a request; None if there are none.
 
     Raises ``InvalidRequest``, and ``MessageTooLarge`` for more than 64 KB of either.

@@ -16,7 +16,7 @@ from baton.domain.threads.turn_requests import ActionRequest, MessageRequest
 from baton.domain.tracing import current_traceparent
 
 
-def queued_message(
+def make_queued_message(
     scope: Scope, request: MessageRequest, *, request_id: str, subscriber: Subscriber | None = None
 ) -> queued.QueuedMessage:
     """Make the queue record of a message."""
@@ -25,7 +25,7 @@ def queued_message(
     )
 
 
-def queued_decision(
+def make_queued_decision(
     scope: Scope, thread_id: str, decision: InterruptDecision, *, request_id: str, subscriber: Subscriber | None = None
 ) -> queued.QueuedDecision:
     """Make the queue record of one decision. ``scope`` is that of the thread's owner, even if another user decides."""
@@ -38,7 +38,7 @@ def queued_decision(
     )
 
 
-def queued_action(
+def make_queued_action(
     scope: Scope, request: ActionRequest, *, request_id: str, subscriber: Subscriber | None = None
 ) -> queued.QueuedAction:
     """Make the queue record of an action."""
@@ -51,7 +51,7 @@ def queued_action(
     )
 
 
-def queued_close(
+def make_queued_close(
     scope: Scope,
     thread_id: str,
     episode: int,
@@ -65,18 +65,20 @@ def queued_close(
     return queued.QueuedClose(**fields, episode=episode, closed_by=closed_by)
 
 
-def queued_takeover(owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str) -> queued.QueuedTakeover:
+def make_queued_takeover(
+    owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str
+) -> queued.QueuedTakeover:
     """Make the queue record that has the run of a worker with ``lease`` finished. It has no permissions."""
     return queued.QueuedTakeover(**_make_common_fields(_without_rights(owner), thread_id, request_id), lease=lease)
 
 
-def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> queued.QueuedSummary:
+def make_queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> queued.QueuedSummary:
     """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
     return queued.QueuedSummary(**_make_common_fields(_without_rights(scope), thread_id, request_id), due=due)
 
 
-def queued_task_check(
+def make_queued_task_check(
     scope: Scope, thread_id: str, task_id: str, *, request_id: str, forgotten: queued.ForgottenTask | None = None
 ) -> queued.QueuedTaskCheck:
     """Make the queue record that has a tool's task checked, or a ``forgotten`` one stopped."""
@@ -84,7 +86,7 @@ def queued_task_check(
     return queued.QueuedTaskCheck(**fields, task_id=task_id, forgotten=forgotten)
 
 
-def queued_title(scope: Scope, thread_id: str, run_id: str) -> queued.QueuedTitle:
+def make_queued_title(scope: Scope, thread_id: str, run_id: str) -> queued.QueuedTitle:
     """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "title", run_id)
     return queued.QueuedTitle(**_make_common_fields(_without_rights(scope), thread_id, request_id))

@@ -23,7 +23,7 @@ from baton.domain.threads.imported_session import ImportedMessage, ImportedSessi
 from baton.domain.threads.message import EVENT, Role
 from baton.domain.threads.thread_title import parse_title
 from baton.domain.times import offset_zone
-from baton.threads.requests.parsing import moment, parse_time_zone
+from baton.threads.requests.parsing import parse_time, parse_time_zone
 
 MAX_MESSAGES = 5_000
 """Messages of one session."""
@@ -34,7 +34,7 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _ROLES = {role.value: role for role in (Role.USER, Role.ASSISTANT, Role.TOOL)} | {EVENT: Role.USER}
 
 
-def imported_session(
+def parse_imported_session(
     scope: Scope,
     *,
     session_id: str,
@@ -177,7 +177,7 @@ def _parse_part(part: object, where: str) -> str:
 
 
 def _parse_time(value: object, where: str, now: datetime) -> datetime:
-    parsed = moment(value, where)
+    parsed = parse_time(value, where)
     if not _EARLIEST <= parsed <= now + MAX_AHEAD:
         raise InvalidRequest(f"{where} must be between 1970 and now.")
     # Stores have milliseconds, and the time of a repetition must equal the stored one.

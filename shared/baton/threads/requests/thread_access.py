@@ -14,7 +14,7 @@ from baton.ports.threads.leases import NoSuchThread
 from baton.ports.threads.threads import ThreadStore
 
 
-async def own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread:
+async def get_own_thread(store: ThreadStore, scope: Scope, thread_id: str) -> Thread:
     """Return the caller's own thread. Raises ``ThreadUnavailable``, also for a holder of ``thread:read_all``."""
     thread = await store.get_thread(scope, thread_id)
     if thread.user_id != scope.user_id:  # thread:read_all grants reading only

@@ -95,7 +95,7 @@ class WaitingMessages:
             return True
         if len(others) >= MAX_WAITING:
             return False
-        await self._store(scope, thread, self._waiting(queued, thread.run, WhileBusy.QUEUE))
+        await self._store(scope, thread, self._to_waiting_message(queued, thread.run, WhileBusy.QUEUE))
         return True
 
     async def check(self, scope: Scope, request: MessageRequest) -> None:
@@ -156,9 +156,9 @@ class WaitingMessages:
             return same
         if len(others) >= MAX_WAITING and len(await self.listed(scope, thread.id)) >= MAX_WAITING:
             raise QueueFull
-        return self._waiting(queued, run, mode)
+        return self._to_waiting_message(queued, run, mode)
 
-    def _waiting(self, queued: QueuedMessage, run: Run, mode: WhileBusy) -> WaitingMessage:
+    def _to_waiting_message(self, queued: QueuedMessage, run: Run, mode: WhileBusy) -> WaitingMessage:
         """Return a message as it waits for the run in progress; one that is too long to be stored enters none."""
         is_stored_whole = len(queued.model_dump_json(by_alias=True).encode()) <= MAX_KEPT_BYTES
         if not is_stored_whole and mode is WhileBusy.STEER:

@@ -24,7 +24,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.schedules import DelayQueue, DueItems, DueSchedule, DueTask, LaterRun, Schedules
 from baton.ports.threads.turn_queue import TurnQueue
 from baton.threads.background.background_work import BackgroundWork
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.threads.schedules.later_runs import LaterRuns
 from baton.threads.schedules.run_conversations import RunConversations
 
@@ -162,7 +162,7 @@ class DueStarts:
             agent_id=schedule.agent_id,
             begun_by=schedule.source(now),
         )
-        await self.queue().send(scope, queued_message(scope, request, request_id=message_id))
+        await self.queue().send(scope, make_queued_message(scope, request, request_id=message_id))
         _count_start(schedule, now)
         await self._store_next(due.owner, schedule.begin(now, request.run_id))
 

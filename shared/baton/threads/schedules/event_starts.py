@@ -21,7 +21,7 @@ from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import TurnQueue
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.handoffs.forks import is_led_by_parent
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton.threads.requests.thread_access import refusals_audited
 from baton.threads.schedules.incoming_event import IncomingEvent
 from baton.threads.schedules.self_starts import SelfStarts
@@ -73,7 +73,7 @@ class EventStarts:
         if earlier is not None and earlier.digest != request.digest:
             raise MessageIdConflict("This eventId was used before with other data. Give every event its own id.")
         if earlier is None:
-            await self.queue().send(owner, queued_message(owner, request, request_id=message_id))
+            await self.queue().send(owner, make_queued_message(owner, request, request_id=message_id))
             if sender.user_id != owner.user_id:
                 await self.audit.record(sender, "event.send", thread_id=thread.id, outcome="queued", detail=detail)
         return request

@@ -37,7 +37,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.schedules import Schedules
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 from baton.threads.schedules.due_starts import DueStarts
 from baton.threads.schedules.schedule_lists import rank
 
@@ -247,7 +247,7 @@ class ScheduleMaking:
         current: Thread | None = None
         async with refusals_audited(self.audit, scope, thread.id, "schedule.create"):
             try:
-                current = await own_thread(self.store, scope, thread.id)
+                current = await get_own_thread(self.store, scope, thread.id)
             except ThreadUnavailable as unavailable:
                 if not (unavailable.is_unused and thread.may_create):
                     raise

@@ -16,7 +16,7 @@ from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.imported_session import IMPORT_TURN, ImportedSession
 from baton.domain.threads.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.threads.thread import EndReason
-from baton.memory.prompt.message_prompts import message_tokens, quote_cause
+from baton.memory.prompt.message_prompts import count_message_tokens, quote_cause
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import TimeZones
 from baton.ports.tenants.audit import AuditLog, Once
@@ -207,7 +207,7 @@ def _to_stored(
                 ordinal=ordinal,
                 run_id=run_id,
                 timestamp=message.timestamp,
-                tokens=message_tokens(
+                tokens=count_message_tokens(
                     message.text if message.begun_by is None else quote_cause(message.begun_by, message.text), counter
                 ),
                 agent_id=agent_id if message.role is Role.ASSISTANT and message.author is None else None,

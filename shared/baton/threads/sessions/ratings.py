@@ -14,7 +14,7 @@ from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.threads import ThreadStore
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 MAX_AUDITED = 256
 """Characters of an id in the audit."""
@@ -52,7 +52,7 @@ class Ratings:
             raise InvalidRequest("comment: a withdrawn rating has none.")
         detail = {"messageId": message_id[:MAX_AUDITED]}
         async with refusals_audited(self.audit, scope, thread_id, "message.feedback", detail):
-            thread = await own_thread(self.store, scope, thread_id)
+            thread = await get_own_thread(self.store, scope, thread_id)
             message = await self._find_answer(scope, thread, message_id)
             earlier = await self.feedback.get(scope, thread, message.ordinal)
             is_unchanged = earlier.says(rating, comment) if earlier is not None else rating is None

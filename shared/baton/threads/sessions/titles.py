@@ -16,7 +16,7 @@ from baton.domain.threads.events import thread_title, unsequenced
 from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, beginning, to_title
-from baton.memory.light_model import short_answer
+from baton.memory.light_model import ask_for_short_answer
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
@@ -25,7 +25,7 @@ from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.threads import ThreadStore
 from baton.tenants.privacy.redaction import Redactor
 from baton.threads.outbox.connection_sender import send_to_all
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Titles:
         Raises ``ThreadUnavailable`` (audited).
         """
         async with refusals_audited(self.audit, scope, thread_id, "thread.rename"):
-            thread = await own_thread(self.store, scope, thread_id)
+            thread = await get_own_thread(self.store, scope, thread_id)
             if thread.title == title:
                 return thread
             renamed = await self.store.rename(scope, thread_id, title)
@@ -161,7 +161,9 @@ class MadeTitles:
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
-                written = await short_answer(self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS)
+                written = await ask_for_short_answer(
+                    self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS
+                )
         except (LeaseLost, StoreUnavailable):
             raise
         except (BatonError, TimeoutError) as failure:

@@ -19,7 +19,7 @@ from baton.ports.threads.connections import Connections, Live, LiveRegistry
 from baton.ports.threads.leases import UnreadChange
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.threads.requests.thread_access import own_thread, refusals_audited
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 PAGE = 100
 """Messages of one read."""
@@ -75,7 +75,7 @@ class UnreadAnswers:
         """
         async with refusals_audited(self.audit, scope, thread_id, "thread.mark_read"):
             for _ in range(ATTEMPTS):
-                thread = await own_thread(self.store, scope, thread_id)
+                thread = await get_own_thread(self.store, scope, thread_id)
                 unread = await self._count_unread(scope, thread, ordinal) if thread.unread else 0
                 if unread >= thread.unread:
                     return

@@ -20,7 +20,7 @@ from baton.domain.threads.message import OutcomeType, RunEnd
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle
 from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.threads.outbox.outbox import Outbox
-from baton.threads.requests.queue_mapping import queued_summary, queued_title
+from baton.threads.requests.queue_mapping import make_queued_summary, make_queued_title
 from baton.threads.sessions.unread_answers import is_unasked, reading_of
 from baton.threads.webhooks.thread_events import find_desk_change, possible_events
 from baton.turns.finished_runs import FinishedRun
@@ -79,7 +79,7 @@ class FollowUp:
         if session is not None:
             await self.services.sessions.finish(lease.scope, lease.thread_id, session, session.reason)
         if summary_due is not None:
-            summary = queued_summary(lease.scope, self._thread.id, summary_due)
+            summary = make_queued_summary(lease.scope, self._thread.id, summary_due)
             await self._ask_for(summary, "summary not queued", Metric.SUMMARIES_FAILED)
         await self._ask_for_title(finished.thread, end)
         background = self.services.agents.background
@@ -125,7 +125,7 @@ class FollowUp:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
         is_answered = end.outcome not in (OutcomeType.ERROR, OutcomeType.DELIVERED) and not end.is_question_refused
         if self.services.makes_titles and thread.title is None and is_answered:
-            work = queued_title(self.holder.lease.scope, thread.id, self.facts.run.run_id)
+            work = make_queued_title(self.holder.lease.scope, thread.id, self.facts.run.run_id)
             await self._ask_for(work, "title not queued", Metric.TITLES_FAILED)
 
     @property

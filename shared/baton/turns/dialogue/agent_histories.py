@@ -10,7 +10,7 @@ from baton.agents.call_outcome import AgentResult
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue, session_of, window_of
 from baton.domain.threads.message import Role
-from baton.memory.prompt.context import reading_budget
+from baton.memory.prompt.context import compute_reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, find_session_start, read_history, select_granted
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 from baton.ports.threads.threads import ThreadStore
@@ -101,7 +101,9 @@ class AgentHistories:
 
     @property
     def _budget(self) -> int:
-        return reading_budget(self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter)
+        return compute_reading_budget(
+            self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter
+        )
 
     def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         """Yield the windows of the agents that spoke, except that of a fork whose messages are not written yet."""

@@ -34,9 +34,9 @@ from baton.domain.threads.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.times import day_in
 from baton.domain.tracing import Attribute
-from baton.memory.light_model import short_answer
+from baton.memory.light_model import ask_for_short_answer
 from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
-from baton.memory.prompt.message_prompts import explain_speakers, speaker_entry
+from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.tenants.registry.registered_agents import missing_permissions
 from baton.threads.handoffs.forks import fork_id
@@ -342,7 +342,7 @@ async def summarise(context: Attempt, history: Sequence[StoredMessage], text: st
     messages += [(question, text)] if text and question is not None else []
     if not messages:
         return "", Usage()
-    spoken = [{**speaker_entry(message), "text": words[:MAX_MESSAGE]} for message, words in messages]
+    spoken = [{**describe_speaker(message), "text": words[:MAX_MESSAGE]} for message, words in messages]
     material = json.dumps({"messages": spoken}, ensure_ascii=False)
     roles = explain_speakers(message for message, _ in messages)
     prompts = [Prompt(Role.SYSTEM, SUMMARISE + roles), Prompt(Role.USER, material)]
@@ -354,7 +354,7 @@ async def summarise(context: Attempt, history: Sequence[StoredMessage], text: st
     )
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            summary = await short_answer(context.services.model, settings, prompts, max_characters=MAX_SUMMARY)
+            summary = await ask_for_short_answer(context.services.model, settings, prompts, max_characters=MAX_SUMMARY)
     except (LeaseLost, StoreUnavailable):
         raise
     except TimeoutError:

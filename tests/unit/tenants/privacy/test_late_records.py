@@ -10,8 +10,8 @@ from baton.composition.app import build
 from baton.domain.memory.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import RecordDelivery
-from baton.threads.requests.parsing import message_request
-from baton.threads.requests.queue_mapping import queued_message
+from baton.threads.requests.parsing import parse_message_request
+from baton.threads.requests.queue_mapping import make_queued_message
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from tests.harness.harness import Harness
 
@@ -34,8 +34,8 @@ class Late:
     async def deliver(self, *, sent_minutes: float, now_minutes: float, dead: bool = False) -> bool:
         """Deliver a message, its times being relative to noon. Returns whether the conversation exists afterwards."""
         self.harness.clock.time = self.noon + timedelta(minutes=now_minutes)
-        request = message_request(ADA, thread_id=self.harness.thread_id, message_id="m1", content="Hello")
-        body = queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
+        request = parse_message_request(ADA, thread_id=self.harness.thread_id, message_id="m1", content="Hello")
+        body = make_queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
         sent_at = self.noon + timedelta(minutes=sent_minutes)
         if dead:
             await self.app.dead_turns.give_up(body, sent_at=sent_at)

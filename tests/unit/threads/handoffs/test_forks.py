@@ -15,7 +15,7 @@ from baton.domain.errors import (
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import StoredMessage
-from baton.threads.requests.parsing import merge_request
+from baton.threads.requests.parsing import make_merge_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
@@ -93,7 +93,7 @@ async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
 async def test_the_answer_that_was_asked_for_is_merged_though_the_fork_has_gone_on() -> None:
     harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)), Answer(("Later in the fork.",)))
     fork_id, answer_id = await answered_fork(harness)
-    request = merge_request(harness.thread_id, fork_id, answer_id)
+    request = make_merge_request(harness.thread_id, fork_id, answer_id)
     await harness.say("m3", "Go on", thread_id=fork_id)
 
     assert (await harness.act(request)).text == "From the fork."
@@ -275,7 +275,7 @@ async def test_a_merge_that_was_cancelled_before_it_began_takes_place_all_the_sa
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant")
     await harness.say("f1", "Hi", thread_id=fork.id)
     _, answer = await harness.forks.newest_answer(harness.ada, fork.id)
-    run_id = merge_request(harness.thread_id, fork.id, answer.id).run_id
+    run_id = make_merge_request(harness.thread_id, fork.id, answer.id).run_id
     await harness.live.request_cancel(harness.ada, harness.thread_id, run_id)
     merged = await harness.app.merges.merge(harness.ada, fork.id, seconds=5)
     assert [message.text for message in merged.messages] == [answer.text]

@@ -13,7 +13,7 @@ from baton.domain.errors import HandoffInProgress, WorkflowUnavailable
 from baton.domain.handoffs.workflow import WorkflowStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason
-from baton.threads.requests.parsing import continue_request
+from baton.threads.requests.parsing import make_continue_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, advance, texts, transfer
@@ -63,7 +63,7 @@ async def test_a_workflow_continued_in_two_threads_at_once_goes_on_in_one() -> N
     second = harness.thread_id
     harness.thread_id = third = str(uuid.uuid4())
     await harness.say("m5", "Hello")
-    requests = [continue_request(thread_id, workflow_id, key="now") for thread_id in (second, third)]
+    requests = [make_continue_request(thread_id, workflow_id, key="now") for thread_id in (second, third)]
     await asyncio.gather(*(harness.act(request) for request in requests))
     holding = []
     for thread_id in (second, third):
@@ -136,7 +136,7 @@ async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_d
     workflow_id = (await harness.state())["workflow"]["id"]
     harness.model.script(Answer(("Welcome here.",), gate=(gate := asyncio.Event())))
     requests_before = len(harness.model.asked)
-    moving = asyncio.ensure_future(harness.act(continue_request(second, workflow_id, key="now", may_create=True)))
+    moving = asyncio.ensure_future(harness.act(make_continue_request(second, workflow_id, key="now", may_create=True)))
     await harness.model_is_asked(requests_before + 1)
     harness.clock.advance(5)
     harness.model.script(*meanwhile, "Fine.")
@@ -201,7 +201,7 @@ async def test_continuing_needs_the_targets_permission() -> None:
     assert "permission" in texts(await harness.continue_(workflow_id))[0][1]
     assert await active(harness) == "assistant"
     maker = Scope("acme", "ada", frozenset({"things:make"}))
-    await harness.act(continue_request(harness.thread_id, workflow_id, key="now"), maker)
+    await harness.act(make_continue_request(harness.thread_id, workflow_id, key="now"), maker)
     assert await active(harness) == "maker"
 
 
@@ -223,7 +223,7 @@ async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work(
     assert [record.detail["permission"] for record in harness.audit.records if record.outcome == "denied"] == [
         "things:make"
     ]
-    await harness.act(continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), maker)
+    await harness.act(make_continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), maker)
     assert (await harness.state())["workflow"]["state"] == "BUILD"
 
 
@@ -254,7 +254,7 @@ async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(b
     state = await harness.state()
     assert (state["activeAgent"]["id"], len(state["resumable"])) == ("assistant", 1)
     assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
-    await harness.act(continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), permitted)
+    await harness.act(make_continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), permitted)
     assert await active(harness) == "maker"
 
 

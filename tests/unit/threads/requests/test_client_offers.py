@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.threads.turn_requests import ClientOffer
-from baton.threads.requests.parsing import MAX_CONTEXT, MAX_TOOLS, client_offer, interrupt_decision
+from baton.threads.requests.parsing import MAX_CONTEXT, MAX_TOOLS, parse_client_offer, parse_interrupt_decision
 from tests.unit.domain.strategies import json_values
 
 CALL = "0" * 32 + "_abcdefg"
@@ -23,7 +23,7 @@ def tool(**fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("nothing", [None, []])
 async def test_nothing_is_no_offer(nothing: Any) -> None:
-    assert client_offer(nothing, nothing) is None
+    assert parse_client_offer(nothing, nothing) is None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ async def test_nothing_is_no_offer(nothing: Any) -> None:
     ],
 )
 async def test_schemas_as_libraries_make_them_are_taken(parameters: Any) -> None:
-    offer = client_offer([tool(parameters=parameters)], None)
+    offer = parse_client_offer([tool(parameters=parameters)], None)
     assert offer is not None
     assert offer.tools[0].parameters["type"] == "object"
 
@@ -79,12 +79,12 @@ def deep(levels: int) -> dict[str, Any]:
 )
 async def test_a_tool_that_is_not_usable_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="tools"):
-        client_offer([tool(**fields)], None)
+        parse_client_offer([tool(**fields)], None)
 
 
 async def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="two tools"):
-        client_offer([tool(), tool()], None)
+        parse_client_offer([tool(), tool()], None)
 
 
 @pytest.mark.parametrize(
@@ -101,18 +101,18 @@ async def test_two_tools_of_one_name_are_refused() -> None:
 )
 async def test_lists_are_bounded_and_of_the_right_shape(tools: Any, context: Any) -> None:
     with pytest.raises(InvalidRequest):
-        client_offer(tools, context)
+        parse_client_offer(tools, context)
 
 
 async def test_more_than_64_kb_are_refused() -> None:
     with pytest.raises(MessageTooLarge):
-        client_offer([tool(name=f"t{n}", description="x" * 3_900) for n in range(20)], None)
+        parse_client_offer([tool(name=f"t{n}", description="x" * 3_900) for n in range(20)], None)
     with pytest.raises(MessageTooLarge):
-        client_offer(None, [{"description": "a", "value": "\u00e4" * 40_000}])
+        parse_client_offer(None, [{"description": "a", "value": "\u00e4" * 40_000}])
 
 
 async def test_what_cannot_be_printed_becomes_a_space() -> None:
-    offer = client_offer([tool(description="a\x00b\u202ec\nd")], [{"description": "\ud800", "value": "\u2028x"}])
+    offer = parse_client_offer([tool(description="a\x00b\u202ec\nd")], [{"description": "\ud800", "value": "\u2028x"}])
     assert offer is not None
     assert offer.tools[0].description == "a b c\nd"
     assert (offer.context[0].description, offer.context[0].value) == ("", "x")
@@ -121,7 +121,7 @@ async def test_what_cannot_be_printed_becomes_a_space() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values), max_size=3))
 async def test_anything_is_taken_or_refused_with_a_typed_error(tools: list[dict[str, Any]]) -> None:
     try:
-        offer = client_offer(tools, None)
+        offer = parse_client_offer(tools, None)
     except (InvalidRequest, MessageTooLarge):
         return
     assert offer is None or isinstance(offer, ClientOffer)
@@ -129,15 +129,15 @@ async def test_anything_is_taken_or_refused_with_a_typed_error(tools: list[dict[
 
 @pytest.mark.parametrize("payload", [None, "", "text", 3, True, [1, {"a": None}], {"approved": "maybe"}])
 def test_any_json_is_the_result_of_a_clients_tool(payload: Any) -> None:
-    assert interrupt_decision(CALL, "resolved", payload, "ada").payload == payload
+    assert parse_interrupt_decision(CALL, "resolved", payload, "ada").payload == payload
 
 
 @pytest.mark.parametrize("payload", [float("inf"), "\ud800", [[]] * 3_000, deep(40)])
 def test_a_result_that_cannot_be_kept_is_refused(payload: Any) -> None:
     with pytest.raises(InvalidRequest):
-        interrupt_decision(CALL, "resolved", payload, "ada")
+        parse_interrupt_decision(CALL, "resolved", payload, "ada")
 
 
 def test_a_result_over_32_kb_is_refused() -> None:
     with pytest.raises(MessageTooLarge):
-        interrupt_decision(CALL, "resolved", "x" * 40_000, "ada")
+        parse_interrupt_decision(CALL, "resolved", "x" * 40_000, "ada")

@@ -14,7 +14,7 @@ from baton.domain.memory.episode import EpisodeStatus
 from baton.domain.threads.imported_session import ImportedSession
 from baton.domain.threads.message import StoredMessage
 from baton.ports.threads.leases import Lease
-from baton.threads.requests.session_import import imported_session
+from baton.threads.requests.session_import import parse_imported_session
 from baton.threads.sessions.importing import MESSAGES_AT_ONCE
 from tests.harness.harness import Harness
 from tests.harness.sessions import make_episode
@@ -38,7 +38,7 @@ def session(harness: Harness, count: int) -> ImportedSession:
         }
         for number in range(count)
     ]
-    return imported_session(
+    return parse_imported_session(
         harness.ada, session_id="s", agent_id=None, messages=messages, ended_at=None, now=harness.clock.now()
     )
 
