@@ -15,7 +15,7 @@ from baton.domain.errors import ModelError, ModelTimeout
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, total_tokens
+from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, count_total_tokens
 from baton.ports.agents.chat_model import (
     AnsweredBy,
     ChatModel,
@@ -97,7 +97,7 @@ class LimitedModel:
 
         def count_tokens() -> int:
             declared = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
-            spoken = total_tokens(prompts, self.counter) + REPLY_TOKENS
+            spoken = count_total_tokens(prompts, self.counter) + REPLY_TOKENS
             return spoken + sum(MESSAGE_FRAME_TOKENS + self.counter.count(text) for text in declared)
 
         size = sum(len(prompt.content) if isinstance(prompt.content, str) else 0 for prompt in prompts)
