@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-move search-verify search-repair
+.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown restore search-migrate search-reindex search-rebuild search-move search-verify search-repair
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,6 +175,9 @@ smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod, or UR
 
 teardown: setup ## Show what there is of a stage, and delete what is named: make teardown STAGE=dev [DELETE="stack table bucket"] [CONFIRM=baton-dev]
 	@$(BIN)/python -m baton_deployment teardown $(STAGE) $(if $(CONFIRM),--confirm $(CONFIRM)) $(if $(DELETE),--delete $(DELETE))
+
+restore: setup ## Copy lost data back from a point in time: make restore STAGE=dev ARGS="--at 2026-11-26T09:30:00Z --tenant acme --plan"
+	@$(BIN)/python -m baton_deployment restore $(STAGE) $(ARGS)
 
 search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
 search-reindex: setup ## Rebuild its indices for the present embedding model and release

@@ -17,6 +17,10 @@ from baton_deployment.deployment import Deployment, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import run_preflight
 from baton_deployment.publishing import publish_front_ends
+from baton_deployment.restoring.choice import DEFAULT_RATE, Choice
+from baton_deployment.restoring.command import RestoreRequest, restore
+from baton_deployment.restoring.due_items import PastDue
+from baton_deployment.restoring.restored_table import parse_time
 from baton_deployment.search import COMMANDS, FUNCTION_SECONDS, administer, is_sound
 from baton_deployment.settings_file import from_parameters
 from baton_deployment.settings_put import compare_settings, put_settings, show_settings
@@ -50,6 +54,8 @@ def main(arguments: Sequence[str]) -> None:
             _smoke(chosen)
         case "teardown":
             _tear_down(chosen)
+        case "restore":
+            _restore(chosen)
         case "search":
             _search(chosen)
 
@@ -67,7 +73,11 @@ def _settings(chosen: argparse.Namespace) -> None:
 
 
 def _agrees() -> bool:
-    answer = _ask("Put these settings? [y/N] ", "so nothing was put. ARGS=--yes answers.")
+    return is_yes(_ask("Put these settings? [y/N] ", "so nothing was put. ARGS=--yes answers."))
+
+
+def is_yes(answer: str) -> bool:
+    """Return whether an answer agrees."""
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -99,6 +109,24 @@ def _ask(question: str, otherwise: str) -> str:
         return input(question)
     except EOFError:
         raise DeploymentError(f"Nobody answers, {otherwise}") from None
+
+
+def _restore(chosen: argparse.Namespace) -> None:
+    stage = _stage(chosen)
+    request = RestoreRequest(
+        Choice(
+            chosen.tenant, chosen.conversation, chosen.replace, chosen.removed, PastDue(chosen.past_due), chosen.rate
+        ),
+        parse_time(chosen.at) if chosen.at else None,
+        chosen.table,
+        chosen.files_from,
+        not chosen.no_files,
+        chosen.plan,
+        chosen.from_start,
+    )
+    otherwise = "so nothing was written. ARGS=--yes answers."
+    confirm = (lambda question: True) if chosen.yes else lambda question: is_yes(_ask(f"{question} [y/N] ", otherwise))
+    restore(Account.of(stage), stage, request, ROOT / ".baton", confirm=confirm, write=print)
 
 
 def _search(chosen: argparse.Namespace) -> None:
@@ -157,6 +185,22 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--url", help="the base of /v1/... of any server; the token is in TOKEN")
             command.add_argument("--socket-url", help="its WebSocket's address")
             command.add_argument("--document", action="store_true", help="try a document there too: search is on")
+    restoring = commands.add_parser("restore", help="copy lost conversations and records back from a restored table")
+    restoring.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
+    restoring.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
+    restoring.add_argument("--at", help="the time to restore, at least five minutes ago: 2026-11-26T09:30:00Z")
+    restoring.add_argument("--from", dest="table", help="a restored table that exists; without it, one is made")
+    restoring.add_argument("--tenant", help="only this tenant")
+    restoring.add_argument("--conversation", help="only this conversation of the tenant, with its forks")
+    restoring.add_argument("--replace", action="store_true", help="replace what has changed since")
+    restoring.add_argument("--removed", action="store_true", help="put back what may have been removed on purpose")
+    restoring.add_argument("--past-due", choices=[choice.value for choice in PastDue], default=PastDue.RUN.value)
+    restoring.add_argument("--rate", type=float, default=DEFAULT_RATE, help="write units a second (%(default)s)")
+    restoring.add_argument("--files-from", help="another bucket with the files of that time")
+    restoring.add_argument("--no-files", action="store_true", help="leave files out")
+    restoring.add_argument("--plan", action="store_true", help="show what would change, and write nothing")
+    restoring.add_argument("--from-start", action="store_true", help="do not go on where an earlier one stopped")
+    restoring.add_argument("--yes", action="store_true", help="carry it out without a question")
     search = commands.add_parser("search", help="administer the search of a deployed stage")
     search.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
     search.add_argument("action", choices=COMMANDS)

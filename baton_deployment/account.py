@@ -25,6 +25,8 @@ SIGN_IN = (
 NO_CREDENTIALS = f"There are no credentials of AWS: {SIGN_IN}."
 _CONFIG = Config(connect_timeout=3, read_timeout=15, retries={"total_max_attempts": 2, "mode": "standard"})
 
+_PATIENT = Config(max_pool_connections=64, retries={"total_max_attempts": 10, "mode": "standard"})
+
 
 class Account:
     """The account that the environment's credentials belong to, in one region."""
@@ -55,9 +57,14 @@ class Account:
             raise
         return cls(chosen, profile)
 
-    def client(self, service: str, *, wait_seconds: float | None = None) -> Any:
-        """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once."""
+    def client(self, service: str, *, wait_seconds: float | None = None, patient: bool = False) -> Any:
+        """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once.
+
+        A ``patient`` one is for many requests at a time: it repeats those that are throttled.
+        """
         longer = Config(read_timeout=wait_seconds, retries={"total_max_attempts": 1}) if wait_seconds else None
+        if patient:
+            longer = _PATIENT
         # boto3's stubs overload this by the names of services.
         make: Any = self._session.client
         return make(service, region_name=self.region, config=_CONFIG.merge(longer) if longer else _CONFIG)

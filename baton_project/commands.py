@@ -104,3 +104,42 @@ def deploy(
             check_stage(folder, stage, typer.echo, asks_model=model)
         else:
             carry_out(folder, stage, typer.echo, build_only=build_only)
+
+
+def restore(
+    stage: Annotated[str, typer.Argument(help="A stage of the project's samconfig.toml: dev, prod")],
+    folder: Folder = Path(),
+    at: Annotated[str, typer.Option(help="The time to restore, at least five minutes ago: 2026-11-26T09:30:00Z")] = "",
+    table: Annotated[str, typer.Option("--from", help="A restored table that exists. Without it, one is made.")] = "",
+    tenant: Annotated[str, typer.Option(help="Only this tenant.")] = "",
+    conversation: Annotated[str, typer.Option(help="Only this conversation of the tenant, with its forks.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace what has changed since.")] = False,
+    removed: Annotated[
+        bool, typer.Option("--removed", help="Put back what users may have removed on purpose.")
+    ] = False,
+    past_due: Annotated[str, typer.Option(help="Runs that were due since then: run (once, late) or skip.")] = "run",
+    rate: Annotated[float, typer.Option(help="Write units a second.")] = 500,
+    files_from: Annotated[str, typer.Option(help="Another bucket with the files of that time.")] = "",
+    no_files: Annotated[bool, typer.Option("--no-files", help="Leave files out.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Show what would change, and write nothing.")] = False,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="Do not go on where an earlier one stopped.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Carry it out without a question.")] = False,
+) -> None:
+    """Copy lost conversations, records and files back from a point in time, and overwrite nothing newer."""
+    with _problems_printed():
+        require_extra(LOCAL, "restore")
+        from baton_deployment.restoring.choice import Choice
+        from baton_deployment.restoring.command import RestoreRequest
+        from baton_deployment.restoring.due_items import PastDue
+        from baton_deployment.restoring.restored_table import parse_time
+        from baton_project.operations import restore_stage
+
+        if past_due not in list(PastDue):
+            raise ProjectProblem("--past-due is run or skip.")
+        chosen = Choice(tenant or None, conversation or None, replace, removed, PastDue(past_due), rate)
+        moment = parse_time(at) if at else None
+        request = RestoreRequest(chosen, moment, table or None, files_from or None, not no_files, plan, from_start)
+        confirm = (lambda question: True) if yes else typer.confirm
+        restore_stage(folder, stage, request, confirm, typer.echo)

@@ -50,6 +50,7 @@ SERVER_COMMANDS = {
     "test": "Hold conversations with a project's agents, and check what happens.",
     "eval": "Evaluate agents by data sets of cases.",
     "deploy": "Check, build and deploy the project to AWS by SAM, publish its front ends, and try it.",
+    "restore": "Copy lost conversations, records and files back from a point in time, and overwrite nothing newer.",
 }
 """Commands that the server's distribution adds."""
 

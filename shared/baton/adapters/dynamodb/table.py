@@ -122,9 +122,22 @@ class Table:
         item = await self.get(key)
         return convert(item) if item is not None else None
 
-    async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
-        """Write an item, without the attributes that are None. Raises ``ConditionFailed`` with the existing item."""
-        await self._write("PutItem", {"Item": serialize(_without_none(item))}, condition, values)
+    async def put(
+        self,
+        item: Item,
+        *,
+        condition: str | None = None,
+        values: Item | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an item, without the attributes that are None. Raises ``ConditionFailed`` with the existing item.
+
+        ``names`` maps placeholders in the condition to names of attributes.
+        """
+        request: dict[str, Any] = {"Item": serialize(_without_none(item))}
+        if names:
+            request["ExpressionAttributeNames"] = names
+        await self._write("PutItem", request, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""
@@ -163,10 +176,20 @@ class Table:
             request["ExpressionAttributeNames"] = names
         return await self._write("UpdateItem", request, condition, values)
 
-    async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> bool:
+    async def delete(
+        self,
+        key: Mapping[str, str],
+        *,
+        condition: str | None = None,
+        values: Item | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> bool:
         """Delete an item. Return whether the condition held; a missing item is not an error."""
+        request: dict[str, Any] = {"Key": serialize(key)}
+        if names:
+            request["ExpressionAttributeNames"] = names
         with suppress(ConditionFailed):
-            await self._write("DeleteItem", {"Key": serialize(key)}, condition, values)
+            await self._write("DeleteItem", request, condition, values)
             return True
         return False
 
@@ -274,6 +297,29 @@ class Table:
         names = {"#attribute": attribute}
         request = {"IndexName": index, "ProjectionExpression": "#attribute", "ExpressionAttributeNames": names}
         return self._pages("Scan", request)
+
+    async def scan_keys(
+        self, *, prefix: str | None = None, after: Mapping[str, str] | None = None, limit: int | None = None
+    ) -> AsyncGenerator[tuple[list[Item], Mapping[str, str] | None], None]:
+        """Yield pages of the keys of all items, and the key behind which the next page begins; None after the last.
+
+        ``prefix`` selects partitions; the whole table is read all the same. ``after`` continues an earlier scan.
+        """
+        request: dict[str, Any] = {"ProjectionExpression": "PK, SK"}
+        if prefix is not None:
+            request["FilterExpression"] = "begins_with(PK, :prefix)"
+            request["ExpressionAttributeValues"] = serialize({":prefix": prefix})
+        if limit is not None:
+            request["Limit"] = limit
+        position: Mapping[str, str] | None = after
+        while True:
+            start = {"ExclusiveStartKey": serialize(position)} if position is not None else {}
+            response = await self._ask("Scan", TableName=self.name, **request, **start)
+            last = response.get("LastEvaluatedKey")
+            position = deserialize(last) if last else None
+            yield [deserialize(item) for item in response["Items"]], position
+            if position is None:
+                return
 
     async def _pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
         while True:

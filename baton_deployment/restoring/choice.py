@@ -1,0 +1,43 @@
+"""The part of the data that an operator restores, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton_deployment.errors import DeploymentError
+from baton_deployment.restoring.due_items import PastDue
+
+DEFAULT_RATE = 500
+"""Write units a second: half of what one partition of the table takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An operator's choice. Without a tenant, everything is restored."""
+
+    tenant_id: str | None = None
+    thread_id: str | None = None
+    """One conversation of the tenant, with its forks."""
+    replaces: bool = False
+    """Whether what has changed since is replaced by what there was."""
+    includes_removed: bool = False
+    """Whether to put back what users or Baton may have removed in ordinary use, outside of lost conversations."""
+    past_due: PastDue = PastDue.RUN
+    rate: float = DEFAULT_RATE
+    """Write units a second."""
+
+    def check(self) -> None:
+        """Raise ``DeploymentError`` for a choice that contradicts itself."""
+        if self.thread_id is not None and self.tenant_id is None:
+            raise DeploymentError("Name the conversation's tenant too: --tenant acme --conversation ID.")
+        if self.rate <= 0:
+            raise DeploymentError("The rate is a number of write units a second above 0.")
+        if self.tenant_id is not None and (not self.tenant_id or set(self.tenant_id) & set("#~/")):
+            raise DeploymentError(f"{self.tenant_id!r} is not the id of a tenant.")
+
+    @property
+    def description(self) -> str:
+        """The part as a phrase."""
+        if self.thread_id is not None:
+            return f"the conversation {self.thread_id} of {self.tenant_id}"
+        return f"the tenant {self.tenant_id}" if self.tenant_id is not None else "everything"

@@ -1,0 +1,240 @@
+"""``baton restore`` and ``make restore``: a plan, a question, the restore, and what follows it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from baton.adapters.aws.step_functions import StepFunctionsForgettings
+from baton.adapters.dynamodb.table import Table
+from baton.domain.errors import StoreUnavailable
+from baton.ports.clock import SystemClock
+from baton_deployment.account import Account, problems_explained
+from baton_deployment.deployed_stack import read_outputs
+from baton_deployment.errors import DeploymentError
+from baton_deployment.restoring.choice import Choice
+from baton_deployment.restoring.conversation_check import ConversationCheck
+from baton_deployment.restoring.counts import Counts
+from baton_deployment.restoring.forgotten import ForgottenSince
+from baton_deployment.restoring.object_versions import ObjectVersions
+from baton_deployment.restoring.progress import Progress, ProgressFile
+from baton_deployment.restoring.repeated_requests import RepeatedRequests
+from baton_deployment.restoring.restoration import Position, Report, Restoration, Stores
+from baton_deployment.restoring.restored_table import RestoredTable, make_restored_table, read_restored_table
+from baton_deployment.search import FUNCTION_SECONDS, administer, is_sound
+from baton_deployment.stages import Stage
+
+Write = Callable[[str], None]
+REQUEST_SECONDS = 120.0
+"""The time for one request to the table with its retries, while it throttles."""
+REPORT_SECONDS = 5.0
+"""The time between two lines of progress."""
+NOT_RESTORED = (
+    "Not in the table, and not restored: secrets (a lost push key makes push configurations useless: clients set them "
+    "again), the settings document (`~settings/`), queued messages, connections, logs of the last day, the search "
+    "indices (they are rebuilt)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """The command as an operator has given it."""
+
+    choice: Choice
+    at: datetime | None = None
+    """The time to restore; None: that of ``table``."""
+    table: str | None = None
+    """A restored table that exists; None: it is made."""
+    bucket: str | None = None
+    """Another bucket with the files of that time than the stage's."""
+    files: bool = True
+    only_plans: bool = False
+    from_start: bool = False
+    """Whether the progress of an interrupted restore is dropped."""
+
+
+def restore(
+    account: Account,
+    stage: Stage,
+    request: RestoreRequest,
+    folder: Path,
+    *,
+    confirm: Callable[[str], bool],
+    write: Write,
+) -> None:
+    """Restore what is chosen into a deployed stage. ``folder`` is for the file of its progress.
+
+    Raises ``DeploymentError``, and also for a check that finds something missing afterwards.
+    """
+    request.choice.check()
+    if request.table is None and request.at is None:
+        raise DeploymentError("Name the time to restore (--at 2026-11-26T09:30:00Z), or a restored table (--from).")
+    outputs = read_outputs(account, stage.stack)
+    with problems_explained("The restore has stopped. The same command goes on where it was"):
+        try:
+            _Command(account, stage, request, folder, outputs, confirm, write).run()
+        except StoreUnavailable as problem:
+            raise DeploymentError(
+                f"The restore has stopped: {problem} The same command goes on where it was."
+            ) from problem
+
+
+class _Command:
+    def __init__(
+        self,
+        account: Account,
+        stage: Stage,
+        request: RestoreRequest,
+        folder: Path,
+        outputs: Mapping[str, str],
+        confirm: Callable[[str], bool],
+        write: Write,
+    ) -> None:
+        self.account, self.stage, self.request, self.outputs = account, stage, request, outputs
+        self.confirm, self.write = confirm, write
+        self.live_name = outputs["TableName"]
+        self.progress_path = folder / f"restore-{stage.name}.json"
+        self.clock = SystemClock()
+
+    def run(self) -> None:
+        """Plan, ask, restore and check."""
+        source = self._source()
+        progress_file = ProgressFile(self.progress_path, self.live_name, source, self.request.choice)
+        if self.request.from_start:
+            progress_file.remove()
+        self.write(
+            f"Restoring {self.request.choice.description} from {source.name}, {source.at:%Y-%m-%d %H:%M:%S} UTC, "
+        )
+        self.write(f"into {self.live_name}.\n")
+        asyncio.run(self._restore(source, progress_file))
+
+    async def _restore(self, source: RestoredTable, progress_file: ProgressFile) -> None:
+        stores = self._stores(source)
+        progress = progress_file.read()
+        if progress is not None:
+            self.write("An earlier restore was interrupted here:")
+            self._write_lines(progress.counts)
+        else:
+            planned = await Restoration(stores, self.request.choice, writes=False).run(self._reporter("compared"))
+            self.write("Plan:")
+            self._write_lines(planned)
+        self.write(f"\n{NOT_RESTORED}")
+        if self.request.only_plans or not self.confirm("Go on with it?" if progress else "Carry this out?"):
+            self.write("\nNothing was written.")
+            return
+        tenants = await self._carry_out(stores, progress_file, progress)
+        await self._repeat_requests(stores, tenants)
+        self._rebuild_indices(tenants)
+        is_sound = await self._verify(stores)
+        self.write(f"\nWhen nothing is missing any more: aws dynamodb delete-table --table-name {source.name}")
+        if not is_sound:
+            raise DeploymentError("Something is still missing: see above.")
+
+    async def _carry_out(self, stores: Stores, progress_file: ProgressFile, progress: Progress | None) -> set[str]:
+        restoration = Restoration(stores, self.request.choice, writes=True)
+        restoration.tenants |= progress.tenants if progress is not None else set()
+        show = self._reporter("restored")
+
+        async def report(counts: Counts, position: Position | None) -> None:
+            if position is not None:
+                progress_file.write(Progress(counts, position, frozenset(restoration.tenants)))
+            await show(counts, position)
+
+        counts = await restoration.run(
+            report,
+            counts=progress.counts if progress is not None else None,
+            after=progress.position if progress is not None else None,
+        )
+        progress_file.remove()
+        self.write("\nDone:")
+        self._write_lines(counts)
+        return restoration.tenants
+
+    async def _repeat_requests(self, stores: Stores, tenants: set[str]) -> None:
+        """Carry out again what users have asked to be forgotten since."""
+        forgettings = StepFunctionsForgettings(self.account.client("stepfunctions"), self.outputs["ForgetUserArn"])
+        requests = RepeatedRequests(stores.live, stores.forgotten, forgettings, self.clock)
+        number = await requests.repeat(tenants, self.request.choice)
+        self.write(f"\n{number} requests to forget since then are repeated, each with its own cut-off.")
+
+    def _rebuild_indices(self, tenants: set[str]) -> None:
+        """Rebuild the search indices of these tenants, and compare them with what is stored."""
+        if "SearchFunctionName" not in self.outputs:
+            self.write("Search is off: there are no indices to rebuild.")
+            return
+        client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
+        named = sorted(tenants) if self.request.choice.tenant_id is not None else []
+        rebuilt = administer(client, self.outputs, "rebuild", tenants=named)
+        repaired = administer(client, self.outputs, "repair", tenants=named)
+        self.write(
+            f"Indices: {rebuilt.get('episodes_indexed', 0)} episodes indexed; {rebuilt.get('documents_started', 0)} "
+            "documents are being indexed by the pipeline."
+        )
+        if not is_sound(repaired):
+            self.write(
+                "The indices still differ from what is stored, as while documents are being indexed. Verify later."
+            )
+
+    async def _verify(self, stores: Stores) -> bool:
+        """Compare again, and check messages and files of every conversation. Return whether nothing is missing."""
+        restoration = Restoration(
+            stores,
+            replace(self.request.choice, replaces=False),
+            writes=False,
+            check=ConversationCheck(stores.live, stores.objects),
+        )
+        counts = await restoration.run(self._reporter("verified"))
+        self.write(f"\nVerified: {counts.checked:,} conversations with {counts.messages:,} messages.")
+        for number, text in (
+            (counts.items.total() + counts.files, "items and files are still missing (repeat the command)"),
+            (counts.lost_messages, "messages are missing in both tables"),
+            (counts.lost_bodies, "large bodies are missing in the bucket"),
+        ):
+            if number:
+                self.write(f"{number:>9,} {text}")
+        return not (counts.items.total() + counts.files + counts.lost_messages + counts.lost_bodies)
+
+    # Parts
+
+    def _source(self) -> RestoredTable:
+        client = self.account.client("dynamodb")
+        request = self.request
+        if request.table is not None:
+            return read_restored_table(client, request.table, request.at, self.live_name)
+        assert request.at is not None  # noqa: S101 - checked by ``restore``
+        return make_restored_table(client, self.live_name, request.at, self.write)
+
+    def _stores(self, source: RestoredTable) -> Stores:
+        client = self.account.client("dynamodb", patient=True)
+        source_table = Table.of(client, source.name, seconds=REQUEST_SECONDS)
+        live_table = Table.of(client, self.live_name, seconds=REQUEST_SECONDS)
+        objects = None
+        if self.request.files:
+            live_bucket = self.outputs["BucketName"]
+            s3 = self.account.client("s3", patient=True)
+            objects = ObjectVersions(s3, self.request.bucket or live_bucket, live_bucket, source.at)
+        forgotten = ForgottenSince(source_table, live_table, source.at, self.clock)
+        return Stores(source_table, live_table, objects, forgotten, self.clock)
+
+    def _reporter(self, verb: str) -> Report:
+        last = time.monotonic()
+
+        async def report(counts: Counts, position: Position | None) -> None:
+            nonlocal last
+            if time.monotonic() - last >= REPORT_SECONDS:
+                last = time.monotonic()
+                self.write(
+                    f"{counts.conversations.total():>9,} conversations {verb}, {counts.items.total():,} items and "
+                    f"{counts.files:,} files to put back so far"
+                )
+
+        return report
+
+    def _write_lines(self, counts: Counts) -> None:
+        lines = list(counts.lines()) or ["        0 conversations and records"]
+        for line in lines:
+            self.write(line)

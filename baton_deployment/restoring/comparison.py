@@ -1,0 +1,95 @@
+"""The items of a partition in the restored table and in the live one, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import ItemKind, kind_of
+from baton.adapters.dynamodb.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two items with one key."""
+
+    then: Item | None
+    """The restored table's item."""
+    now: Item | None
+    """The live table's item."""
+
+    @property
+    def item(self) -> Item:
+        """One of the items: both have the same key."""
+        item = self.then or self.now
+        assert item is not None  # noqa: S101 - one of them has been read
+        return item
+
+    @property
+    def kind(self) -> ItemKind | None:
+        """The kind of the items; None for one that this release does not know."""
+        return kind_of(self.item)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the live table lacks the item."""
+        return self.now is None
+
+    @property
+    def differs(self) -> bool:
+        """Whether both tables have the item, with different attributes."""
+        return self.then is not None and self.now is not None and self.then != self.now
+
+
+async def pairs_of(source: Table, live: Table, partition: str, *, prefix: str | None = None) -> AsyncGenerator[Pair]:
+    """Yield the items of a partition in both tables, in the order of their keys.
+
+    The restored table is read without consistency, at half the price: nobody writes to it.
+    """
+    async with (
+        aclosing(source.query(partition, prefix=prefix, consistent=False)) as then_pages,
+        aclosing(live.query(partition, prefix=prefix)) as now_pages,
+    ):
+        then_items, now_items = _items(then_pages), _items(now_pages)
+        then, now = await anext(then_items, None), await anext(now_items, None)
+        while then is not None or now is not None:
+            if now is None or (then is not None and _sort(then) < _sort(now)):
+                yield Pair(then, None)
+                then = await anext(then_items, None)
+            elif then is None or _sort(now) < _sort(then):
+                yield Pair(None, now)
+                now = await anext(now_items, None)
+            else:
+                yield Pair(then, now)
+                then, now = await anext(then_items, None), await anext(now_items, None)
+
+
+def as_read(seen: Item, new: Item | None = None) -> dict[str, Any]:
+    """Return ``condition``, ``values`` and ``names`` of a write that holds only while an item is as it was read.
+
+    ``new`` replaces it: none of its other attributes may have been added meanwhile.
+    """
+    names: dict[str, str] = {}
+    values: Item = {}
+    conditions = []
+    for number, (name, value) in enumerate(seen.items()):
+        names[f"#a{number}"], values[f":a{number}"] = name, value
+        conditions.append(f"#a{number} = :a{number}")
+    for number, name in enumerate(name for name in new or () if name not in seen):
+        names[f"#b{number}"] = name
+        conditions.append(f"attribute_not_exists(#b{number})")
+    return {"condition": " AND ".join(conditions), "values": values, "names": names}
+
+
+async def _items(pages: AsyncIterator[list[Item]]) -> AsyncGenerator[Item]:
+    async for page in pages:
+        for item in page:
+            yield item
+
+
+def _sort(item: Item) -> bytes:
+    """Return the sort key in DynamoDB's order, which is that of its bytes."""
+    return str(item["SK"]).encode()

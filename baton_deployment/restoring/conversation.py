@@ -1,0 +1,346 @@
+"""The restore of one conversation: its partition, the items of it elsewhere in the table, and its files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import Handling, ItemKind
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, make_tombstone
+from baton.concurrency.tasks import gather_each
+from baton.domain.memory.episode import episode_id
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import to_millis
+from baton.ports.clock import Clock
+from baton_deployment.restoring.comparison import Pair, pairs_of
+from baton_deployment.restoring.due_items import PastDue, prepare_due
+from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
+from baton_deployment.restoring.live_writes import LiveWrites, has_expired
+from baton_deployment.restoring.object_versions import ObjectVersions
+
+AT_ONCE = 16
+"""Writes of one conversation under way at the same time."""
+BATCH = 512
+"""Items of a conversation in memory."""
+RESTORING = "restoring"
+"""The attribute of the tombstone that stands for a conversation while it is being restored."""
+FENCE_GAP = 10_000
+"""The distance from the restored fence to the one of a restored conversation.
+
+Workers of leases that nothing stored knows any more have lower ones.
+"""
+SEQ_GAP = 1_000_000
+"""The distance to its next event's number: clients may have seen events after the restored ones."""
+_LEASE = frozenset(
+    {
+        "lease_owner", "lease_until", "lease_record", "lease_receives", "run_id", "run_message_id", "run_attempt",
+        "watchers", "live_changes", "idle_failures",
+    }
+)  # fmt: skip
+"""Attributes of a conversation's item that are about workers and connections of the moment."""
+_CHANGING = _LEASE | {"fence", "next_seq", "idle_shard", "idle_check_at", "listed_at", "unread", "owner_claimed"}
+"""The attributes that differ without a difference that a user notices."""
+_BEFORE_MESSAGES = ("CALL#", "TASK#", "REMOTE#", "STEP#")
+"""Kinds whose keys have the number of a message."""
+
+
+class Outcome(StrEnum):
+    """The result for a conversation."""
+
+    UNCHANGED = "unchanged"
+    RESTORED = "restored"
+    COMPLETED = "completed"
+    REPLACED = "replaced"
+    GONE_ON = "gone on"
+    DIFFERS = "differs"
+    FORGOTTEN = "forgotten"
+    TAKEN = "taken"
+    BUSY = "busy"
+    NOT_BEGUN = "not begun"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredConversation:
+    """The result of the restore of a conversation, or of its plan."""
+
+    outcome: Outcome
+    items: Counter[str] = field(default_factory=Counter)
+    """The items that were put back, by kind."""
+    replaced: int = 0
+    removed: int = 0
+    differing: int = 0
+    """Items that differ, and were left alone."""
+    files: int = 0
+
+
+@dataclass(slots=True)
+class _Differences:
+    """The comparison of a conversation."""
+
+    lost: Counter[str] = field(default_factory=Counter)
+    removable: int = 0
+    """Missing items that somebody may have removed."""
+    differing: int = 0
+    is_newer: bool = False
+    """Whether the live conversation has messages beyond the restored ones."""
+
+
+class _Mode(NamedTuple):
+    """The items that a pass copies."""
+
+    is_whole: bool
+    """Whether removable items are put back too: the conversation itself is missing, or is replaced."""
+    replaces: bool
+    """Whether differing items are replaced, and those removed that the restored conversation does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRestore:
+    """The restore of conversations from one table and bucket into others.
+
+    A conversation that is missing, or that is replaced, is hidden behind a tombstone with a higher fence until all of
+    it is there, so that nobody reads or continues half of it; a repetition finishes one that was interrupted.
+    """
+
+    source: Table
+    live: Table
+    writes: LiveWrites
+    forgotten: ForgottenSince
+    objects: ObjectVersions | None
+    clock: Clock
+    replaces: bool = False
+    """Whether conversations that have gone on since, and items that differ, are replaced: an operator's choice."""
+    past_due: PastDue = PastDue.RUN
+
+    async def restore(self, tenant_id: str, thread_id: str) -> RestoredConversation:
+        """Restore a conversation, or find out what that would do. Raises ``StoreUnavailable``."""
+        anybody = Scope(tenant_id, ANYBODY)
+        then = await self.source.get(keys.thread(anybody, thread_id), consistent=False)
+        if then is None or ("committed_fence" not in then and then.get("thread_status") != TOMBSTONE):
+            return RestoredConversation(Outcome.NOT_BEGUN)
+        scope = Scope(tenant_id, then["user_id"])
+        if await self.forgotten.has_thread(scope, then):
+            return RestoredConversation(Outcome.FORGOTTEN)
+        now = await self.live.get(keys.thread(scope, thread_id))
+        if now is not None and now.get("thread_status") == TOMBSTONE and RESTORING not in now:
+            return RestoredConversation(Outcome.FORGOTTEN)
+        owner = await self.live.get(keys.owner(thread_id))
+        if owner is not None and owner["tenant_id"] != tenant_id:
+            return RestoredConversation(Outcome.TAKEN)
+        files = await self._restore_files(scope, thread_id)
+        differences = await self._compare(then, now)
+        result = await self._restore_items(scope, thread_id, then, now, differences)
+        if files and result.outcome is Outcome.UNCHANGED:
+            return RestoredConversation(Outcome.COMPLETED, result.items, files=files)
+        return RestoredConversation(
+            result.outcome, result.items, result.replaced, result.removed, result.differing, files
+        )
+
+    async def _restore_items(
+        self, scope: Scope, thread_id: str, then: Item, now: Item | None, differences: _Differences
+    ) -> RestoredConversation:
+        if now is None or RESTORING in now:
+            replaces = self.replaces or (now is not None and now[RESTORING] == Outcome.REPLACED.value)
+            if differences.is_newer and not replaces:
+                return RestoredConversation(Outcome.GONE_ON, differing=differences.differing)
+            return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=replaces))
+        has_gone_on = now.get("committed_fence") != then["committed_fence"]
+        is_other = has_gone_on or differences.differing or _differs(then, now)
+        if self.replaces and is_other:
+            return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=True))
+        is_same_thread = now.get("created_at") == then.get("created_at")
+        if has_gone_on and not (is_same_thread and now.get("next_ordinal", 0) >= then["next_ordinal"]):
+            return RestoredConversation(Outcome.GONE_ON, differing=differences.differing)
+        items: Counter[str] = Counter()
+        if differences.lost:
+            _, items = await self._copy(scope, thread_id, then, _Mode(is_whole=False, replaces=False))
+        outcome = Outcome.DIFFERS if is_other else Outcome.UNCHANGED
+        if has_gone_on:
+            outcome = Outcome.GONE_ON
+        if items:
+            outcome = Outcome.COMPLETED
+        return RestoredConversation(outcome, items, differing=differences.differing)
+
+    async def _restore_whole(
+        self, scope: Scope, thread_id: str, then: Item, now: Item | None, mode: _Mode
+    ) -> RestoredConversation:
+        """Hide the conversation, copy all of it, and show it."""
+        outcome = Outcome.REPLACED if mode.replaces and now is not None else Outcome.RESTORED
+        claim = now if now is not None and RESTORING in now else self._claim(scope, then, now, outcome)
+        if now is not None and now.get("lease_until", 0) >= to_millis(self.clock.now()):
+            return RestoredConversation(Outcome.BUSY)
+        is_claimed = now is claim or await (
+            self.writes.put_back(claim) if now is None else self.writes.replace(claim, now)
+        )
+        if not is_claimed:
+            return RestoredConversation(Outcome.BUSY)
+        changes, items = await self._copy(scope, thread_id, then, mode)
+        await self._copy_owner(scope, thread_id, then, claim, items)
+        thread = {name: value for name, value in then.items() if name not in _LEASE}
+        thread |= {"fence": claim["fence"], "next_seq": claim["next_seq"]}
+        # Forgetting may have begun meanwhile: then its mark is there, or the tombstone is gone.
+        is_there = await self.writes.put_if(
+            thread,
+            "fence = :fence AND restoring = :outcome AND attribute_not_exists(swept)",
+            {":fence": claim["fence"], ":outcome": claim[RESTORING]},
+        )
+        items["conversations"] += 1
+        if not is_there:
+            return RestoredConversation(Outcome.FORGOTTEN)
+        return RestoredConversation(outcome, items, changes.replaced, changes.removed, changes.differing)
+
+    def _claim(self, scope: Scope, then: Item, now: Item | None, outcome: Outcome) -> Item:
+        """Return the tombstone that hides the conversation. The user's list has it, so that forgetting finds it."""
+        tombstone = make_tombstone(scope, now or then, self.clock)
+        live = now or {}
+        return {
+            **keys.thread(scope, keys.thread_id_of(scope, then)),
+            **tombstone,
+            "fence": max(then["fence"], live.get("fence", 0)) + FENCE_GAP,
+            "next_seq": max(then["next_seq"], live.get("next_seq", 0)) + SEQ_GAP,
+            RESTORING: outcome.value,
+        }
+
+    # Comparison
+
+    async def _compare(self, then: Item, now: Item | None) -> _Differences:
+        differences = _Differences()
+        async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
+            async for pair in pairs:
+                kind = pair.kind
+                if kind is None or kind.handling is Handling.MOMENT or pair.item["SK"] == "THREAD":
+                    continue
+                if pair.then is None:
+                    differences.is_newer |= kind.name == "messages"
+                    continue
+                if has_expired(pair.then, self.clock.now()) or not _is_committed(pair.then, kind, then):
+                    continue
+                if pair.is_lost and kind.handling is Handling.REMOVABLE:
+                    differences.removable += 1
+                elif pair.is_lost:
+                    differences.lost[kind.name] += 1
+                elif pair.differs:
+                    differences.differing += 1
+        return differences
+
+    # Copies
+
+    async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> tuple[_Changes, Counter[str]]:
+        """Copy the items of the partition, but for the conversation's own."""
+        changes, items = _Changes(), Counter[str]()
+        episodes: list[int] = []
+
+        async def apply(pair: Pair) -> None:
+            kind = pair.kind
+            if kind is None or pair.item["SK"] == "THREAD" or pair.item["SK"].startswith(keys.LIVE):
+                return
+            copied = pair.then if kind.handling is not Handling.MOMENT else None
+            if copied is not None and not _is_committed(copied, kind, then):
+                copied = None
+            if copied is not None:
+                copied = prepare_due(copied, self.past_due, self.clock.now())
+            if copied is None or has_expired(copied, self.clock.now()):
+                if mode.replaces and pair.now is not None and not pair.item["SK"].startswith(keys.AUDIT):
+                    changes.removed += await self.writes.remove(pair.now)
+                return
+            if pair.now is not None:
+                if pair.now == copied:
+                    return
+                if mode.replaces:
+                    changes.replaced += await self.writes.replace(copied, pair.now)
+                else:
+                    changes.differing += 1
+                return
+            if (mode.is_whole or kind.handling is Handling.HISTORY) and await self.writes.put_back(copied):
+                items[kind.name] += 1
+                if kind.name == "episodes":
+                    episodes.append(keys.episode.number(copied))
+
+        batch: list[Pair] = []
+        async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
+            async for pair in pairs:
+                batch.append(pair)
+                if len(batch) == BATCH:
+                    await gather_each(batch, apply, at_once=AT_ONCE)
+                    batch.clear()
+            await gather_each(batch, apply, at_once=AT_ONCE)
+        if mode.is_whole:
+            items += await self._copy_pointers(scope, thread_id, then)
+        return changes, items
+
+    async def _copy_pointers(self, scope: Scope, thread_id: str, then: Item) -> Counter[str]:
+        """Copy the items of the conversation that are in other partitions."""
+        episodes = await self.source.read_all(then["PK"], prefix=keys.episode.prefix, consistent=False)
+        numbers = [keys.episode.number(item) for item in episodes]
+        wanted_keys = [
+            keys.episode_place(scope, episode_id(thread_id, number), thread_id, number) for number in numbers
+        ]
+        wanted_keys.append(keys.user_upload(scope, thread_id))
+        desk_key = find_desk_place(scope, then)
+        if desk_key is not None:
+            wanted_keys.append(desk_key)
+        items = await self.source.get_many(wanted_keys)
+        async for page in self.source.query(keys.user_listing(scope), prefix=keys.FLOW, consistent=False):
+            items += [item for item in page if item["thread_id"] == thread_id]
+        copied: Counter[str] = Counter()
+        for item in items:
+            kind = Pair(item, None).kind
+            is_lost = await self.live.get({"PK": item["PK"], "SK": item["SK"]}) is None
+            if is_lost and not has_expired(item, self.clock.now()) and await self.writes.put_back(item):
+                copied[kind.name if kind is not None else ""] += 1
+        return copied
+
+    async def _copy_owner(self, scope: Scope, thread_id: str, then: Item, claim: Item, items: Counter[str]) -> None:
+        """Copy the item that names the id's tenant, and remove the conversation from a desk where it was not then."""
+        owner = await self.source.get(keys.owner(thread_id), consistent=False)
+        if owner is None:
+            owner = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
+        if await self.live.get(keys.owner(thread_id)) is None and await self.writes.put_back(owner):
+            items["owners of conversations"] += 1
+        former = find_desk_place(scope, claim)
+        if former is not None and former != find_desk_place(scope, then):
+            place_item = await self.live.get(former)
+            if place_item is not None:
+                await self.writes.remove(place_item)
+
+    async def _restore_files(self, scope: Scope, thread_id: str) -> int:
+        if self.objects is None:
+            return 0
+        return await self.objects.restore(f"{scope.tenant_id}/{thread_id}/", writes=self.writes.are_made)
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Counts of a copy."""
+
+    replaced: int = 0
+    removed: int = 0
+    differing: int = 0
+
+
+def _differs(then: Item, now: Item) -> bool:
+    """Return whether the items of a conversation differ in more than what changes all the time."""
+    names = (then.keys() | now.keys()) - _CHANGING
+    return any(then.get(name) != now.get(name) for name in names)
+
+
+def _is_committed(item: Item, kind: ItemKind, thread: Item) -> bool:
+    """Return whether an item belongs to what the conversation's item had committed.
+
+    A run that was in progress has written the others. Nobody finishes it: its message can be sent again.
+    """
+    end = thread["next_ordinal"]
+    if kind.name == "messages":
+        return bool(keys.message.number(item) < end)
+    if kind.name == "episodes":
+        return bool(keys.episode.number(item) < thread["episode"])
+    if item["SK"].startswith(_BEFORE_MESSAGES):
+        return bool(int(item["SK"].split("#")[1]) < end)
+    ordinal = item.get("first_ordinal", item.get("ordinal"))
+    return "withdrawn" in item or ordinal is None or bool(ordinal < end)

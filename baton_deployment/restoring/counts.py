@@ -1,0 +1,146 @@
+"""The counts of a restore: of its plan, of its progress and of its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from baton_deployment.restoring.conversation import Outcome, RestoredConversation
+from baton_deployment.restoring.conversation_check import ConversationState
+from baton_deployment.restoring.records import RestoredRecords
+
+LISTED = 20
+"""Conversations whose ids are listed for an outcome."""
+ATTENTION = (Outcome.GONE_ON, Outcome.DIFFERS, Outcome.TAKEN, Outcome.BUSY)
+"""Outcomes whose conversations an operator may want to look at."""
+LINES: Mapping[Outcome, str] = {
+    Outcome.RESTORED: "are missing: they come back whole",
+    Outcome.COMPLETED: "lack items or files: these come back",
+    Outcome.REPLACED: "have changed since: they are replaced (--replace)",
+    Outcome.UNCHANGED: "are as they were",
+    Outcome.GONE_ON: "have gone on since: left alone (--replace replaces them)",
+    Outcome.DIFFERS: "have other content under the same state: left alone (--replace replaces them)",
+    Outcome.FORGOTTEN: "were forgotten since, or are too old by the tenant's retention: they stay away",
+    Outcome.TAKEN: "have an id that another tenant uses: left alone",
+    Outcome.BUSY: "have a run in progress: repeat the command for them",
+}
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts by outcome and by kind."""
+
+    conversations: Counter[str] = field(default_factory=Counter)
+    items: Counter[str] = field(default_factory=Counter)
+    removable: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+    replaced: int = 0
+    removed: int = 0
+    differing: int = 0
+    forgotten_records: int = 0
+    unknown: int = 0
+    listed: dict[str, list[str]] = field(default_factory=dict)
+    """The first conversations of outcomes that need attention, as tenant and id."""
+    checked: int = 0
+    messages: int = 0
+    lost_messages: int = 0
+    lost_bodies: int = 0
+
+    def add_conversation(self, tenant_id: str, thread_id: str, result: RestoredConversation) -> None:
+        """Count a conversation."""
+        if result.outcome is Outcome.NOT_BEGUN:
+            return
+        self.conversations[result.outcome.value] += 1
+        self.items += result.items
+        self.files += result.files
+        self.replaced += result.replaced
+        self.removed += result.removed
+        self.differing += result.differing
+        if result.outcome in ATTENTION:
+            self._list(result.outcome.value, tenant_id, thread_id)
+
+    def add_check(self, tenant_id: str, thread_id: str, state: ConversationState) -> None:
+        """Count the check of a live conversation."""
+        self.checked += 1
+        self.messages += state.messages
+        self.lost_messages += state.lost_messages
+        self.lost_bodies += state.lost_bodies
+        if not state.is_sound:
+            self._list("incomplete", tenant_id, thread_id)
+
+    def _list(self, heading: str, tenant_id: str, thread_id: str) -> None:
+        listed = self.listed.setdefault(heading, [])
+        if len(listed) < LISTED:
+            listed.append(f"{tenant_id} {thread_id}")
+
+    def add_records(self, result: RestoredRecords) -> None:
+        """Count the records of a partition."""
+        self.items += result.items
+        self.removable += result.removable
+        self.replaced += result.replaced
+        self.differing += result.differing
+        self.forgotten_records += result.forgotten
+        self.unknown += result.unknown
+
+    @property
+    def changes(self) -> int:
+        """The number of items and files that were written or removed, or would be."""
+        return self.items.total() + self.files + self.replaced + self.removed
+
+    def lines(self) -> Iterator[str]:
+        """Yield the counts as lines for an operator."""
+        for outcome, text in LINES.items():
+            if number := self.conversations[outcome.value]:
+                yield f"{number:>9,} conversations {text}"
+                for entry in self.listed.get(outcome.value, ()):
+                    yield f"{'':>11}{entry}"
+        for name, number in sorted(self.items.items()):
+            yield f"{number:>9,} {name} put back"
+        for number, text in (
+            (self.files, "files brought back"),
+            (self.replaced, "items replaced"),
+            (self.removed, "newer items removed"),
+            (self.differing, "items differ: left alone"),
+            (self.forgotten_records, "records of forgotten users: they stay away"),
+            (
+                self.unknown,
+                "items of kinds that this release does not know: not copied. Use the release that wrote them",
+            ),
+        ):
+            if number:
+                yield f"{number:>9,} {text}"
+        for name, number in sorted(self.removable.items()):
+            yield f"{number:>9,} {name} are missing and may have been removed on purpose (--removed puts them back)"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return {
+            "conversations": dict(self.conversations),
+            "items": dict(self.items),
+            "removable": dict(self.removable),
+            "files": self.files,
+            "replaced": self.replaced,
+            "removed": self.removed,
+            "differing": self.differing,
+            "forgottenRecords": self.forgotten_records,
+            "unknown": self.unknown,
+            "listed": self.listed,
+        }
+
+    @classmethod
+    def of_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what ``as_json`` has returned."""
+        return cls(
+            Counter(stored["conversations"]),
+            Counter(stored["items"]),
+            Counter(stored["removable"]),
+            stored["files"],
+            stored["replaced"],
+            stored["removed"],
+            stored["differing"],
+            stored["forgottenRecords"],
+            stored["unknown"],
+            {name: list(entries) for name, entries in stored["listed"].items()},
+        )

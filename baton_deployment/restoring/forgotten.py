@@ -1,0 +1,133 @@
+"""The users and conversations that requests since a time have forgotten, and that no restore brings back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE
+from baton.adapters.dynamodb.tenants.forget_requests import DynamoRetentions
+from baton.domain.memory.forgetting import ForgetSubject, kept_since
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+ANYBODY = "-"
+"""A user for keys that name the tenant only."""
+MARGIN = timedelta(hours=1)
+"""The time before the restored one at which requests count too: their second sweep may have come after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastRequest:
+    """A request to forget that the restored data knows nothing of, or not the end of."""
+
+    id: str
+    subject: ForgetSubject
+    user_id: str
+    requested_by: str
+    cutoff_at: datetime
+    """Everything that began before is forgotten."""
+    thread_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRequests:
+    """The requests of one tenant, and the conversations that its retention removes today."""
+
+    requests: tuple[PastRequest, ...]
+    users: dict[str, datetime]
+    threads: dict[str, datetime]
+    active_since: datetime | None
+    """The time of the last activity before which conversations are too old; None if they are kept for ever."""
+
+
+@dataclass(slots=True)
+class ForgottenSince:
+    """The subjects of requests since the time of the restored table, tenant by tenant."""
+
+    source: Table
+    live: Table
+    at: datetime
+    """The time of the restored data."""
+    clock: Clock
+    _tenants: dict[str, TenantRequests] = field(default_factory=dict, init=False)
+    _reading: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
+
+    async def of_tenant(self, tenant_id: str) -> TenantRequests:
+        """Return the requests of a tenant. They are read once."""
+        async with self._reading.setdefault(tenant_id, asyncio.Lock()):
+            if tenant_id not in self._tenants:
+                self._tenants[tenant_id] = await self._read(Scope(tenant_id, ANYBODY))
+            return self._tenants[tenant_id]
+
+    def forget_cache(self) -> None:
+        """Read the requests again when they are asked for: users may have made some during a restore."""
+        self._tenants.clear()
+
+    async def has_thread(self, scope: Scope, thread: Item) -> bool:
+        """Return whether a conversation of the restored table is forgotten, or led by one that is."""
+        requests = await self.of_tenant(scope.tenant_id)
+        seen: Item | None = thread
+        while seen is not None:
+            if seen.get("thread_status") == TOMBSTONE or _is_forgotten(requests, keys.thread_id_of(scope, seen), seen):
+                return True
+            parent = seen.get("parent_thread_id")
+            if parent is None:
+                last_activity = from_millis(seen.get("last_activity_at", 0))
+                return requests.active_since is not None and last_activity < requests.active_since
+            seen = await self.source.get(keys.thread(scope, parent))
+            if seen is None:
+                return True  # the conversation that it belongs to was not there any more
+        return False
+
+    async def has_user(self, scope: Scope) -> bool:
+        """Return whether the user is forgotten."""
+        return scope.user_id in (await self.of_tenant(scope.tenant_id)).users
+
+    async def user_partitions(self, tenant_id: str) -> set[str]:
+        """Return the partitions of the users that are forgotten."""
+        users = (await self.of_tenant(tenant_id)).users
+        return {keys.user_listing(Scope(tenant_id, user_id)) for user_id in users}
+
+    async def _read(self, scope: Scope) -> TenantRequests:
+        requests: list[PastRequest] = []
+        async for page in self.live.query(keys.forgetting(scope), prefix=keys.forget_request.prefix):
+            requests += [self._request(item) for item in page if self._is_since(item)]
+        users: dict[str, datetime] = {}
+        threads: dict[str, datetime] = {}
+        for request in requests:
+            if request.subject is ForgetSubject.USER:
+                users[request.user_id] = max(request.cutoff_at, users.get(request.user_id, request.cutoff_at))
+            elif request.thread_id is not None:
+                earlier = threads.get(request.thread_id, request.cutoff_at)
+                threads[request.thread_id] = max(request.cutoff_at, earlier)
+        retention = await DynamoRetentions(self.live, self.clock).get(scope)
+        return TenantRequests(tuple(requests), users, threads, kept_since(self.clock.now(), retention.threads))
+
+    def _is_since(self, item: Item) -> bool:
+        if item["subject"] == ForgetSubject.RETENTION.value:
+            return False  # the retention of today says the same
+        since = to_millis(self.at - MARGIN)
+        return "ended_at" not in item or bool(item["ended_at"] >= since)
+
+    def _request(self, item: Item) -> PastRequest:
+        cutoff_at = from_millis(item["cutoff_at"]) if "cutoff_at" in item else self.clock.now()
+        return PastRequest(
+            item["SK"].removeprefix(keys.forget_request.prefix),
+            ForgetSubject(item["subject"]),
+            item["user_id"],
+            item["requested_by"],
+            cutoff_at,
+            item.get("thread_id"),
+        )
+
+
+def _is_forgotten(requests: TenantRequests, thread_id: str, thread: Item) -> bool:
+    created_at = from_millis(thread.get("created_at", 0))
+    cutoffs = (requests.threads.get(thread_id), requests.users.get(str(thread.get("user_id"))))
+    return any(cutoff is not None and created_at <= cutoff for cutoff in cutoffs)

@@ -1,0 +1,80 @@
+"""Writes of a restore to the live table: paced, each under a condition, and none while it only plans."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from baton.adapters.dynamodb.attributes import Item, serialize
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, key_of
+from baton_deployment.restoring.comparison import as_read
+
+UNIT = 1024
+"""Bytes of one write unit."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """A bound on the write units a second, so that a restore leaves room for users."""
+
+    units_a_second: float
+    _free_at: float = field(default=0.0, init=False)
+
+    async def wait(self, units: int) -> None:
+        """Return when as many units may be written."""
+        now = asyncio.get_running_loop().time()
+        begins_at = max(now, self._free_at)
+        self._free_at = begins_at + units / self.units_a_second
+        if begins_at > now:
+            await asyncio.sleep(begins_at - now)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWrites:
+    """The writes to the live table. No write replaces or removes what it has not seen before."""
+
+    table: Table
+    pace: Pace
+    are_made: bool
+    """False for a plan, which writes nothing and answers as if every condition held."""
+
+    async def put_back(self, item: Item) -> bool:
+        """Write an item that the live table lacks. Return False if somebody has written it meanwhile."""
+        return await self._put(item, condition=IS_NEW)
+
+    async def replace(self, item: Item, seen: Item) -> bool:
+        """Write an item in the place of ``seen``. Return False if somebody has changed that meanwhile."""
+        return await self._put(item, **as_read(seen, item))
+
+    async def put_if(self, item: Item, condition: str, values: Item) -> bool:
+        """Write an item under a condition, and return whether it held."""
+        return await self._put(item, condition=condition, values=values)
+
+    async def remove(self, seen: Item) -> bool:
+        """Remove an item as it was read. Return False if somebody has changed it meanwhile."""
+        if not self.are_made:
+            return True
+        await self.pace.wait(_units(seen))
+        return await self.table.delete(key_of(seen), **as_read(seen))
+
+    async def _put(self, item: Item, **condition: object) -> bool:
+        if not self.are_made:
+            return True
+        await self.pace.wait(_units(item))
+        try:
+            await self.table.put(item, **condition)  # type: ignore[arg-type]
+        except ConditionFailed as failure:
+            return failure.item == item  # an earlier try has written it, and its response was lost
+        return True
+
+
+def has_expired(item: Item, now: datetime) -> bool:
+    """Return whether an item's lifetime is over."""
+    return "expires_at" in item and bool(item["expires_at"] <= now.timestamp())
+
+
+def _units(item: Item) -> int:
+    """Return about as many write units as an item takes, without those of its indexes."""
+    return 1 + len(json.dumps(serialize(item), default=lambda data: "0" * len(data))) // UNIT

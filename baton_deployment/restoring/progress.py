@@ -1,0 +1,64 @@
+"""The progress of a restore, in a file from which a repetition of the command goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from baton_deployment.restoring.choice import Choice
+from baton_deployment.restoring.counts import Counts
+from baton_deployment.restoring.restored_table import RestoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The point that an interrupted restore has reached."""
+
+    counts: Counts
+    position: Mapping[str, str]
+    tenants: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressFile:
+    """The file of one restore. It holds keys and counts, and no content."""
+
+    path: Path
+    live: str
+    source: RestoredTable
+    choice: Choice
+
+    def read(self) -> Progress | None:
+        """Return the progress of an earlier restore of the same data with the same choice, if it was interrupted."""
+        try:
+            stored = json.loads(self.path.read_text())
+        except (OSError, ValueError):
+            return None
+        if stored.get("restore") != self._identity:
+            return None
+        return Progress(Counts.of_json(stored["counts"]), stored["position"], frozenset(stored["tenants"]))
+
+    def write(self, progress: Progress) -> None:
+        """Replace the file."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = {
+            "restore": self._identity,
+            "counts": progress.counts.as_json(),
+            "position": dict(progress.position),
+            "tenants": sorted(progress.tenants),
+        }
+        unfinished = self.path.with_suffix(".new")
+        unfinished.write_text(json.dumps(content))
+        unfinished.replace(self.path)
+
+    def remove(self) -> None:
+        """Remove the file: the restore is complete."""
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        choice = {name: value for name, value in asdict(self.choice).items() if name != "rate"}
+        return {"live": self.live, "source": self.source.name, "at": self.source.at.isoformat(), **choice}

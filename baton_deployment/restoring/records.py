@@ -1,0 +1,128 @@
+"""The restore of the items that belong to no conversation: agents, procedures, documents, settings, users' records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import Handling, partition_name, tenant_of
+from baton.adapters.dynamodb.memory.procedure_writes import procedure_from_item
+from baton.adapters.dynamodb.table import Table
+from baton.concurrency.tasks import gather_each
+from baton.domain.memory.forgetting import ForgetStatus
+from baton.domain.memory.procedure import ProcedureStatus
+from baton.domain.tenants.identity import Scope
+from baton.ports.clock import Clock
+from baton_deployment.restoring.comparison import Pair, pairs_of
+from baton_deployment.restoring.due_items import PastDue, prepare_due
+from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
+from baton_deployment.restoring.live_writes import LiveWrites, has_expired
+
+AT_ONCE = 16
+BATCH = 512
+
+
+@dataclass(slots=True)
+class RestoredRecords:
+    """The result of the restore of a partition, or of its plan."""
+
+    items: Counter[str] = field(default_factory=Counter)
+    """The items that were put back, by kind."""
+    removable: Counter[str] = field(default_factory=Counter)
+    """Missing items that were left out, because somebody may have removed them."""
+    forgotten: int = 0
+    replaced: int = 0
+    differing: int = 0
+    unknown: int = 0
+    """Items of kinds that this release does not know. They are not copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRestore:
+    """The restore of partitions that are no conversations'."""
+
+    source: Table
+    live: Table
+    writes: LiveWrites
+    forgotten: ForgottenSince
+    clock: Clock
+    replaces: bool = False
+    """Whether items that differ are replaced."""
+    includes_removed: bool = False
+    """Whether items are put back that users or Baton may have removed in ordinary use."""
+    past_due: PastDue = PastDue.RUN
+
+    async def restore(self, partition: str) -> RestoredRecords:
+        """Restore a partition's items, or find out what that would do. Raises ``StoreUnavailable``."""
+        result = RestoredRecords()
+        tenant_id = tenant_of(partition) or ""
+        forgotten_partitions = await self.forgotten.user_partitions(tenant_id) if tenant_id else set()
+        is_forgotten = partition in forgotten_partitions
+
+        async def apply(pair: Pair) -> None:
+            kind = pair.kind
+            if pair.then is None:
+                return
+            if kind is None:
+                result.unknown += 1
+                return
+            if kind.of_thread or kind.handling is Handling.MOMENT or has_expired(pair.then, self.clock.now()):
+                return
+            if is_forgotten or await self._is_forgotten(tenant_id, pair.then):
+                result.forgotten += 1
+            elif pair.is_lost:
+                await self._put_back(tenant_id, pair.then, result, pair)
+            elif pair.differs and self.replaces and pair.now is not None:
+                result.replaced += await self.writes.replace(pair.then, pair.now)
+            elif pair.differs:
+                result.differing += 1
+
+        batch: list[Pair] = []
+        async with aclosing(pairs_of(self.source, self.live, partition)) as pairs:
+            async for pair in pairs:
+                batch.append(pair)
+                if len(batch) == BATCH:
+                    await gather_each(batch, apply, at_once=AT_ONCE)
+                    batch.clear()
+            await gather_each(batch, apply, at_once=AT_ONCE)
+        return result
+
+    async def _put_back(self, tenant_id: str, item: Item, result: RestoredRecords, pair: Pair) -> None:
+        kind = pair.kind
+        assert kind is not None  # noqa: S101 - the caller has checked
+        if kind.handling is Handling.REMOVABLE and not self.includes_removed:
+            result.removable[kind.name] += 1
+            return
+        if not await self._is_allowed(tenant_id, item):
+            result.removable[kind.name] += 1
+            return
+        copied = prepare_due(item, self.past_due, self.clock.now())
+        if copied is not None and await self.writes.put_back(copied):
+            result.items[kind.name] += 1
+
+    async def _is_forgotten(self, tenant_id: str, item: Item) -> bool:
+        """Return whether an item belongs to a forgotten user, or was made of a forgotten conversation."""
+        scope = Scope(tenant_id, ANYBODY)
+        if item["PK"] == keys.schedulers(scope):
+            return await self.forgotten.has_user(Scope(tenant_id, item["user_id"]))
+        if partition_name(item["PK"]) != "PROCEDURES" or "procedure_status" not in item:
+            return False
+        source = procedure_from_item(scope, item).source
+        if source is None:
+            return False
+        thread = await self.source.get(keys.thread(scope, source.thread_id), consistent=False)
+        return thread is None or await self.forgotten.has_thread(Scope(tenant_id, thread["user_id"]), thread)
+
+    async def _is_allowed(self, tenant_id: str, item: Item) -> bool:
+        """Return whether a missing item may come back beside what the live table has."""
+        if item.get("request_status") == ForgetStatus.RUNNING.value:
+            return False  # nothing would carry the request out
+        if not item["SK"].startswith(agent_keys.APPROVED):
+            return True
+        slug = item["SK"].removeprefix(agent_keys.APPROVED)
+        version_sort = f"{agent_keys.procedure_versions(slug)}{item['version']:06d}"
+        version = await self.live.get({"PK": item["PK"], "SK": version_sort})
+        return version is None or version["procedure_status"] == ProcedureStatus.APPROVED.value

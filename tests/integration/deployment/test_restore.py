@@ -1,0 +1,208 @@
+"""The command that restores, against an account that moto serves."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from baton_deployment.__main__ import main
+from baton_deployment.account import Account
+from baton_deployment.errors import DeploymentError
+from baton_project.commands import restore
+from tests.integration.deployment.conftest import REGION, SOURCE
+
+THREAD = "00000000-0000-4000-8000-000000000001"
+STATE_MACHINE = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+
+
+@dataclass
+class DeployedStage:
+    """A stage with a table, a bucket with versions and the state machine that forgets."""
+
+    file: Path
+    account: Account
+    table: str
+    bucket: str
+    machine: str
+
+    def begin_recovery(self) -> str:
+        """Begin point-in-time recovery, and return the only time that moto can restore: the table's present."""
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        self.dynamodb.update_continuous_backups(TableName=self.table, PointInTimeRecoverySpecification=recovery)
+        window = self.dynamodb.describe_continuous_backups(TableName=self.table)["ContinuousBackupsDescription"]
+        latest: datetime = window["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"]
+        # S3 counts in whole seconds: what is deleted in the next one was there at this time.
+        while datetime.now(UTC).replace(microsecond=0) <= latest:
+            time.sleep(0.05)
+        return latest.isoformat()
+
+    def put(self, *items: dict[str, Any]) -> None:
+        for item in items:
+            values = {name: {"N": str(v)} if isinstance(v, int) else {"S": v} for name, v in item.items()}
+            self.dynamodb.put_item(TableName=self.table, Item=values)
+
+    def lose(self, *keys: tuple[str, str]) -> None:
+        for partition, sort in keys:
+            self.dynamodb.delete_item(TableName=self.table, Key={"PK": {"S": partition}, "SK": {"S": sort}})
+
+    def sort_keys(self, partition: str) -> list[str]:
+        pages = self.dynamodb.scan(TableName=self.table, ConsistentRead=True)["Items"]
+        return sorted(item["SK"]["S"] for item in pages if item["PK"]["S"] == partition)
+
+    @property
+    def dynamodb(self) -> Any:
+        return self.account.client("dynamodb")
+
+    def restore(self, *arguments: str) -> None:
+        main(["restore", "dev", "--config-file", str(self.file), *arguments])
+
+
+@pytest.fixture
+def stage(aws: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeployedStage]:
+    account = Account(REGION)
+    name = f"r-{uuid.uuid4().hex[:8]}"
+    machine = account.client("stepfunctions").create_state_machine(
+        name=name, definition=json.dumps(STATE_MACHINE), roleArn="arn:aws:iam::123456789012:role/any"
+    )
+    table: dict[str, Any] = {
+        "Type": "AWS::DynamoDB::Table",
+        "Properties": dict(SOURCE["Resources"]["Table"]["Properties"]),
+    }
+    table["Properties"]["DeletionProtectionEnabled"] = False
+    template = {
+        "Resources": {"Table": table, "Bucket": {"Type": "AWS::S3::Bucket"}},
+        "Outputs": {
+            "TableName": {"Value": {"Ref": "Table"}},
+            "BucketName": {"Value": {"Ref": "Bucket"}},
+            "ForgetUserArn": {"Value": machine["stateMachineArn"]},
+        },
+    }
+    account.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template, default=str))
+    [stack] = account.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    versioning = {"Status": "Enabled"}
+    account.client("s3").put_bucket_versioning(Bucket=outputs["BucketName"], VersioningConfiguration=versioning)
+    file = tmp_path / "samconfig.toml"
+    file.write_text(f'version = 0.1\n[dev.deploy.parameters]\nstack_name = "{name}"\nregion = "{REGION}"\n')
+    monkeypatch.setattr("baton_deployment.__main__.ROOT", tmp_path)
+    monkeypatch.setattr("baton_deployment.restoring.restored_table.POLL_SECONDS", 0.01)
+    yield DeployedStage(file, account, outputs["TableName"], outputs["BucketName"], outputs["ForgetUserArn"])
+    account.client("cloudformation").delete_stack(StackName=name)
+
+
+def conversation(tenant: str = "acme", thread_id: str = THREAD) -> list[dict[str, Any]]:
+    partition = f"{tenant}#{thread_id}"
+    thread: dict[str, Any] = {
+        "PK": partition,
+        "SK": "THREAD",
+        "user_id": "ada",
+        "thread_status": "active",
+        "agent_id": "assistant",
+    }
+    thread |= {"active_agent_id": "assistant", "fence": 2, "committed_fence": 2, "next_seq": 9, "last_seq": 8}
+    thread |= {"next_ordinal": 1, "episode": 1, "created_at": 1, "last_activity_at": 1, "stored_tokens": 1}
+    message = {"PK": partition, "SK": "MSG#000000000000", "body": "hello", "fence": 2}
+    owner = {"PK": f"~THREAD#{thread_id}", "SK": "OWNER", "tenant_id": tenant}
+    return [thread, message, owner]
+
+
+def test_an_operator_plans_restores_and_repeats(
+    stage: DeployedStage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    stage.put(*conversation())
+    s3 = stage.account.client("s3")
+    s3.put_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/file_1", Body=b"text")
+    arguments = ("--at", stage.begin_recovery(), "--tenant", "acme")
+    with pytest.raises(DeploymentError, match="Nobody answers, so nothing was written"):
+        stage.restore(*arguments)
+    assert "1 conversations are as they were" in capsys.readouterr().out
+
+    stage.lose(*((item["PK"], item["SK"]) for item in conversation()))
+    s3.delete_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/file_1")
+    stage.restore(*arguments, "--plan")
+    planned = capsys.readouterr().out
+    assert "1 conversations are missing: they come back whole" in planned
+    assert "1 files brought back" in planned
+    assert "secrets" in planned
+    assert stage.sort_keys(f"acme#{THREAD}") == []
+
+    stage.restore(*arguments, "--yes")
+    done = capsys.readouterr().out
+    assert "Verified: 1 conversations with 1 messages." in done
+    assert "Search is off" in done
+    assert stage.sort_keys(f"acme#{THREAD}") == ["MSG#000000000000", "THREAD"]
+    assert s3.get_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/file_1")["Body"].read() == b"text"
+
+
+def test_requests_since_then_are_repeated_and_their_subjects_stay_away(
+    stage: DeployedStage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.put(*conversation())
+    at = stage.begin_recovery()
+    stage.restore("--at", at, "--plan")
+    stage.lose(*((item["PK"], item["SK"]) for item in conversation()))
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    request: dict[str, Any] = {
+        "PK": "acme#~FORGET",
+        "SK": "REQUEST#r1",
+        "subject": "user",
+        "user_id": "ada",
+        "requested_by": "ada",
+    }
+    request |= {"requested_at": now, "cutoff_at": now, "ended_at": now, "request_status": "completed", "round": 2}
+    stage.put(request | {"counts": "{}", "residue": "{}"})
+    capsys.readouterr()
+    stage.restore("--at", at, "--yes")
+    done = capsys.readouterr().out
+    assert "1 conversations were forgotten since" in done
+    assert "1 requests to forget since then are repeated" in done
+    assert stage.sort_keys(f"acme#{THREAD}") == []
+    [repeated] = [sort for sort in stage.sort_keys("acme#~FORGET") if sort.startswith("REQUEST#") and "r1" not in sort]
+    executions = stage.account.client("stepfunctions").list_executions(stateMachineArn=stage.machine)["executions"]
+    assert [execution["name"] for execution in executions] == [repeated.removeprefix("REQUEST#")]
+
+
+def test_wrong_usage_says_what_to_do(stage: DeployedStage) -> None:
+    for arguments, message in (
+        ((), "Name the time to restore"),
+        (("--at", "2026-11-26T09:30:00"), "has no time zone: write 2026-11-26T09:30:00Z"),
+        (("--at", "yesterday"), "is not a time such as"),
+        (("--at", "2020-01-01T00:00:00Z"), "Point-in-time recovery is off"),
+        (("--from", "nowhere"), "There is no table nowhere"),
+        (("--from", stage.table), "is the live table"),
+        (("--from", "nowhere", "--conversation", THREAD), "Name the conversation's tenant too"),
+        (("--from", "nowhere", "--tenant", "~project#"), "is not the id of a tenant"),
+        (("--from", "nowhere", "--rate", "0"), "above 0"),
+    ):
+        with pytest.raises(DeploymentError, match=message):
+            stage.restore(*arguments)
+    stage.begin_recovery()
+    with pytest.raises(DeploymentError, match="The last five minutes or so are never among them"):
+        stage.restore("--at", "2020-01-01T00:00:00Z")
+
+
+def test_a_project_restores_by_the_same_command(stage: DeployedStage, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "shop"\nversion = "1"\n[tool.baton]\n')
+    app = typer.Typer()
+    app.command()(restore)
+    app.command()(lambda: None)
+    refused = CliRunner().invoke(app, ["restore", "dev", "--folder", str(tmp_path)])
+    assert (refused.exit_code, "Name the time to restore" in refused.output) == (1, True)
+    stage.put(*conversation())
+    planned = CliRunner().invoke(
+        app, ["restore", "dev", "--folder", str(tmp_path), "--at", stage.begin_recovery(), "--plan"]
+    )
+    assert planned.exit_code == 0, planned.output
+    assert "1 conversations are as they were" in planned.output

@@ -1,0 +1,95 @@
+"""Every kind of item says what a restore does with it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
+from baton.adapters.dynamodb.key_forms import ListedKey, MemberKey, NumberedKey, UnderNumber
+from baton.domain.tenants.identity import Scope
+from tests.unit.docs.pages import ROOT, table
+
+SCOPE, THREAD = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
+
+
+def made_keys() -> Iterator[tuple[str, dict[str, str]]]:
+    """A key by each function and form of the two modules that build keys."""
+    for module in (keys, agent_keys):
+        for name, value in vars(module).items():
+            if isinstance(value, ListedKey | MemberKey | NumberedKey | UnderNumber):
+                yield name, value(*arguments(value.__call__))
+            elif inspect.isfunction(value) and not name.startswith("_") and returns_key(value):
+                yield name, value(*arguments(value))
+
+
+def returns_key(function: Any) -> bool:
+    return bool(inspect.signature(function).return_annotation == "Key")
+
+
+def arguments(function: Any) -> list[Any]:
+    values = {"Scope": SCOPE, "str": THREAD, "str | None": THREAD, "int": 1}
+    parameters = inspect.signature(function).parameters.values()
+    return [values[str(parameter.annotation)] for parameter in parameters if parameter.default is parameter.empty]
+
+
+@pytest.mark.parametrize(("name", "key"), [pytest.param(*made, id=made[0]) for made in made_keys()])
+def test_every_key_has_a_kind(name: str, key: dict[str, str]) -> None:
+    assert kind_of(key) is not None, f"Add the items of `{name}` to KINDS of item_kinds.py: is it copied by a restore?"
+
+
+def test_every_kind_of_the_data_model_is_there() -> None:
+    sorts = {sort for _, sort in KINDS}
+    alone = {name for name, sort in KINDS if not sort}
+    rows = table(ROOT / "docs/reference/data-model.md", "item")
+    partition = ""
+    for item, (hash_key, sort_keys, *_) in rows.items():
+        partition = partition if hash_key.startswith("same") else hash_key
+        heads = [re.match(r"[A-Z0-9]+#?", sort) for sort in re.findall(r"`([^`]+)`", sort_keys)]
+        lacking = [head[0] for head in heads if head is not None and head[0] not in sorts]
+        assert not lacking or any(name in partition for name in alone), item
+
+
+@pytest.mark.parametrize(
+    ("partition", "sort", "name"),
+    [
+        ("acme#t1", "MSG#000000000001", "messages"),
+        ("acme#~USER#ada", "SCHEDULE#s", "schedules"),
+        ("acme#~USER#MSG#1", "ZONE", "time zones"),
+        ("~project#~DOCUMENTS#handbook", "DOC#1", "documents"),
+        ("~THREAD#t1", "OWNER", "owners of conversations"),
+    ],
+)
+def test_a_kind_is_found_by_partition_and_sort_key(partition: str, sort: str, name: str) -> None:
+    kind = kind_of({"PK": partition, "SK": sort})
+    assert kind is not None
+    assert kind.name == name
+
+
+def test_an_item_of_another_release_has_no_kind() -> None:
+    assert kind_of({"PK": "acme#t1", "SK": "NOVELTY#1"}) is None
+    assert kind_of({"PK": "acme#~NOVELTY", "SK": "MSG#1"}) is None
+
+
+def test_leases_queues_and_connections_are_of_the_moment() -> None:
+    moment = {(partition, sort) for (partition, sort), kind in KINDS.items() if kind.handling is Handling.MOMENT}
+    assert {("", "LIVE#"), ("", "LOG#"), ("~CONN", ""), ("~PIPELINE", ""), ("ACTIVITY", "")} <= moment
+
+
+def test_partitions_name_their_tenants() -> None:
+    assert (tenant_of("acme#t1"), tenant_of("~CONN#c"), tenant_of("~project#~DOCUMENTS#l")) == (
+        "acme",
+        None,
+        "~project",
+    )
+    assert (partition_name("acme#t1"), partition_name("acme#~USER#ada")) == ("", "USER")
+
+
+def test_no_two_kinds_are_counted_as_one() -> None:
+    kinds: list[ItemKind] = list(KINDS.values())
+    assert len({kind.name for kind in kinds}) == len(kinds)
