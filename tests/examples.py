@@ -2,7 +2,7 @@
 
 import os
 
-USUAL = 10
+USUAL = 7
 """The rest is for ``make properties``: with 100 each, properties took most of the time of the unit tests."""
 EXAMPLES = int(os.environ.get("BATON_EXAMPLES", USUAL))
 _REFERENCE = 40

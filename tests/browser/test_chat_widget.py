@@ -58,6 +58,7 @@ async def test_an_answer_comes_in_front_of_the_readers_eyes(widget: Widget, mode
     await expect(widget.stop).to_be_hidden()
 
 
+@pytest.mark.nightly
 async def test_messages_carry_the_time_zone_of_the_browser(
     browser: Browser, site: HostApplication, model: FaultModel
 ) -> None:
@@ -211,6 +212,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
     assert ("refused" in (calls[0]["errorMessage"] or "")) is not made
 
 
+@pytest.mark.nightly
 async def test_cards_tools_and_colours_of_the_guides_work_under_its_policy(
     page: Page, cloud: RunningCloud, model: FaultModel, tmp_path: Path
 ) -> None:
@@ -328,6 +330,7 @@ async def test_a_first_answer_takes_at_most_62_kb(page: Page, site: HostApplicat
     assert sum(loaded.values()) <= 62 * 1024, loaded
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("session_id", [None, "order-1"])
 async def test_a_visitor_who_is_not_signed_in_gets_a_button_and_no_more_requests(
     page: Page, site: HostApplication, model: FaultModel, session_id: str | None
@@ -418,6 +421,7 @@ async def test_the_client_alone_regenerates_edits_and_selects(
     await becomes_true(page, "said() === 'Hello First.'")
 
 
+@pytest.mark.nightly
 async def test_an_answer_is_regenerated_a_question_edited_and_alternatives_are_switched(
     widget: Widget, model: FaultModel
 ) -> None:

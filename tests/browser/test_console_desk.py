@@ -141,6 +141,7 @@ async def test_a_person_answers_with_a_draft_a_file_and_a_note_and_hands_the_con
     await expect(log.locator("article.person").last).to_contain_text("Hello again!")
 
 
+@pytest.mark.nightly
 async def test_an_answer_that_arrived_unnoticed_leaves_the_field_and_may_be_repeated(page: Page, ada: Customer) -> None:
     anna = await at_the_desk(page, ada, "anna")
     main = anna.main
@@ -164,6 +165,7 @@ async def test_an_answer_that_arrived_unnoticed_leaves_the_field_and_may_be_repe
     await expect(sent).to_have_count(2)
 
 
+@pytest.mark.nightly
 async def test_both_see_that_the_other_is_typing(page: Page, ada: Customer) -> None:
     anna = await at_the_desk(page, ada, "anna")
     await anna.main.get_by_role("button", name="Take").click()
@@ -178,6 +180,7 @@ async def test_both_see_that_the_other_is_typing(page: Page, ada: Customer) -> N
         await socket.until(lambda event: event.get("name") == "typing" and event["value"] == {"who": "person"})
 
 
+@pytest.mark.nightly
 async def test_sound_is_off_until_somebody_wants_it(page: Page, ada: Customer) -> None:
     anna = await at_the_desk(page, ada, "anna")
     sound = anna.main.get_by_role("checkbox", name="Sound")

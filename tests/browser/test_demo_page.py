@@ -211,6 +211,7 @@ async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) 
     assert "agentId" not in await harness.say("Something else")
 
 
+@pytest.mark.nightly
 async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> None:
     harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR | {"name": "Ada's agent"}]}}).open()
     await harness.begin("Ada's question")

@@ -101,6 +101,7 @@ async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, harness: Ha
     await expect(page.locator(".note")).to_have_text("Stopped")
 
 
+@pytest.mark.nightly
 async def test_a_tool_call_is_a_line_that_opens(page: Page, harness: Harness) -> None:
     await harness.begin("How warm is it?")
     await harness.play(
@@ -221,6 +222,7 @@ async def test_events_reported_again_after_a_reload_find_their_places(page: Page
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("button", "status", "shown"), [("Approve", "resolved", "Approved"), ("Refuse", "cancelled", "Refused")]
 )
@@ -307,6 +309,7 @@ async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, harness: Ha
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
 
+@pytest.mark.nightly
 async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, harness: Harness) -> None:
     await harness.begin("I want a skill", state(activeAgent=SPECIALIST, workflow=SKILL | {"canExit": False}))
     await expect(harness.step).to_be_visible()
@@ -329,6 +332,7 @@ async def test_work_that_was_left_is_offered(page: Page, harness: Harness) -> No
     assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
 
 
+@pytest.mark.nightly
 async def test_unfinished_work_is_not_offered_while_something_else_is_talked_about(
     page: Page, harness: Harness
 ) -> None:

@@ -153,6 +153,7 @@ async def test_a_copied_tag_works_and_everything_comes_from_the_release(
     assert [url for url in loaded if not url.startswith(release)] == alias
 
 
+@pytest.mark.nightly
 async def test_a_file_that_has_been_changed_does_not_run(
     page: Page, cloud: RunningCloud, published: Published, tmp_path: Path
 ) -> None:

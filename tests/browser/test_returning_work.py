@@ -171,6 +171,7 @@ async def test_a_user_sees_and_cancels_work_in_the_background(
     await expect(tasks).to_be_hidden()
 
 
+@pytest.mark.nightly
 async def test_what_was_begun_comes_back_once_while_the_page_is_closed(
     page: Page, site: HostApplication, planner: RunningCloud
 ) -> None:

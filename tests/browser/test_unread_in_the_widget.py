@@ -106,6 +106,7 @@ async def test_what_was_said_meanwhile_is_counted_until_it_was_seen(
     await expect(badge).to_be_hidden()
 
 
+@pytest.mark.nightly
 async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_once(
     page: Page, site: HostApplication, shop: RunningCloud, model: FaultModel
 ) -> None:

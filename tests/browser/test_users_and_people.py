@@ -19,6 +19,8 @@ from tests.browser.widget import Widget
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, answers
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 NIGHT_SECONDS = 150
@@ -201,7 +203,6 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
     await expect(ada.page.get_by_text("Refund of 20 euros granted.")).to_have_count(0)
 
 
-@pytest.mark.nightly
 async def test_a_user_for_whom_nobody_is_there_learns_it_and_goes_on_with_the_agent(
     company: Company, model: FaultModel
 ) -> None:

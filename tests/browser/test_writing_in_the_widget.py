@@ -52,6 +52,7 @@ async def test_enter_of_an_input_method_leaves_the_message_in_the_box(page: Page
     assert (await harness.sent("message"))["content"] == "日本"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("key", ["Enter", "Escape"])
 async def test_keys_of_an_input_method_leave_an_edited_message_open(page: Page, harness: Harness, key: str) -> None:
     await harness.begin("Hello")
@@ -63,6 +64,7 @@ async def test_keys_of_an_input_method_leave_an_edited_message_open(page: Page, 
     await expect(editor).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_escape_of_an_input_method_stops_nothing(page: Page, harness: Harness) -> None:
     await harness.begin("Hello")
     await page.get_by_role("textbox", name="Your message").evaluate(PRESS_AS_SAFARI, "Escape")
@@ -146,6 +148,7 @@ async def test_each_paragraph_list_and_table_has_the_direction_of_its_own_text(p
     assert await sides(body.locator("td")) == ["right", "right"]  # a number stands on the side of its table
 
 
+@pytest.mark.nightly
 async def test_a_list_that_grows_and_an_address_read_as_they_will_when_complete(page: Page, harness: Harness) -> None:
     start, content, end = answer("- אחד `a.b()`\n")
     await harness.begin("Go")

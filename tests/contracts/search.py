@@ -33,6 +33,7 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.documents.search import SearchIndex
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.languages import LANGUAGES
+from tests.examples import examples
 
 EPISODES, KNOWLEDGE, PROCEDURES = IndexName.EPISODES, IndexName.KNOWLEDGE, IndexName.PROCEDURES
 MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -535,7 +536,7 @@ class SearchContract:
         assert await listed(index, ada, EPISODES) == []
 
     @settings(
-        max_examples=8,
+        max_examples=examples(20),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )

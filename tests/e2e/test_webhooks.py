@@ -91,6 +91,7 @@ async def test_a_receiver_gets_verified_events_in_the_order_of_a_conversation(
     assert running.other.heard.empty()  # it gets another tenant's
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("answer", [301, FLOOD], ids=str)
 async def test_redirects_are_not_followed_and_bodies_not_read(running: Hooked, tenant: str, answer: int | str) -> None:
     """A redirect is a failure, and the event comes again."""
@@ -102,6 +103,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(running: Hooked, t
     assert {request.path for request in requests} == {"/hook"}
 
 
+@pytest.mark.nightly
 async def test_a_receiver_that_hangs_keeps_no_other_one_waiting(running: Hooked, model: FaultModel) -> None:
     model.script(answers("One."))
     await running.user("other").ask("Hello")

@@ -10,6 +10,8 @@ import sys
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
+import pytest
+
 from tests.infrastructure.bytecode import UNCHECKED_HASH, assert_compiled
 from tests.infrastructure.stack import ROOT
 
@@ -95,6 +97,7 @@ INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.agents.tools", "
 """Modules with dataclasses that have fields of other ones."""
 
 
+@pytest.mark.nightly
 def test_methods_of_dataclasses_are_compiled_when_the_layer_is_built(tmp_path: Path) -> None:
     layer = tmp_path / "python"
     for source in (ROOT / "shared/baton", ROOT / "extraction/baton_documents"):

@@ -20,6 +20,8 @@ from tests.models.rerouting import Rerouted
 from tests.models.standins import Fault, StandIns
 from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY
 
+pytestmark = pytest.mark.nightly
+
 
 def as_parameter(family: Family) -> Any:
     """Return a parameter that a usual run tries more often if no other conversation has the family's stand-in."""

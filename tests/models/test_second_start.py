@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.models.standins import StandIns
 from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY
 
@@ -20,6 +22,7 @@ MODELS = (
 )
 
 
+@pytest.mark.nightly
 def test_a_second_composition_changes_nothing_of_the_process(stand_ins: StandIns, tmp_path: Path) -> None:
     providers = {
         "bedrock": {"kind": "bedrock", "baseUrl": stand_ins.url},

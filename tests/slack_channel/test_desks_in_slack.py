@@ -123,6 +123,7 @@ async def test_a_conversation_that_its_user_leaves_is_no_longer_answered(playing
     assert "the user does not get what you write" in playing.slack.whispers[0]["text"]
 
 
+@pytest.mark.nightly
 async def test_rates_and_lost_answers_of_slack_post_nothing_twice(playing: Playing) -> None:
     user = f"emil-{uuid.uuid4()}"
     playing.slack.refusals.append(("chat.postMessage", 1))
@@ -179,6 +180,7 @@ async def test_files_of_the_person_who_has_taken_it_reach_the_user_and_those_of_
     assert ["far.txt is not stored in Slack" in line["text"] for line in playing.slack.whispers[1:]] == [True]
 
 
+@pytest.mark.nightly
 async def test_a_user_in_slack_is_shown_with_their_language_and_gets_the_files_of_people(playing: Playing) -> None:
     before = len(playing.slack.roots(DESK))
     question = await playing.write("U0CARL", "I want to talk to a human", "D0ADA", channel_type="im")

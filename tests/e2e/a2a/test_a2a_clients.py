@@ -16,6 +16,8 @@ from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
 from tests.forked import ForkedProcess
 
+pytestmark = pytest.mark.nightly
+
 CONNECTING = "Connecting you with Skill Creation Assistant..."
 
 
@@ -69,7 +71,6 @@ async def test_an_approval_is_asked_and_given(client: A2AClient, alice: User, mo
     assert call["toolName"] == "delete_page"
 
 
-@pytest.mark.nightly
 async def test_a_task_is_cancelled_in_the_middle_of_its_answer(
     client: A2AClient, alice: User, model: FaultModel
 ) -> None:
@@ -101,7 +102,6 @@ async def test_the_extended_card_shows_what_the_caller_may_see(client: A2AClient
     assert "skill-creation-agent" in card["skills"]
 
 
-@pytest.mark.nightly
 async def test_a_stream_goes_on_when_its_server_is_killed(
     client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
@@ -123,7 +123,6 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
     assert (await client.last_of(alice, "get", task_id=task_id))["history"] == ["Tell me", "Found again."]
 
 
-@pytest.mark.nightly
 async def test_a_stream_is_found_again_while_the_answer_goes_on(
     client: A2AClient, alice: User, model: FaultModel, http_client: httpx.AsyncClient
 ) -> None:

@@ -12,6 +12,8 @@ from tests.e2e.sockets import new_id
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["client", "clients_folder", "running_clients"]
 
 CONDUCTOR = {"agentId": "conductor"}

@@ -125,6 +125,7 @@ async def test_a_user_who_left_a_moment_ago_is_offered_the_workflow_and_not_welc
         assert not any(text.startswith(WELCOME) for _, text in (await door.say("Hello", new_id())).said)
 
 
+@pytest.mark.nightly
 async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_user: NewUser) -> None:
     async with type(door).of(new_demo_user("bob")) as denied:
         thread_id = new_id()

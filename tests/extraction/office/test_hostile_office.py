@@ -328,6 +328,7 @@ def test_a_long_presentation_is_read_in_few_parts() -> None:
     assert [last - first + 1 for first, last in parts] == [250] * 4
 
 
+@pytest.mark.nightly
 def test_large_documents_within_the_bounds_are_read_in_that_memory() -> None:
     """A file at the limit is read: the bounds hold what they promise."""
     marks = "<w:bookmarkEnd w:id=''/>" * 700_000

@@ -22,6 +22,8 @@ from tests.faults import counts
 from tests.faults.busy_loop.heavy_requests import Heavy, run_input
 from tests.faults.busy_loop.watchdog import watching
 
+pytestmark = pytest.mark.nightly
+
 MEGABYTE = 1_000_000
 LISTS: list[Any] = [[[[[]]]]]
 
@@ -131,7 +133,6 @@ BODIES: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("kind", BODIES)
 async def test_bodies(heavy: Heavy, kind: str) -> None:
     body = run_input(str(uuid.uuid4()), "Hello", **BODIES[kind]())
@@ -195,7 +196,6 @@ ARGUMENTS: dict[str, Callable[[], list[str]]] = {
 }
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ARGUMENTS)
 async def test_arguments(heavy: Heavy, model: FaultModel, kind: str) -> None:
     thread = str(uuid.uuid4())
@@ -219,7 +219,6 @@ RESULTS: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("kind", RESULTS)
 async def test_results(heavy: Heavy, model: FaultModel, kind: str) -> None:
     thread, result = str(uuid.uuid4()), RESULTS[kind]()

@@ -22,6 +22,8 @@ from tests.faults.generated.in_memory import InMemory
 from tests.faults.generated.plan import KINDS, Plan
 
 REAL_SHARE = 16
+USUAL = ("kill -9", "lost answers", "outages", "two writers", "everything")
+"""The kinds that run on the real adapters in `make test`; the others are left to `make all`."""
 ONLY = os.environ.get("BATON_FAULT_SEED")
 
 
@@ -37,7 +39,9 @@ def test_after_any_fault_the_store_and_every_screen_agree(kind: str) -> None:
     run_cases("in memory", InMemory(), kind, counts.GENERATED // len(KINDS))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in USUAL else pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS]
+)
 def test_after_any_fault_the_table_and_every_screen_agree(kind: str, real_engines: RealEngines) -> None:
     run_cases("real", real_engines, kind, counts.GENERATED // len(KINDS) // REAL_SHARE)
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("killed_workers")
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 
 
-@pytest.mark.parametrize("writers", [2, 8])
+@pytest.mark.parametrize("writers", [2, pytest.param(8, marks=pytest.mark.nightly)])
 async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
     thread_id = new_id()
     each = 2 if writers == 2 else 1
@@ -44,6 +44,7 @@ async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
         await check_thread(ada, thread_id, asked, *(viewer.screen for viewer in viewers))
 
 
+@pytest.mark.nightly
 async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     thread_id = new_id()
     environment = ada.cloud.environment

@@ -318,6 +318,7 @@ def test_a_message_that_is_sent_again_after_the_disk_was_full_outlives_a_killed_
         assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "1"
 
 
+@pytest.mark.nightly
 def test_a_dead_letter_is_kept_with_the_next_change_when_the_disk_was_full(tmp_path: Path) -> None:
     with served_from_disk(tmp_path) as (sqs, disk):
         create(sqs, "dead.fifo")
@@ -333,6 +334,7 @@ def test_a_dead_letter_is_kept_with_the_next_change_when_the_disk_was_full(tmp_p
         assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "next"
 
 
+@pytest.mark.nightly
 def test_a_queue_that_is_created_again_after_the_disk_was_full_outlives_a_killed_process(tmp_path: Path) -> None:
     with served_from_disk(tmp_path) as (sqs, disk):
         with disk.full(), pytest.raises(ClientError, match="InternalFailure"):

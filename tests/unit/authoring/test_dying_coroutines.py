@@ -215,7 +215,7 @@ async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after:
         assert times == 1 or (times == 2 and key not in mortal.recorded), key
 
 
-@pytest.mark.parametrize("dies_after", [False, True])
+@pytest.mark.parametrize("dies_after", [pytest.param(False, marks=pytest.mark.nightly), True])
 async def test_a_worker_may_die_at_every_write_of_a_coroutine(dies_after: bool) -> None:
     alive = Worker(EVERYTHING)
     expected = await alive.converse()

@@ -53,6 +53,7 @@ def collector() -> Iterator[list[str]]:
         del sys.modules[name]
 
 
+@pytest.mark.nightly
 def test_a_module_that_is_imported_meanwhile_breaks_no_search_for_resources(collector: list[str]) -> None:
     def uses(context: TurnContext, pool: Pool) -> Any: ...
 

@@ -246,6 +246,7 @@ def test_conversations_are_held_and_compared_by_plain_asserts(project: Project) 
     assert "18 passed" in ran.stdout  # the seventeen above, and the one that a new project has
 
 
+@pytest.mark.nightly
 def test_a_failed_test_shows_the_conversation_with_the_reasons_of_tools(project: Project) -> None:
     ran = run_pytest(project, FAILING, "tests/test_talk.py")
     assert ran.returncode == 1
@@ -272,12 +273,14 @@ def test_agents_that_cannot_be_read_fail_the_test_with_file_and_line(
     assert "Traceback" not in ran.stdout
 
 
+@pytest.mark.nightly
 def test_a_real_model_that_nothing_names_is_an_error_with_the_variable(project: Project) -> None:
     ran = run_pytest(project, FAILING, "tests/test_talk.py", "--baton-model", "real", "-x", BATON_CHAT_MODEL="")
     assert "Set BATON_CHAT_MODEL" in ran.stdout
     assert ran.returncode == 1
 
 
+@pytest.mark.nightly
 def test_a_folder_that_is_no_project_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "test_talk.py").write_text(FAILING)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "baton_project.pytest_plugin"]

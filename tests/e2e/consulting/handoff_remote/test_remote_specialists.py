@@ -11,6 +11,8 @@ from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import Json, User
 from tests.fault_model import Behaviour, FaultModel, answers, calls_tools
 
+pytestmark = pytest.mark.nightly
+
 
 def transfers(target: str) -> Behaviour:
     """The main agent's model hands over."""
@@ -53,7 +55,6 @@ async def test_messages_are_relayed_within_one_remote_task(
     assert ("assistant", "For how many?") in kept
 
 
-@pytest.mark.nightly
 async def test_its_stream_comes_straight_through(socket: SocketClient, model: FaultModel) -> None:
     thread_id = new_id()
     model.script(transfers("echo"))
@@ -94,7 +95,6 @@ async def test_an_exit_word_leaves_it_and_is_not_relayed(socket: SocketClient, a
     assert await active(alice, thread_id) == "host"
 
 
-@pytest.mark.nightly
 async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     model.script(transfers("echo"))
     first = await alice.ask("ask For when?", agentId="host")
@@ -102,7 +102,6 @@ async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     assert [each["messages"][-1]["content"] for each in (first, second)] == ["For when?", "ask For when?; recall"]
 
 
-@pytest.mark.nightly
 async def test_a_cancel_stops_it(
     socket: SocketClient, alice: User, model: FaultModel, specialists: Specialists
 ) -> None:
@@ -118,7 +117,6 @@ async def test_a_cancel_stops_it(
     assert text_of(await socket.say("ask Yes?", thread_id=thread_id)) == "Yes?"
 
 
-@pytest.mark.nightly
 async def test_an_agent_that_is_killed_in_its_answer_is_reported_and_can_be_left(
     socket: SocketClient, alice: User, model: FaultModel, specialists: Specialists
 ) -> None:
@@ -143,7 +141,6 @@ async def test_an_agent_that_is_killed_in_its_answer_is_reported_and_can_be_left
     assert await active(alice, thread_id) == "host"
 
 
-@pytest.mark.nightly
 async def test_an_agent_that_is_down_leaves_the_main_agent_in_charge(
     socket: SocketClient, alice: User, model: FaultModel, specialists: Specialists
 ) -> None:
