@@ -36,6 +36,7 @@ from baton.threads.requests.parsing import (
     parse_client_offer,
     parse_integer,
     parse_interrupt_decision,
+    parse_locale,
     parse_message_request,
     parse_run_id,
     parse_thread_id,
@@ -132,8 +133,9 @@ class Actions:
             await self._reply(caller, unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
+        scope = caller.scope.in_language(parse_locale(fields.get("locale")))
         request = parse_message_request(
-            caller.scope,
+            scope,
             thread_id=fields.get("threadId"),
             message_id=fields.get("messageId"),
             content=fields.get("content"),
@@ -143,8 +145,8 @@ class Actions:
             time_zone=fields.get("timeZone"),
             while_busy=fields.get("whileBusy"),
         )
-        queued = make_queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
-        mode = await self.waiting.send(self.queue, caller.scope, queued)
+        queued = make_queued_message(scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
+        mode = await self.waiting.send(self.queue, scope, queued)
         busy = mode.as_accepted if mode is not None else None
         value = {"messageId": request.message_id, "threadId": request.thread.id, "busy": busy}
         await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))

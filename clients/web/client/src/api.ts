@@ -105,9 +105,10 @@ export class Api {
   }
 
   /** Asks for a person at a desk: the first one of the main agent's, unless another one is named. */
-  askForDesk(id: string, deskId?: string): Promise<unknown> {
+  askForDesk(id: string, deskId?: string, locale?: string): Promise<unknown> {
     const path = `/v1/threads/${encodeURIComponent(id)}/desk`;
-    return this.request(path, { method: "POST", body: deskId === undefined ? {} : { deskId }, timeout: 0 });
+    const body = { ...(deskId !== undefined && { deskId }), ...(locale !== undefined && { locale }) };
+    return this.request(path, { method: "POST", body, timeout: 0 });
   }
 
   /** The caller's schedules and reminders, those of the next slots first. */

@@ -123,6 +123,7 @@ export class Chat extends Emitter<ChatEvents> {
       ...common,
       agentId,
       connection: this.#connection,
+      offer,
       posted: () => this.#isKnownNow(),
     });
     this.#history = new History({

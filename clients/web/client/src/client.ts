@@ -21,6 +21,8 @@ export interface ClientOptions {
   readonly tools?: readonly ClientTool[];
   /** What the page shows or knows, for the agents; a function is called for every message. */
   readonly context?: ContextSource;
+  /** The language of the page, such as `de-AT`: desks speak it to users whose token has no claim `locale`. */
+  readonly locale?: string;
 }
 
 /** Where a reader is in a conversation. */
@@ -47,13 +49,14 @@ export class BatonClient {
   /** Ids that were made here, under which nothing was said yet. */
   readonly #fresh = new Set<string>();
 
-  constructor({ endpoint, socket, token, storage, tools = [], context = [] }: ClientOptions) {
+  constructor({ endpoint, socket, token, storage, tools = [], context = [], locale }: ClientOptions) {
     this.#tokens = new TokenSource(token);
     this.#store = new SafeStore(storage);
     this.api = new Api(endpoint, this.#tokens);
     this.#socketUrl = socket ?? `${this.api.endpoint.replace(/^http/, "ws")}/ws`;
     this.tools = tools;
     this.context = context;
+    this.locale = locale;
   }
 
   /** Tools of the page that agents may call. Setting them throws `TypeError` for one that is not well-formed. */
@@ -72,6 +75,15 @@ export class BatonClient {
 
   set context(context: ContextSource) {
     this.#offer.context = context;
+  }
+
+  /** The language of the page, told with every message; `undefined` for what is no language tag. */
+  get locale(): string | undefined {
+    return this.#offer.locale;
+  }
+
+  set locale(tag: string | undefined) {
+    this.#offer.locale = tag;
   }
 
   /** A conversation: call `start()` on it. `threadId` is your own id of it, or one of `api.threads()`. */

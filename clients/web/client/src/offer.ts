@@ -35,10 +35,30 @@ const NAME = /^[\w-]{1,64}$/;
 const LONGEST_DESCRIPTION = 4000;
 const NO_PARAMETERS = { type: "object", properties: {} };
 
-/** What the page offers with every message: tools, and context. */
+/** A language tag as the server takes it, without extensions such as those of calendars. */
+function languageTag(tag: string | undefined): string | undefined {
+  try {
+    const { baseName } = new Intl.Locale(tag ?? "");
+    return /^[a-z]{2,3}(-[a-z\d]{2,8}){0,3}$/i.test(baseName) ? baseName : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the page tells with every message: its tools, its context and its language. */
 export class Offer extends Emitter<{ change: null }> {
   #tools: ReadonlyMap<string, ClientTool> = new Map();
   context: ContextSource = [];
+  #locale: string | undefined;
+
+  get locale(): string | undefined {
+    return this.#locale;
+  }
+
+  /** What is no language is not told. */
+  set locale(tag: string | undefined) {
+    this.#locale = languageTag(tag);
+  }
 
   get tools(): readonly ClientTool[] {
     return [...this.#tools.values()];
@@ -59,12 +79,16 @@ export class Offer extends Emitter<{ change: null }> {
   }
 
   /** The fields that a message takes with it, as they are now. */
-  fields(): { tools?: readonly object[]; context?: readonly object[] } {
+  fields(): { tools?: readonly object[]; context?: readonly object[]; locale?: string } {
     const tools = this.tools.map(({ name, description, parameters = NO_PARAMETERS }) => {
       return { name, description, parameters };
     });
     const context = this.#contextNow();
-    return { ...(tools.length && { tools }), ...(context.length && { context }) };
+    return {
+      ...(tools.length && { tools }),
+      ...(context.length && { context }),
+      ...(this.#locale !== undefined && { locale: this.#locale }),
+    };
   }
 
   /** Context that cannot be told keeps nobody from talking. */

@@ -124,7 +124,18 @@ export class Outgoing {
 
 /** A message as AG-UI's run input. The connection tells how it is answered, so the run goes on without this request. */
 function inputOf(frame: ClientFrame): object {
-  const { threadId, messageId, content, agentId, branch, timeZone, whileBusy, tools = [], context = [] } = frame;
+  const {
+    threadId,
+    messageId,
+    content,
+    agentId,
+    branch,
+    timeZone,
+    locale,
+    whileBusy,
+    tools = [],
+    context = [],
+  } = frame;
   const isRegenerated = content === undefined;
   const id = String(messageId);
   return {
@@ -138,6 +149,7 @@ function inputOf(frame: ClientFrame): object {
       onDisconnect: "continue",
       ...(agentId !== undefined && { agentId }),
       ...(timeZone !== undefined && { timeZone }),
+      ...(locale !== undefined && { locale }),
       ...(whileBusy !== undefined && { whileBusy }),
       ...(branch !== undefined && { branch: isRegenerated ? { ...(branch as object), messageId: id } : branch }),
     },

@@ -2,6 +2,7 @@ import type { Api } from "./api.ts";
 import { seconds } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Conversation } from "./conversation.ts";
+import type { Offer } from "./offer.ts";
 import type { Agent, BatonEvent, KnownEvent, ListedAgent, OfferedDesk, Person } from "./wire.ts";
 
 /** The shortest pause between two notices to people that the user is writing. */
@@ -16,6 +17,7 @@ export interface PeopleHost {
   readonly api: Api;
   readonly talk: Conversation;
   readonly connection: Connection;
+  readonly offer: Offer;
   readonly ended: AbortSignal;
   /** The server has the conversation now. */
   readonly posted: () => void;
@@ -71,7 +73,7 @@ export class People {
   }
 
   async ask(deskId?: string): Promise<void> {
-    await this.#host.api.askForDesk(this.#host.threadId, deskId);
+    await this.#host.api.askForDesk(this.#host.threadId, deskId, this.#host.offer.locale);
     this.#host.posted();
   }
 

@@ -117,6 +117,25 @@ test("the desks of the main agent can be asked for, until one of them has the co
   assert.equal(chat.snapshot.deskOpensAt, OFFERED.opensAt);
 });
 
+test("the language of the page is told with messages and with the wish for a person", async () => {
+  page.answers["/v1/agents"] = agents();
+  page.answers[`/v1/threads/${THREAD}/desk`] = {};
+  const chat = await connected({ locale: "de-AT-u-ca-gregory" });
+  const { mock: fetched } = mock.method(globalThis, "fetch", async () => Response.json({}));
+  chat.send("Hallo");
+  assert.equal(FakeSocket.last.sent.find(({ action }) => action === "message")?.locale, "de-AT");
+  await chat.askForPerson("support");
+  const bodies = fetched.calls.map(({ arguments: [, init] }) => (init as RequestInit | undefined)?.body);
+  assert.ok(bodies.includes(JSON.stringify({ deskId: "support", locale: "de-AT" })));
+});
+
+for (const locale of ["", "English (US)", "x-klingon", undefined])
+  test(`a page whose language is no tag (${locale}) tells none`, async () => {
+    const chat = await connected(locale === undefined ? {} : { locale });
+    chat.send("Hello");
+    assert.equal("locale" in (FakeSocket.last.sent.find(({ action }) => action === "message") ?? {}), false);
+  });
+
 test("a token that the server refuses is reported, and not tried again at once", async () => {
   const refused: TokenError[] = [];
   const refuse = async () => Response.json({ detail: "It is no token." }, { status: 401 });

@@ -378,6 +378,7 @@ export class BatonChat extends LitElement {
     const token = this.token ?? (this.tokenUrl ? fetchToken(this.tokenUrl) : undefined);
     if (!this.endpoint || !token) return null;
     this.#client = new BatonClient({ endpoint: this.endpoint, token, ...(this.socket && { socket: this.socket }) });
+    this.#client.locale = this.#spoken ?? undefined;
     this.#offer(this.#client);
     return this.#client;
   }
@@ -518,6 +519,7 @@ export class BatonChat extends LitElement {
     const wanted = this.locale ?? this.closest("[lang]")?.getAttribute("lang") ?? navigator.language;
     if (wanted === this.#spoken) return;
     this.#spoken = wanted;
+    if (this.#client) this.#client.locale = wanted;
     const locale = await loadLocale(wanted).catch(() => new Locale());
     if (wanted === this.#spoken) this.ui = { ...this.ui, locale };
   }

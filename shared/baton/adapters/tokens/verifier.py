@@ -18,13 +18,10 @@ from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import MAX_USER_NAME, OidcIssuer, Scope, is_printable, is_reserved_user
+from baton.domain.tenants.identity import LANGUAGE_TAG, MAX_USER_NAME, OidcIssuer, Scope, is_printable, is_reserved_user
 from baton.domain.web_url import is_web_url
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.tenants.identity import Identity
-
-LOCALE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
-"""A language tag without extensions (BCP 47)."""
 
 
 class TokenRefused(ValueError):
@@ -229,7 +226,7 @@ def read_locale(claim: object) -> str | None:
     None if it is not one.
     """
     tag = claim.replace("_", "-") if isinstance(claim, str) else ""
-    return tag if LOCALE.fullmatch(tag) else None
+    return tag if LANGUAGE_TAG.fullmatch(tag) else None
 
 
 def _permissions(claim: object) -> frozenset[str]:

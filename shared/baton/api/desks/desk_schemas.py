@@ -28,7 +28,8 @@ class DeskItem(WireModel):
     user_name: str | None = describe("The user's name, as their token gives it; null where it gives none.", "Alice")
     title: str | None = describe("The conversation's title; null without one.", "A refund")
     locale: str | None = describe(
-        "The user's language, as their token gives it (claim `locale`); null where it gives none.", "de-AT"
+        "The user's language: the claim `locale` of their token, or else what their client sends; null without.",
+        "de-AT",
     )
     time_zone: str | None = describe("The user's time zone; null where it is not known.", "Europe/Vienna")
     last_message: str = describe("The beginning of the last message of the user or a person.", "Is anybody there?")
@@ -169,6 +170,9 @@ class AskedDesk(Asked, extra="forbid"):
     """The desk that a user asks for."""
 
     desk_id: str | None = describe("Absent: the first one that the agent hands over to.", "support", default=None)
+    locale: str | None = describe(
+        "The user's language; it counts where the token has no claim `locale`.", "de-AT", default=None
+    )
 
 
 StatusFilter = Literal["waiting", "active", "mine", "all"]

@@ -54,7 +54,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.threads.desks.desk_access import AtDesk, person_of
 from baton.threads.outbox.connection_sender import send_to_all
-from baton.threads.requests.parsing import parse_message_id
+from baton.threads.requests.parsing import parse_locale, parse_message_id
 from baton.turns.finished_runs import FinishedRun
 
 router = APIRouter(prefix="/v1", tags=["desks"])
@@ -100,7 +100,9 @@ async def ask_for_desk(
     A closed desk says when it opens, and the main agent stays active, unless the desk takes messages meanwhile. A
     repeated request, while the user is there, gets the same answer.
     """
-    action = await app.controls.request_desk(caller, thread_ref(caller, thread_id), body.desk_id if body else None)
+    body = body or AskedDesk()
+    caller = caller.in_language(parse_locale(body.locale))
+    action = await app.controls.request_desk(caller, thread_ref(caller, thread_id), body.desk_id)
     return await run_and_answer(app, caller, action)
 
 

@@ -25,7 +25,7 @@ from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, Mes
 from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents
-from baton.threads.requests.parsing import parse_client_offer, parse_message_request, parse_time_zone
+from baton.threads.requests.parsing import parse_client_offer, parse_locale, parse_message_request, parse_time_zone
 from baton.threads.requests.thread_access import audit_read
 
 TURN_SECONDS = 840.0
@@ -99,15 +99,18 @@ async def run(
     tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
     ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
     so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
-    is IANA's name of the user's time zone. `forwardedProps.whileBusy` says what becomes of a message while a run is in
-    progress: `queue`, `steer` or `interrupt`; the events are those of the run that it enters. A client that ends its
-    request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
-    with `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
-    `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
+    is IANA's name of the user's time zone, `forwardedProps.locale` the user's language where the token has none.
+    `forwardedProps.whileBusy` says what becomes of a message while a run is in progress: `queue`, `steer` or
+    `interrupt`; the events are those of the run that it enters. A client that ends its request stops the run, unless it
+    comes back within seconds by `GET /v1/threads/{id}/events` or the same request; with `forwardedProps.onDisconnect:
+    "continue"` the run continues, and can be followed at any time. Without `protocolVersion`, which clients of the 1.x
+    line send, the events are valid for the 0.0.5x line too.
     """
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
     offer = parse_client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
     time_zone = parse_time_zone(_read_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
+    locale = parse_locale(_read_property(run_input.forwarded_props, "locale"), "forwardedProps.locale")
+    scope = scope.in_language(locale)
     begins_branch = _read_property(run_input.forwarded_props, "branch") is not None
     results = [] if begins_branch else read_results(run_input.messages)
     turn: MessageRequest | DecisionRequest

@@ -114,6 +114,11 @@ class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
         "Europe/Vienna",
         default=None,
     )
+    locale: str | None = describe(
+        "The user's language, for sentences of desks; it counts where the token has no claim `locale`.",
+        "de-AT",
+        default=None,
+    )
     while_busy: str | None = describe(
         "What becomes of the message while a run is in progress: `queue` (it waits), `steer` (it enters the run) or "
         "`interrupt` (the run stops); without it, what the agent's definition says.",

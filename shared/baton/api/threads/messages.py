@@ -18,7 +18,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import OutcomeType, RunEnd, result_of
 from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import TurnRequest
-from baton.threads.requests.parsing import parse_message_request
+from baton.threads.requests.parsing import parse_locale, parse_message_request
 from baton.turns.finished_runs import FinishedRun
 
 router = APIRouter(prefix="/v1", tags=["messages"])
@@ -37,6 +37,7 @@ async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest
     (`whileBusy`) gets the messages of that run. A repeated `messageId` gets the same answer, without a second turn. A
     model failure is a 502 problem.
     """
+    scope = scope.in_language(parse_locale(message.locale))
     request = parse_message_request(
         scope,
         thread_id=message.session_id,

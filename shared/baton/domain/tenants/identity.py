@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Literal, get_args
 
@@ -21,6 +21,8 @@ PROJECT_TENANT = "~project"
 """The owner of what a deployment's project brings for all tenants. It is no tenant's id: those have no tilde."""
 MAX_USER_ID = 256
 """Characters, as for the ids below."""
+LANGUAGE_TAG = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+"""A language tag without extensions (BCP 47), such as ``de-AT``."""
 MAX_USER_NAME = 100
 """Characters of a name that people are shown."""
 ME = "me"
@@ -74,7 +76,7 @@ class Scope:
     picture: str | None = field(default=None, compare=False)
     """The address of the user's picture, as the token gives it."""
     locale: str | None = field(default=None, compare=False)
-    """The user's language, as the token gives it: a language tag such as ``de-AT``."""
+    """The user's language, as the token gives it or else the request: a language tag such as ``de-AT``."""
 
     def __post_init__(self) -> None:
         if not TENANT_ID.fullmatch(self.tenant_id):
@@ -83,6 +85,10 @@ class Scope:
             raise InvalidRequest(f"The user id must be 1 to {MAX_USER_ID} printable characters.")
         if is_reserved_user(self.user_id):
             raise InvalidRequest(f"The user id {self.user_id} is reserved: addresses give it another meaning.")
+
+    def in_language(self, locale: str | None) -> Scope:
+        """Return the scope with the language that a request names, unless the token gives one."""
+        return self if self.locale is not None or locale is None else replace(self, locale=locale)
 
     def has(self, permission: str) -> bool:
         """Return whether the caller holds ``permission``."""

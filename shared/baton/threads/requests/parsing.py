@@ -13,6 +13,7 @@ from baton.domain.agents.tool import BUILTIN_TOOLS, TOOL_NAME
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.schemas.json_schema import check_client_schema
 from baton.domain.tenants.identity import (
+    LANGUAGE_TAG,
     MAX_MESSAGE_ID,
     Scope,
     ThreadRef,
@@ -229,6 +230,13 @@ def parse_time_zone(value: object, name: str = "timeZone") -> str | None:
     if value is None or (isinstance(value, str) and is_time_zone(value)):
         return value
     raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
+
+
+def parse_locale(value: object, name: str = "locale") -> str | None:
+    """Parse a language; None if it is missing. Raises ``InvalidRequest``, in which it has the name ``name``."""
+    if value is None or (isinstance(value, str) and LANGUAGE_TAG.fullmatch(value)):
+        return value
+    raise InvalidRequest(f"{name} must be a language tag, such as de or de-AT.")
 
 
 def parse_thread_id(scope: Scope, thread_id: object) -> ThreadRef:

@@ -16,6 +16,8 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.threads.desks import desk_access
 from tests.harness.desks import DeskHarness, desk
+from tests.harness.sockets import Socketed
+from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
 ANSWER = "desk:answer"
@@ -220,6 +222,56 @@ async def test_the_user_asks_for_a_person_by_a_button(served: Served) -> None:
     assert other.json()["code"] == "handoff_in_progress"
     unknown = await People(Served(DeskHarness())).served.post(f"{people.path}/desk", {"deskId": "nowhere"})
     assert unknown.status_code == 404
+
+
+SENTENCES = {
+    "en": {"desk_waiting": "Somebody will come."},
+    "de": {"desk_waiting": "Gleich kommt jemand."},
+    "es": {"desk_waiting": "Ya viene alguien."},
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "claim", "language"),
+    [
+        ("button", None, "de-AT"),
+        ("message", None, "de-AT"),
+        ("run", None, "de-AT"),
+        ("frame", None, "de-AT"),
+        ("frame", "es", "es"),
+    ],
+)
+async def test_a_desk_speaks_the_language_of_the_page_to_a_user_whose_token_has_none(
+    way: str, claim: str | None, language: str
+) -> None:
+    support = desk(triggers=["talk to a human"], desk={"permission": "desk:support"}, sentences=SENTENCES)
+    served = Served(DeskHarness(support=support))
+    harness, text = served.harness, "I want to talk to a human"
+    harness.model.script("Ada wants a person.")
+    if way == "frame":
+        harness.ada = replace(harness.ada, locale=claim)
+        socket = Socketed(harness)
+        await socket.send("message", messageId="m1", content=text, locale="de-AT")
+        await socket.work()
+    elif way == "button":
+        await harness.say("m0", "Hello")
+        await served.post(f"/threads/{harness.thread_id}/desk", {"locale": "de-AT"})
+    elif way == "message":
+        await served.post("/messages", {"sessionId": harness.thread_id, "message": text, "locale": "de-AT"})
+    else:
+        message = {"id": "m1", "role": "user", "content": text}
+        await served.post("/runs", run_input(served, messages=[message], forwardedProps={"locale": "de-AT"}))
+    people = People(served)
+    [item] = (await people.get("/desk")).json()["items"]
+    assert item["locale"] == language
+    history = (await people.get(f"{people.path}/messages")).json()["items"]
+    assert SENTENCES[language[:2]]["desk_waiting"] in [message["content"] for message in history]
+
+
+async def test_a_language_that_is_none_is_refused(served: Served) -> None:
+    refused = await served.post("/messages", {"message": "Hello", "locale": "English (US)"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "locale must be a language tag" in refused.text
 
 
 async def test_users_learn_which_desks_an_agent_offers_and_when_they_open() -> None:
