@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from dataclasses import replace
@@ -22,7 +23,7 @@ from baton.domain.schedules.background_task import (
     BackgroundTask,
 )
 from baton.domain.tenants.identity import Scope
-from baton.ports.agents.tools import ToolFailed, ToolResult
+from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 from tests.contracts.schedules import new_background_task
 from tests.harness.due import MAIN, RESEARCHER, DueHarness
 from tests.harness.handoffs import calling
@@ -359,6 +360,27 @@ async def test_a_worker_carries_out_a_call_that_was_put_off() -> None:
     assert said(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
     await reports.due.pass_time(hours=1)
     assert len(reports.due.tools.reads) == 1
+
+
+async def test_fast_reports_of_a_call_that_a_worker_carries_out_are_noted_now_and_then() -> None:
+    reports = Reports(answers=PUT_OFF)
+    due, notes = reports.due, []
+    await due.say("m1", "Make a report.")
+    await due.live.attach(due.ada, due.thread_id, "here", due.clock.now() + timedelta(hours=3))
+
+    async def work(agent: AgentDefinition, name: str, location: str, context: CallContext, **_: Any) -> ToolResult:
+        for number in range(1, 1_001):
+            context.report(f"{number} of 1000")
+            await asyncio.sleep(0.01)
+            notes.append((await task_of(due)).progress)
+        return ToolResult("42 pages.")
+
+    due.tools.read_task = work  # type: ignore[method-assign]
+    await due.work()
+    distinct = list(dict.fromkeys(notes))
+    assert len(distinct) <= 8
+    assert distinct[0] == "1 of 1000"
+    assert len(changes(due, "here")) == len(distinct) + 1
 
 
 async def test_a_call_that_was_put_off_is_tried_five_times() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask, progress_line
 from baton.domain.tenants.identity import Scope, derive_run_id
-from baton.failures.reports import in_background
 from baton.ports.agents.tools import CallContext, NewFile, ToolFailed, Tools
 from baton.ports.threads.background import BackgroundTasks
+from baton.threads.background.progress_notes import ProgressNotes, discard_progress
 from baton.threads.background.task_results import TaskResults
 
 MAX_ATTEMPTS = 5
@@ -49,7 +50,9 @@ class ToolWork:
     async def _look(
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, location: str
     ) -> None:
-        context, status = self._context(scope, thread_id, task, agent), BackgroundStatus.COMPLETED
+        progress_notes = ProgressNotes(partial(self._store_progress, scope, thread_id, task))
+        context = self._context(scope, thread_id, task, agent, report=progress_notes.report)
+        status = BackgroundStatus.COMPLETED
         try:
             result = await self.tools().read_task(agent, task.name, location, context)
             text = result.text
@@ -65,6 +68,8 @@ class ToolWork:
                         scope, thread_id, task.id, progress=progress, poll_seconds=result.poll_seconds
                     )
                 return
+        finally:
+            await progress_notes.end()
         current = await self.tasks.get(scope, thread_id, task.id)
         if current is not None and current.is_open:  # it may have been cancelled while the work was done
             await self.results.report(scope, thread_id, current, status, text)
@@ -76,13 +81,18 @@ class ToolWork:
             context = self._context(scope, thread_id, task, agent)
             await self.tools().read_task(agent, task.name, location, context, deletes=True)
 
-    def _context(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> CallContext:
-        def report(label: str) -> None:
-            in_background(
-                self.results.change(scope, thread_id, task.id, progress=progress_line(label)),
-                "progress of a task in the background",
-            )
+    async def _store_progress(self, scope: Scope, thread_id: str, task: BackgroundTask, line: str) -> None:
+        await self.results.change(scope, thread_id, task.id, progress=line)
 
+    def _context(
+        self,
+        scope: Scope,
+        thread_id: str,
+        task: BackgroundTask,
+        agent: AgentDefinition,
+        *,
+        report: Callable[[str], None] = discard_progress,
+    ) -> CallContext:
         return CallContext(
             scope,
             thread_id,
