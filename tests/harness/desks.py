@@ -38,7 +38,12 @@ class DeskHarness(Harness):
     """A harness whose assistant hands over to desks."""
 
     def __init__(
-        self, *answers: Answer, support: AgentDefinition = SUPPORT, billing_triggers: Sequence[str] = (), **given: Any
+        self,
+        *answers: Answer,
+        support: AgentDefinition = SUPPORT,
+        billing_triggers: Sequence[str] = (),
+        billing_permissions: Sequence[str] = (),
+        **given: Any,
     ) -> None:
         handoffs = [{"to": "support"}, {"to": "billing"}]
         assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": handoffs, "mcp": True})
@@ -47,7 +52,10 @@ class DeskHarness(Harness):
         super().__init__(
             model=model,
             assistant=assistant,
-            others=(support, desk("billing", triggers=list(billing_triggers))),
+            others=(
+                support,
+                desk("billing", triggers=list(billing_triggers), required_permissions=list(billing_permissions)),
+            ),
             **given,
         )
         self._carried_out: set[str] = set()

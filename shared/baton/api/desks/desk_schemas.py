@@ -32,7 +32,9 @@ class DeskItem(WireModel):
         "de-AT",
     )
     time_zone: str | None = describe("The user's time zone; null where it is not known.", "Europe/Vienna")
-    last_message: str = describe("The beginning of the last message of the user or a person.", "Is anybody there?")
+    last_message: str = describe(
+        "The beginning of the last message of the user or a person, or the names of its files.", "Is anybody there?"
+    )
     unread: int = describe("Messages of the user that no person has answered.", 2)
     unanswered_since: Timestamp | None = describe(
         "Since when the user waits for an answer, also to none of these; null if they do not.", TIMESTAMP

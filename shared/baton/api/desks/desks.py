@@ -33,7 +33,6 @@ from baton.api.threads.messages import run_and_answer
 from baton.api.threads.thread_schemas import ServedThread
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
-from baton.domain.agents.agent import is_desk
 from baton.domain.desks.desk_draft import MAX_INSTRUCTION, DraftKind
 from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.errors import DeskNotTaken, InvalidRequest, MessageIdConflict, NotAtDesk, UnknownAgent
@@ -123,13 +122,13 @@ async def get_case(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskCa
     """
     at_desk = await _find(app, caller, thread_id, "desk.read")
     handoff, notes = await gather_all(app.desk_access.read_handoff(at_desk), app.desk_access.read_notes(at_desk))
-    now, others = app.ports.clock.now(), (await app.agents.of(caller)).all()
+    now, others = app.ports.clock.now(), await app.desk_access.others(at_desk)
     case = DeskCase(
         item=DeskItem.from_record(at_desk.thread),
         reason=handoff.handoff_reason if handoff is not None else "",
         summary=handoff.context_summary if handoff is not None else "",
         notes=[ServedNote.from_record(note) for note in notes],
-        desks=[ServedDesk.from_record(desk, now) for desk in others if is_desk(desk) and desk.id != at_desk.desk.id],
+        desks=[ServedDesk.from_record(desk, now) for desk in others],
     )
     return await app.privacy.readers.redact_for(caller, at_desk.thread.user_id, case)
 
@@ -265,8 +264,9 @@ async def hand_back(
 async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: TransferRequest) -> ServedThread:
     """Hand the conversation to another desk, where it waits for a person.
 
-    A desk that is closed, and takes no conversations meanwhile, refuses it: then it stays where it is. A person who has
-    done so, with the same note, gets the thread again.
+    A desk that is closed, and takes no conversations meanwhile, refuses it: then it stays where it is. The user needs
+    the permissions that the desk requires, by their last message. A person who has done so, with the same note, gets
+    the thread again.
     """
     note = _check_text(body.note or "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), person_of(caller)
@@ -280,9 +280,9 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
         if repeated is not None:
             return await _serve(app, caller, repeated)
     taken = _require_taken(at_desk, caller)
-    target = (await app.agents.of(caller)).describe(body.desk_id)
-    if target is None or target.desk is None or target.id == taken.desk.id:
-        raise UnknownAgent("deskId: there is no other desk of this id.", is_visible=True)
+    target = next((desk for desk in await app.desk_access.others(taken) if desk.id == body.desk_id), None)
+    if target is None:
+        raise UnknownAgent("deskId: there is no other desk of this id that the user may talk to.", is_visible=True)
     request = transfer_request(taken.thread, taken.session, person, target.id, note)
     return await _serve(app, caller, (await _carry_out(app, taken, request)).thread)
 

@@ -80,6 +80,12 @@ def find_handoff_refusal(
     return find_session_refusal(target, session, workflow)
 
 
+def needed_permissions(main: AgentDefinition, target: AgentDefinition) -> tuple[str, ...]:
+    """Return the permissions that a user needs to talk to ``target`` in a conversation of the main agent's."""
+    handoff = declared_handoff(main, target.id)
+    return (*target.required_permissions, *(handoff.required_permissions if handoff is not None else ()))
+
+
 def find_session_refusal(
     target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None
 ) -> Refusal | None:

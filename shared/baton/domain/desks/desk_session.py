@@ -65,7 +65,10 @@ class DeskSession:
     unread: int = 0
     """Messages of the user since a person's last one."""
     last_message: str = ""
-    """The beginning of the last message of the user or the person; also of one from before it came to the desk."""
+    """The beginning of the last message of the user or the person, also of one from before it came to the desk.
+
+    Of a message without a text, the names of its files.
+    """
     user_name: str | None = None
     """The user's name, as the token of the message that came to the desk gives it."""
     user_locale: str | None = None

@@ -14,7 +14,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.threads.message import Content, Part, part_as_json
+from baton.domain.threads.message import Content, Part, part_as_json, text_of
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton_documents.media_types import MediaType, is_media_type
 
@@ -91,6 +91,15 @@ def part_name(part: ImagePart | DocumentPart) -> str | None:
             if isinstance(name, str) and name.strip():
                 return re.sub(r"[^\w .,()+@-]", "_", name.strip())[:200]
     return None
+
+
+def preview(content: Content) -> str:
+    """Return the text of a content as lists show it: of one without a text, the names of its files."""
+    text = text_of(content)
+    if text.strip() or isinstance(content, str):
+        return text
+    files = (part for part in content if isinstance(part, ImagePart | DocumentPart))
+    return ", ".join(part_name(part) or part.type for part in files)
 
 
 def check_media_type(mime_type: str, where: str) -> None:

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.handoff_rules import declared_handoff
+from baton.domain.agents.handoff_rules import needed_permissions
 from baton.domain.desks.desk_session import DeskSession, DeskStatus, check_desk
 from baton.domain.errors import StoreUnavailable, WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -256,12 +256,11 @@ class ConversationStates:
         handoff = conversation.handoff
         if conversation.desk is not None and handoff is not None and handoff.outcome is not None:
             conversation = conversation.with_handoff_details(outcome=None, ended_at=None)
-        declared_by_main = declared_handoff(conversation.main, conversation.agent.id)
-        permissions = declared_by_main.required_permissions if declared_by_main is not None else ()
+        permissions = needed_permissions(conversation.main, conversation.agent)
         trouble = conversation.trouble
         if (conversation.desk is None) != (conversation.agent.desk is None):
             trouble = SpecialistProblem.UNAVAILABLE  # it was a desk, or has become one since
-        if trouble is None and not all(map(scope.has, (*conversation.agent.required_permissions, *permissions))):
+        if trouble is None and not all(map(scope.has, permissions)):
             trouble = SpecialistProblem.FORBIDDEN
         workflow, definition = conversation.workflow, conversation.agent.workflow
         is_over = conversation.handoff is None or conversation.handoff.outcome is not None

@@ -16,6 +16,7 @@ from baton.domain.locale_formats import format_of
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import derive_record_id
 from baton.domain.text import slices
+from baton.domain.threads.content import preview
 from baton.domain.threads.events import MAX_DELTA_CHARS, text_content, text_end, text_start
 from baton.domain.threads.message import DESK, text_of
 from baton.domain.threads.running_conversation import SpecialistProblem
@@ -69,14 +70,15 @@ class DeskEvents:
         """Return the session with the user, as their token describes them, and their last message."""
         user, message = self._attempt.scope, self._facts.user_message
         if message is not None and message.is_own:
-            session = session.receive(message.text, self._facts.question.timestamp)
+            session = session.receive(preview(message.content), self._facts.question.timestamp)
         else:
             session = replace(session, last_message=self._last_words[:MAX_PREVIEW])
         return replace(session, user_name=user.name, user_locale=user.locale)
 
     def deliver(self) -> None:
         """Note the user's message, which people answer."""
-        self._change(self._session.receive(self._facts.question.text, self._facts.question.timestamp))
+        question = self._facts.question
+        self._change(self._session.receive(preview(question.content), question.timestamp))
 
     async def carry_out(self, request: ActionRequest) -> None:
         """Carry out what a person of the desk does, or what Baton does in their place."""
@@ -135,8 +137,8 @@ class DeskEvents:
     def _last_words(self) -> str:
         """The user's last message before this run, in the current session; empty if there is none."""
         first = self._facts.thread.episode_first_ordinal
-        messages = reversed(self._attempt.history.messages)
-        return next((message.text for message in messages if message.is_own and message.ordinal >= first), "")
+        messages = (message for message in reversed(self._attempt.history.messages) if message.ordinal >= first)
+        return next((preview(message.content) for message in messages if message.is_own), "")
 
     @property
     def _locale(self) -> str | None:
@@ -174,7 +176,7 @@ class DeskEvents:
             text_content(message_id, text[start:end]) for start, end in slices(text, MAX_DELTA_CHARS)
         )
         self._attempt.emit(text_end(message_id, attachments=message.attachments))
-        self._change(self._session.answer(text))
+        self._change(self._session.answer(preview(request.content)))
         self._audit("reply")
 
     def _note(self, request: ActionRequest) -> None:

@@ -419,6 +419,45 @@ async def test_bodies_that_hold_nothing_can_be_left_out(people: People) -> None:
         assert (await client.post(f"{people.path}/desk")).status_code == 200
 
 
+FILE = {"type": "document", "source": {"type": "data", "value": "eA==", "mimeType": "text/plain"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "preview"),
+    [
+        ([FILE | {"metadata": {"name": "receipt.txt"}}, FILE], "receipt.txt, document"),
+        ([FILE, {"type": "text", "text": "My receipt"}], "My receipt"),
+    ],
+)
+async def test_a_message_of_files_is_listed_by_their_names(people: People, content: Any, preview: str) -> None:
+    await people.served.post("/messages", {"sessionId": people.harness.thread_id, "message": content})
+    [item] = (await people.get("/desk")).json()["items"]
+    assert item["lastMessage"] == preview
+    await people.post("/take")
+    await people.post("/messages", {"messageId": "p1", "content": [FILE | {"metadata": {"name": "answer.txt"}}]})
+    [item] = (await people.get("/desk")).json()["items"]
+    assert item["lastMessage"] == "answer.txt"
+
+
+@pytest.mark.parametrize("permission", [None, "vip"])
+async def test_a_conversation_is_transferred_only_to_desks_that_its_user_may_talk_to(permission: str | None) -> None:
+    support = desk(triggers=["talk to a human"], desk={"permission": "desk:support"})
+    harness = DeskHarness(support=support, billing_permissions=["vip"])
+    harness.ada = replace(harness.ada, permissions=frozenset([permission] if permission else []))
+    await harness.ask()
+    people = People(Served(harness))
+    await people.post("/take")
+    others = [other["id"] for other in (await people.get(f"{people.path}/desk")).json()["desks"]]
+    transferred = await people.post("/transfer", {"deskId": "billing"})
+    if permission is None:
+        assert (others, transferred.status_code, transferred.json()["code"]) == ([], 404, "unknown_agent")
+        assert (await harness.thread()).active_agent_id == "support"
+    else:
+        assert (others, transferred.status_code) == (["billing"], 200)
+        await harness.say("m2", "Hello?")
+        assert (await harness.thread()).active_agent_id == "billing"
+
+
 async def test_the_case_has_the_reason_the_notes_and_the_other_desks(people: People) -> None:
     await people.post("/take")
     await people.post("/notes", {"messageId": "n1", "text": "She has the receipt."})
