@@ -54,7 +54,7 @@ class ChangeRecord(BaseModel):
     run_id: str | None = None
     """The run of ``BEGAN`` and ``ENDED``."""
     ordinal: int | None = None
-    """The first message of that run."""
+    """The first message of that run; of ``CLOSED``, the ordinal after the last message of the session."""
     first_ordinal: int | None = None
     """The beginning of the session that ends; also of a run that ends the conversation."""
     episode: int | None = None

@@ -99,7 +99,7 @@ def _make_change(
         thread_id=lease.thread_id,
         kind=kind,
         run_id=run_id,
-        ordinal=lease.thread.next_ordinal if run_id is not None else None,
+        ordinal=lease.thread.next_ordinal if run_id is not None else lease.thread.path.last + 1,
         episode=lease.thread.episode,
         fence=lease.fence,
         is_unseen=lease.is_optimistic,

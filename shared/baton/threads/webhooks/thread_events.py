@@ -101,18 +101,25 @@ class ThreadEvents:
                 change.scope, thread.id, first_ordinal=change.ordinal, below=thread.next_ordinal
             )
             run_messages = [message for message in messages if message.run_id == change.run_id]
+            if not run_messages or run_messages[0].ordinal != change.ordinal:
+                return ()  # the attempt that was committed later has queued a separate change
             events += _list_run_events(run_messages, thread, change)
-        if change.kind in (ChangeKind.ENDED, ChangeKind.CLOSED) and change.first_ordinal is not None:
-            events += await self._read_session_events(change, thread)
+            if change.first_ordinal is not None:
+                events += await self._read_session_events(change, thread, end_ordinal=run_messages[-1].ordinal + 1)
+        if change.kind is ChangeKind.CLOSED:
+            events += await self._read_session_events(change, thread, end_ordinal=change.ordinal)
         return events
 
-    async def _read_session_events(self, change: ChangeRecord, thread: Thread) -> Sequence[ThreadEvent]:
+    async def _read_session_events(
+        self, change: ChangeRecord, thread: Thread, *, end_ordinal: int | None
+    ) -> Sequence[ThreadEvent]:
+        """Return the events of a session that ended before ``end_ordinal``; None if the change does not know it."""
         # A session is recorded before its end is committed, and counted by the commit.
         if change.episode is None or thread.episode <= change.episode:
             return ()
         ref = await self.episodes.get_ref(change.scope, thread.id, change.episode)
-        if ref is None:
-            return ()
+        if ref is None or end_ordinal not in (None, ref.end_ordinal):
+            return ()  # the worker that ended it later has queued a separate change, after what happened in between
         session: Json = {"episodeId": ref.id, "reason": ref.reason.value}
         person: Json = {"person": MessageAuthor.of(ref.closed_by).wire()} if ref.closed_by is not None else {}
         closed = _make_event(thread, WebhookEvent.THREAD_CLOSED, ref.id, ref.ended_at, session | person)

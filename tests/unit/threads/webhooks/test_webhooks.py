@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from baton.api.notifications import Notifications
-from baton.domain.errors import ModelUnavailable
+from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.metrics import Metric, counting
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
@@ -262,6 +262,21 @@ async def test_a_conversation_that_is_closed_at_a_desk_returns_before_its_sessio
     await harness.ask()
     await close(harness)
     assert types(await hooked.settle()) == ["desk.returned", "thread.closed"]
+
+
+async def test_a_closing_that_died_is_an_event_only_after_what_happened_before_its_repetition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = DeskHarness()
+    hooked = with_webhooks(harness, webhook("crm", "desk.taken", "desk.returned", "thread.closed"))
+    await harness.ask()
+    failing_once(monkeypatch, harness.store, "close")
+    with pytest.raises(StoreUnavailable):
+        await close(harness)
+    harness.clock.advance(60)
+    await harness.take(ANNA)
+    await close(harness)
+    assert types(await hooked.settle()) == ["desk.taken", "desk.returned", "thread.closed"]
 
 
 # Who gets what
