@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.unit.command.served import ScriptedServer, stream
+from tests.unit.command.served import ScriptedServer, problem, stream
 
 BEGUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 ENDED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "success"}}
@@ -143,6 +144,17 @@ def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) 
     server.answer("GET /v1/threads/t/events", stream(begun_event, {**ENDED, "metadata": {"seq": 9}}))
     assert server.run("tail", "t", "--one-run").stdout == "You: Hi\n"
     assert server.requests[-1].url.params["after"] == "7"
+
+
+@pytest.mark.parametrize("text", ["hello", "What's caching?", "x" * 300])
+def test_a_message_in_the_place_of_a_conversation_is_explained(server: ScriptedServer, text: str) -> None:
+    refused = problem(404, "thread_unavailable") if len(text) <= 256 else problem(422, "invalid_request")
+    server.answer(f"GET /v1/threads/{text}", refused)
+    result = server.run("chat", text)
+    assert result.exit_code == (4 if len(text) <= 256 else 2)
+    assert f"To send that as a message: baton chat -m {shlex.quote(text)}" in result.stderr
+    begun = server.run("chat", text, "-m", "Hi")
+    assert "Leave the id out to begin one." in begun.stderr
 
 
 def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(server: ScriptedServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -17,12 +18,12 @@ from baton_client.command.agents import show_agents
 from baton_client.command.chat_input import ChatInput, chat_input
 from baton_client.command.chat_meanwhile import Meanwhile
 from baton_client.command.connection import END_OF_RUN, Json
-from baton_client.command.exits import CommandError, advice
+from baton_client.command.exits import CommandError, advice, exit_code
 from baton_client.command.run_view import RunView, question_line, show_question
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
-from baton_client.errors import BatonError
+from baton_client.errors import BadRequestError, BatonError, NotFoundError
 from baton_client.interrupt_answers import Answer
 from baton_client.run_input import RunInput, WhileBusy
 
@@ -54,7 +55,10 @@ def chat(
             await talk.answer(answer)
             return
         if thread_id is not None:
-            await talk.resume()
+            try:
+                await talk.resume()
+            except (BadRequestError, NotFoundError) as problem:
+                raise CommandError(_no_conversation(thread_id, message), exit_code(problem)) from problem
         for file in attach or []:
             await talk.attach(file)
         if message is not None:
@@ -63,6 +67,15 @@ def chat(
         await talk.converse(chat_input())
 
     run(context, command, as_json=as_json)
+
+
+def _no_conversation(thread_id: str, message: str | None) -> str:
+    """Return the error for an id of no conversation, which may be a message that was given without its option."""
+    if message is None:
+        remedy = f"To send that as a message: baton chat -m {shlex.quote(thread_id)}"
+    else:
+        remedy = "Leave the id out to begin one."
+    return f"You have no conversation {thread_id[:80]!r} (`baton threads list` shows yours). {remedy}"
 
 
 class Chat:
