@@ -155,10 +155,12 @@ class AgentClient(Protocol):
 
         Closing the generator asks the remote agent to stop, unless ``is_passed_on()`` is then true, because another
         worker follows its task. A task in the background ends without ``AgentDone`` while the agent works, and is
-        stopped by ``cancel`` only. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more
-        messages, or the task that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other
-        failure: unreachable, refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything
-        is sent, if the agent acts for the user and there is no token of the user for it. The caller limits the time.
+        stopped by ``cancel`` only. The caller limits the time.
+
+        Raises ``TaskLost`` if ``remote_task_id`` accepts no more messages, or the task that it ``follows`` is gone or
+        was cancelled. Raises ``Unauthorized`` if the agent acts for the user and there is no token of the user for it.
+        In both cases the agent has not received the message. Raises ``AgentFailed`` for every other failure:
+        unreachable, refused, not A2A, too large, a forbidden address.
         """
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
