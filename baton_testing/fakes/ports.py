@@ -33,6 +33,7 @@ from baton_testing.fakes.tenants.audit import FakeAuditLog
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from baton_testing.fakes.tenants.spending import FakeSpending
 from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions, FakeTenantLimits
+from baton_testing.fakes.tenants.usage import FakeTenantObjects
 from baton_testing.fakes.threads.activity import FakeActivityCounts
 from baton_testing.fakes.threads.connections import FakeConnections
 from baton_testing.fakes.threads.desks import FakeDeskPlaces
@@ -180,6 +181,10 @@ class MemoryPorts(Ports):
     @cached_property
     def spending(self) -> FakeSpending:
         return FakeSpending(self.clock)
+
+    @cached_property
+    def tenant_objects(self) -> FakeTenantObjects:
+        return FakeTenantObjects(self.files)
 
     @cached_property
     def queue(self) -> FakeTurnQueue:

@@ -37,6 +37,7 @@ PLACES = {
     "/documents": "document:write",
     "/users": "user:manage",
     "/limits": "tenant:manage",
+    "/usage": "tenant:manage",
     "/webhooks": "tenant:manage",
 }
 

@@ -50,6 +50,20 @@ async def test_an_administrator_sees_what_happened_and_goes_on_to_the_conversati
     await expect(console.main.get_by_role("table", name="Conversations").locator("tbody tr")).to_have_count(1)
 
 
+async def test_an_administrator_reads_the_usage_of_a_month(page: Page, cloud: RunningCloud) -> None:
+    tenant = f"t{uuid.uuid4().hex[:8]}"
+    headers = {"Authorization": f"Bearer {cloud.token(tenant, 'ada')}"}
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=60, headers=headers) as client:
+        assert (await client.post("/v1/messages", json={"message": "Hello"})).status_code == 200
+    console = Console(page, cloud.url)
+    await console.open("/usage")
+    await console.sign_in(tenant)
+    await expect(console.main.locator("dl")).to_contain_text("Turns1")
+    await expect(console.main.get_by_role("table", name="By agent").locator("tbody tr")).to_have_count(1)
+    await console.main.get_by_label("Month").fill("2020-01")
+    await expect(console.main.locator("dl")).to_contain_text("Turns0")
+
+
 async def test_of_two_administrators_the_later_one_learns_and_loses_nothing(page: Page, cloud: RunningCloud) -> None:
     tenant = f"t{uuid.uuid4().hex[:8]}"
     console = Console(page, cloud.url)

@@ -156,8 +156,11 @@ class SpendingContract:
         stores.clock.advance(86_400)
         refused = await spender.reserve()
         assert (refused.hold, refused.counts.find_spent(spender.limits)) == (None, MONTH)
+        march = MONTH.number(refused.counts.day)
         stores.clock.advance(31 * 86_400)
         assert await spender.may_begin()
+        counts = await spender.counts()
+        assert (counts.spent_in(march), counts.spent_in(march + 1), counts.spent_in(march - 1)) == (200, 0, 0)
 
     async def test_a_call_over_midnight_counts_for_the_day_on_which_it_began(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 1_000})
@@ -169,6 +172,18 @@ class SpendingContract:
         counts = await spender.settle("c2", 20)
         assert counts is not None
         assert (counts.spent(DAY), counts.spent(MONTH)) == (20, 90)
+
+    async def test_a_call_over_the_end_of_a_month_counts_for_the_month_in_which_it_began(self, stores: Stores) -> None:
+        spender = Spender(stores, {MONTH: 1_000})
+        stores.clock.advance(30 * 86_400 + 12 * 3_600 - 60)  # from noon of 1 March
+        await spender.reserve("c1")
+        march = MONTH.number(day_of(spender.now))
+        stores.clock.advance(120)
+        await spender.reserve("c2")
+        await spender.settle("c1", 70)
+        await spender.settle("c2", 20)
+        counts = await spender.counts()
+        assert (counts.spent_in(march), counts.spent_in(march + 1)) == (70, 20)
 
     async def test_a_limit_of_nothing_lets_no_call_begin(self, stores: Stores) -> None:
         spender = Spender(stores, {MONTH: 0})

@@ -53,6 +53,7 @@ PROTECTED = [
     ("GET", "/v1/users/me/export"),
     ("GET", "/v1/forget-requests/request-1"),
     ("GET", "/v1/overview"),
+    ("GET", "/v1/usage"),
     ("GET", "/v1/webhooks/deliveries"),
     ("POST", "/v1/webhooks/deliveries/x/redeliver"),
     ("GET", "/v1/tenant/limits"),

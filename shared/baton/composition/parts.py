@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.adapters.aws.s3_files import S3Files, s3_client
     from baton.adapters.aws.s3_records import S3Bodies
     from baton.adapters.aws.s3_settings import S3Settings
+    from baton.adapters.aws.s3_usage import S3TenantObjects
     from baton.adapters.aws.secrets import ParameterStore, SecretsManager, quick_client
     from baton.adapters.aws.session import CredentialSource, own_region, own_session
     from baton.adapters.aws.sqs import SqsDelayQueue, SqsPushQueue, SqsRecords, SqsTurnQueue
@@ -195,6 +196,7 @@ if TYPE_CHECKING:
         SearchedTenants,
         TenantLimitStore,
     )
+    from baton.ports.tenants.usage import TenantObjects
     from baton.ports.threads.background import BackgroundTasks
     from baton.ports.threads.connections import Connections, LiveRegistry
     from baton.ports.threads.desks import DeskPlaces
@@ -291,6 +293,7 @@ if TYPE_CHECKING:
     from baton.threads.sessions.sessions import Endings, Sessions
     from baton.threads.sessions.titles import MadeTitles, Titles
     from baton.threads.sessions.unread_answers import UnreadAnswers
+    from baton.threads.sessions.usage_counts import UsageCounts
     from baton.threads.webhooks.deliveries import WebhookDeliveries
     from baton.threads.webhooks.inbound_hooks import InboundHooks
     from baton.threads.webhooks.thread_events import ThreadEvents

@@ -45,6 +45,11 @@ class Ports(SearchPorts):
         """Removal of objects from the bucket."""
         return parts.S3Erasure(parts.deferred_client("s3"), parts.StoreSettings().bucket)
 
+    @cached_property
+    def tenant_objects(self) -> parts.TenantObjects:
+        """Counts of tenants' objects in the bucket."""
+        return parts.S3TenantObjects(parts.deferred_client("s3"), parts.StoreSettings().bucket)
+
     # Memory
 
     @cached_property

@@ -65,6 +65,12 @@ class SessionUseCases:
         return parts.Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
+    def usage_counts(self) -> parts.UsageCounts:
+        """Counts the usage of tenants in a month."""
+        ports = self.ports
+        return parts.UsageCounts(self.overviews, ports.spending, ports.tenant_objects, lambda: ports.prices)
+
+    @cached_property
     def titles(self) -> parts.Titles:
         """Changes titles of threads for users."""
         ports = self.ports

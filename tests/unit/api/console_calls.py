@@ -139,6 +139,7 @@ def _of_administration() -> Iterator[Call]:
     yield Call("GET", "/forget-requests/{request_id}", (USERS,))
     yield Call("GET", "/retention", (USERS,))
     yield Call("PUT", "/retention", (USERS,), body={"threads": 30})
+    yield Call("GET", "/usage", (TENANT,))
     yield Call("GET", "/tenant/limits", (TENANT,))
     yield Call("PUT", "/tenant/limits", (TENANT,), body={})
     yield Call("GET", "/schedules", ("schedule:manage",), "scope=tenant")

@@ -129,8 +129,8 @@ class Sweep:
         async with self._client("the user, who may do everything") as client:
             for number, route in enumerate(self.routes):
                 names = {parameter["name"] for parameter in self._parameters(route)}
-                if "cursor" not in names or route.endswith(("/export", "/overview")):
-                    continue  # an export says itself where to continue, and an overview has no items
+                if "cursor" not in names or route.endswith(("/export", "/overview", "/usage")):
+                    continue  # an export says itself where to continue, and sums have no items
                 choices: list[Query] = [{}]
                 choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []
                 choices += [{"scope": "tenant"}] if "scope" in names else []
@@ -310,6 +310,8 @@ class Sweep:
                 return ["support"], ["nowhere", "x" * 65]
             case "agentId":
                 return ["assistant", "librarian"], ["", "x" * 65]
+            case "month":
+                return ["2040-03", "2039-12"], ["2040-13", "2040-3", "March", ""]
             case "hasError" | "hasFeedback":
                 return ["true", "false"], ["", "x", "2"]
             case "minCost":

@@ -149,6 +149,7 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "GET /v1/models": lambda b: b.models.list(),
     "POST /v1/models/check": lambda b: b.models.check("m"),
     "GET /v1/overview": lambda b: b.tenant.overview(since=DAY),
+    "GET /v1/usage": lambda b: b.tenant.usage(month="2040-03"),
     "GET /v1/procedures": lambda b: b.procedures.list(status="pending").page(),
     "GET /v1/skills": lambda b: b.procedures.skills().page(),
     "GET /v1/agents/{agent_id}/procedures": lambda b: b.procedures.list("a").page(),

@@ -34,6 +34,31 @@ def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
     assert server.run("threads", "list").stdout.endswith("\t2\n")
 
 
+def test_the_usage_of_a_month_is_added_up_over_all_pages(server: ScriptedServer) -> None:
+    counts = {"turns": 2, "failures": 1, "inputTokens": 10, "outputTokens": 4, "cachedInputTokens": 1, "unpriced": 0}
+    page = {
+        **counts,
+        "month": "2027-03",
+        "cost": 0.1,
+        "threads": 1,
+        "agents": [{"agentId": "assistant", "cost": 0.1, **counts}],
+        "models": [],
+        "storage": {"objects": 1, "bytes": 100},
+        "meteredCost": 3.0,
+    }
+    server.answer(
+        "GET /v1/usage",
+        httpx.Response(200, json={**page, "nextCursor": "next"}),
+        httpx.Response(200, json={**page, "cost": 0.2, "meteredCost": None, "nextCursor": None}),
+    )
+    result = server.run("usage", "2027-03", "--json")
+    usage = json.loads(result.stdout)
+    assert (usage["turns"], usage["cost"], usage["meteredCost"], usage["storage"]["bytes"]) == (4, 0.3, 3.0, 200)
+    sums = {"turns": 4, "failures": 2, "inputTokens": 20, "outputTokens": 8, "cachedInputTokens": 2, "cost": 0.2}
+    assert usage["agents"] == [{"agentId": "assistant", "unpriced": 0, **sums}]
+    assert [dict(request.url.params) for request in server.requests] == [{"month": "2027-03"}, {"cursor": "next"}]
+
+
 def test_completed_workflows_are_listed_with_their_data(server: ScriptedServer) -> None:
     completed = {
         "id": "w-1",

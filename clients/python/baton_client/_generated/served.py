@@ -111,6 +111,33 @@ class AgentDay(Model):
     """
 
 
+class AgentUsage(Model):
+    """
+    The turns of an agent.
+    """
+
+    turns: int
+    failures: int
+    """
+    Turns that ended with an error.
+    """
+    input_tokens: int = Field(..., alias="inputTokens")
+    output_tokens: int = Field(..., alias="outputTokens")
+    cached_input_tokens: int = Field(..., alias="cachedInputTokens")
+    cost: float | None = None
+    """
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    """
+    unpriced: int
+    """
+    Turns whose cost is not known, and not in `cost`.
+    """
+    agent_id: str | None = Field(None, alias="agentId")
+    """
+    The agent that spoke last; null for turns in which none did.
+    """
+
+
 class AgentVersion(Model):
     """
     One version of a tenant's agent.
@@ -845,6 +872,21 @@ class ModelReport(Model):
     """
 
 
+class ModelTokens(Model):
+    """
+    The tokens of a model, of the turns whose models are known.
+    """
+
+    model: str
+    input_tokens: int = Field(..., alias="inputTokens")
+    output_tokens: int = Field(..., alias="outputTokens")
+    cached_input_tokens: int = Field(..., alias="cachedInputTokens")
+    cost: float | None = None
+    """
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    """
+
+
 class Note(Model):
     """
     A note that a person has left.
@@ -1387,6 +1429,15 @@ class StateText(Model):
     """
 
 
+class Storage(Model):
+    """
+    The objects of the tenant: documents, uploads, and what is too large for the table.
+    """
+
+    objects: int
+    bytes: int
+
+
 class TaskMessage(Model):
     """
     A message of a sub-task: the asking agent's, the asked agent's or a tool's.
@@ -1396,6 +1447,48 @@ class TaskMessage(Model):
     content: str
     timestamp: AwareDatetime
     tool_name: str | None = Field(None, alias="toolName")
+
+
+class TenantUsage(Model):
+    """
+    A part of the tenant's usage in a month. Those of all pages add up.
+    """
+
+    turns: int
+    failures: int
+    """
+    Turns that ended with an error.
+    """
+    input_tokens: int = Field(..., alias="inputTokens")
+    output_tokens: int = Field(..., alias="outputTokens")
+    cached_input_tokens: int = Field(..., alias="cachedInputTokens")
+    cost: float | None = None
+    """
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    """
+    unpriced: int
+    """
+    Turns whose cost is not known, and not in `cost`.
+    """
+    month: str
+    """
+    In UTC.
+    """
+    threads: int
+    """
+    Conversations of this page that were active in the month or since.
+    """
+    agents: list[AgentUsage]
+    models: list[ModelTokens]
+    storage: Storage
+    metered_cost: float | None = Field(None, alias="meteredCost")
+    """
+    The cost of all calls of models in the month, also of titles, memory and deleted conversations. It is counted for tenants with a limit of spending, and on the first page only; null otherwise.
+    """
+    next_cursor: str | None = Field(None, alias="nextCursor")
+    """
+    Pass it as `cursor` to count more; null when all is counted.
+    """
 
 
 class ToolCallRecord(Model):

@@ -99,6 +99,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/agents/{}/procedures/{}/decline",
     ),
     "tenants.overview": ("/overview",),
+    "tenants.usage": ("/usage",),
     "agents.evaluations": ("/evaluations", "/evaluations/{}"),
     "tenants.limits": ("/tenant/limits",),
     "tenants.hooks": ("/hooks/{}",),

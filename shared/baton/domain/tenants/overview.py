@@ -10,7 +10,7 @@ from datetime import datetime
 from heapq import nlargest
 from typing import TypeVar
 
-from baton.domain.runs.usage import Usage
+from baton.domain.runs.usage import ModelUsage, Usage
 
 FIRST_TOKEN_BOUNDS_MS = (
     50, 100, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_250, 1_500, 2_000, 2_500,
@@ -40,6 +40,8 @@ class CountedTurn:
     first_token_ms: int | None = None
     began_itself: bool = False
     """Whether no message of the user has begun it."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,8 @@ class Overview:
     costliest: tuple[ThreadCost, ...] = ()
     self_started: DayCounts = DayCounts()
     """The turns among them that have begun by themselves."""
+    models: Mapping[str, Usage] = field(default_factory=dict)
+    """The tokens of each model whose name is known."""
 
     @classmethod
     def of_thread(cls, used: ThreadCost, turns: Iterable[CountedTurn], *, is_first: bool = True) -> Overview:
@@ -127,6 +131,7 @@ class Overview:
         first_tokens = [0] * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
         slowest: list[SlowTurn] = []
         self_started = DayCounts()
+        models: dict[str, Usage] = {}
         for turn in turns:
             key = (turn.started_at.strftime("%Y-%m-%d"), turn.agent_id)
             days[key] = days.get(key, DayCounts()) + _count(turn)
@@ -136,15 +141,20 @@ class Overview:
                 errors[turn.error_code] = errors.get(turn.error_code, 0) + 1
             if turn.first_token_ms is not None:
                 first_tokens[bisect_left(FIRST_TOKEN_BOUNDS_MS, turn.first_token_ms)] += 1
+            for part in turn.spent:
+                models[part.model] = models.get(part.model, Usage()) + part.usage
             slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id, used.title))
         costliest = (used,) if days else ()
-        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started)
+        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started, models)
 
     def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
         days, errors = dict(self.days), dict(Counter(self.errors) + Counter(other.errors))
         for key, counts in other.days.items():
             days[key] = days.get(key, DayCounts()) + counts
+        models = dict(self.models)
+        for model, usage in other.models.items():
+            models[model] = models.get(model, Usage()) + usage
         return Overview(
             self.threads + other.threads,
             days,
@@ -153,6 +163,7 @@ class Overview:
             _top((*self.slowest, *other.slowest)),
             _top((*self.costliest, *other.costliest)),
             self.self_started + other.self_started,
+            models,
         )
 
 

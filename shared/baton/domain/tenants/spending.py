@@ -109,6 +109,8 @@ class SpendingCounts:
     """Reservations by the ids of calls."""
     warned: Mapping[SpendingPeriod, int] = field(default_factory=dict)
     """The numbers of the periods for which a warning was given."""
+    months: Mapping[int, int] = field(default_factory=dict)
+    """The money of earlier months, by their numbers."""
 
     def at(self, day: int) -> SpendingCounts:
         """Return the counts on a day. One before the counted day, by a clock that is slow, changes nothing."""
@@ -118,7 +120,16 @@ class SpendingCounts:
             period: self.taken.get(period, 0) if period.number(day) == period.number(self.day) else 0
             for period in PERIODS
         }
-        return replace(self, day=day, taken=taken)
+        month, months = SpendingPeriod.MONTH.number(self.day), self.months
+        if self.taken and SpendingPeriod.MONTH.number(day) != month:
+            months = {**months, month: self.taken.get(SpendingPeriod.MONTH, 0)}
+        return replace(self, day=day, taken=taken, months=months)
+
+    def spent_in(self, month: int) -> int:
+        """Return what was spent in a month, by its number."""
+        if month == SpendingPeriod.MONTH.number(self.day):
+            return self.spent(SpendingPeriod.MONTH)
+        return self.months.get(month, 0)
 
     def reserved(self, period: SpendingPeriod) -> int:
         """Return what calls in progress have reserved in the counted period."""
@@ -160,7 +171,12 @@ class SpendingCounts:
             period: count + (cost - hold.amount if period.number(hold.day) == period.number(self.day) else 0)
             for period, count in self.taken.items()
         }
-        return replace(self, taken=taken, holds={other: rest for other, rest in self.holds.items() if other != name})
+        month, months = SpendingPeriod.MONTH.number(hold.day), self.months
+        if month in months:
+            months = {**months, month: months[month] + cost - hold.amount}
+        return replace(
+            self, taken=taken, months=months, holds={other: rest for other, rest in self.holds.items() if other != name}
+        )
 
 
 def _most(limits: Mapping[SpendingPeriod, int], period: SpendingPeriod) -> float:

@@ -162,6 +162,7 @@ class Overviews:
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
             began_itself=turn.opened_by is not None,
+            spent=turn.spent,
         )
 
 

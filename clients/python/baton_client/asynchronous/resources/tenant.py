@@ -7,7 +7,7 @@ from datetime import datetime
 
 from baton_client.addresses import given
 from baton_client.asynchronous.resource import AsyncResource
-from baton_client.models import CurrentLimits, Overview, Retention
+from baton_client.models import CurrentLimits, Overview, Retention, TenantUsage
 
 
 class AsyncTenant(AsyncResource):
@@ -19,6 +19,10 @@ class AsyncTenant(AsyncResource):
         """Return turns, failures, tokens and cost, by agent and day; ``next_cursor`` asks for earlier days."""
         times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
         return await self._get("/v1/overview", Overview, **times, cursor=cursor)
+
+    async def usage(self, *, month: str | None = None, cursor: str | None = None) -> TenantUsage:
+        """Return one page of the usage in a month, such as ``2026-03``; add up all pages, by ``next_cursor``."""
+        return await self._get("/v1/usage", TenantUsage, month=month, cursor=cursor)
 
     async def limits(self) -> CurrentLimits:
         """Return the limits that count, and where they are from."""

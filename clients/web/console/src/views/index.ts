@@ -139,6 +139,14 @@ export const VIEWS: readonly ViewKind[] = [
     load: () => import("./limits/limits-view.ts"),
   },
   {
+    element: "console-usage",
+    permission: "tenant:manage",
+    label: "usage",
+    root: "usage",
+    shows: alone,
+    load: () => import("./usage/usage-view.ts"),
+  },
+  {
     element: "console-webhooks",
     permission: "tenant:manage",
     label: "webhooks",

@@ -17,8 +17,9 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import PERIODS, Account, Hold, SpendingCounts, SpendingPeriod
 from baton.ports.tenants.spending import Reservation
 
-KEPT_SECONDS = 40 * 86_400
-"""Seconds after its last change until an item expires: longer than a month."""
+KEPT_SECONDS = 400 * 86_400
+"""Seconds after its last change until an item expires: it has the money of earlier months."""
+_MONTH = SpendingPeriod.MONTH
 
 
 class DynamoSpending(TimedTableStore):
@@ -54,10 +55,11 @@ class DynamoSpending(TimedTableStore):
         raise StoreUnavailable
 
     async def settle(self, scope: Scope, account: Account, name: str, hold: Hold, cost: int) -> SpendingCounts | None:
-        day = hold.day
+        day, was_kept = hold.day, False
         async for _ in self._table.attempts():
             periods = [period for period in PERIODS if period.number(day) == period.number(hold.day)]
-            sums = ", ".join(f"{_taken(period)} = {_taken(period)} + :change" for period in periods)
+            counts = [_taken(period) for period in periods] + ([_month(_MONTH.number(hold.day))] if was_kept else [])
+            sums = ", ".join(f"{name} = {name} + :change" for name in counts)
             values: Item = {":day": day} | ({":change": cost - hold.amount} if sums else {})
             expression = f"SET {sums} REMOVE holds.{name}" if sums else f"REMOVE holds.{name}"
             condition = f"counted_day = :day AND attribute_exists(holds.{name})"
@@ -67,6 +69,7 @@ class DynamoSpending(TimedTableStore):
                 if failure.item is None or name not in failure.item["holds"]:
                     return None
                 day = failure.item["counted_day"]  # another day has begun
+                was_kept = _MONTH.number(hold.day) in _counts(failure.item).months
             else:
                 return _counts(item)
         raise StoreUnavailable
@@ -90,6 +93,7 @@ class DynamoSpending(TimedTableStore):
             "counted_day": counts.day,
             **{_taken(period): counts.taken[period] for period in PERIODS},
             "holds": {name: _packed(hold)},
+            "months": {},
             "expires_at": self._expires_at(),
         }
         await self._table.put(key | item, condition=IS_NEW)
@@ -112,6 +116,8 @@ class DynamoSpending(TimedTableStore):
             taken, most = _taken(period), limits.get(period)
             if period.number(day) != period.number(before.day):
                 sums.append(f"{taken} = :amount")
+                if period is _MONTH:
+                    sums.append(f"{_month(period.number(before.day))} = {taken}")
                 continue
             sums.append(f"{taken} = {taken} + :amount")
             if most is not None:
@@ -132,6 +138,10 @@ def _taken(period: SpendingPeriod) -> str:
     return f"taken_{period}"
 
 
+def _month(number: int) -> str:
+    return f"months.m{number}"
+
+
 def _packed(hold: Hold, day: int | None = None) -> list[int]:
     return [hold.amount, hold.least, hold.until, hold.day if day is None else day]
 
@@ -141,5 +151,6 @@ def _counts(item: Item) -> SpendingCounts:
         day=item["counted_day"],
         taken={period: item[_taken(period)] for period in PERIODS},
         holds={name: Hold(*map(int, packed)) for name, packed in item["holds"].items()},
+        months={int(name[1:]): nano for name, nano in item["months"].items()},
         warned={period: item[f"warned_{period}"] for period in PERIODS if f"warned_{period}" in item},
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from baton_client._generated.synchronous.resource import Resource
 from baton_client.addresses import given
-from baton_client.models import CurrentLimits, Overview, Retention
+from baton_client.models import CurrentLimits, Overview, Retention, TenantUsage
 
 
 class Tenant(Resource):
@@ -21,6 +21,10 @@ class Tenant(Resource):
         """Return turns, failures, tokens and cost, by agent and day; ``next_cursor`` asks for earlier days."""
         times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
         return self._get("/v1/overview", Overview, **times, cursor=cursor)
+
+    def usage(self, *, month: str | None = None, cursor: str | None = None) -> TenantUsage:
+        """Return one page of the usage in a month, such as ``2026-03``; add up all pages, by ``next_cursor``."""
+        return self._get("/v1/usage", TenantUsage, month=month, cursor=cursor)
 
     def limits(self) -> CurrentLimits:
         """Return the limits that count, and where they are from."""

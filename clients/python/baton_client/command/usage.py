@@ -1,0 +1,90 @@
+"""``baton usage``: what the tenant has used in a month."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.terminal_text import one_line
+
+COUNTS = ("turns", "failures", "inputTokens", "outputTokens", "cachedInputTokens", "unpriced")
+TOKENS = ("inputTokens", "outputTokens", "cachedInputTokens")
+Json = dict[str, Any]
+
+
+def usage(
+    context: typer.Context,
+    month: Annotated[str | None, typer.Argument(help="Such as 2026-03; default: the present month.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add up the tenant's turns, tokens, cost and storage of a month, in UTC; needs tenant:manage."""
+
+    async def command(session: Session) -> None:
+        total: Json | None = None
+        cursor: str | None = None
+        while total is None or cursor is not None:
+            params = {"cursor": cursor} if cursor is not None else {"month": month}
+            page = await session.connection.get("/v1/usage", **params)
+            total, cursor = add(total, page), page.get("nextCursor")
+        session.output.value(total, lines(total))
+
+    run(context, command, as_json=as_json)
+
+
+def add(total: Json | None, page: Json) -> Json:
+    """Return the usage of earlier pages and of another one together, without a cursor."""
+    if total is None:
+        return {name: value for name, value in page.items() if name != "nextCursor"}
+    storage = {name: total["storage"][name] + page["storage"][name] for name in ("objects", "bytes")}
+    return {
+        **total,
+        **_sum(total, page, COUNTS),
+        "threads": total["threads"] + page["threads"],
+        "agents": _join(total["agents"], page["agents"], "agentId", COUNTS),
+        "models": _join(total["models"], page["models"], "model", TOKENS),
+        "storage": storage,
+    }
+
+
+def lines(usage: Json) -> list[str]:
+    """Return the usage in lines for people."""
+    head = [
+        f"Month: {usage['month']}",
+        f"Turns: {usage['turns']:,} ({usage['failures']:,} failed)",
+        f"Tokens: {usage['inputTokens']:,} in ({usage['cachedInputTokens']:,} cached), {usage['outputTokens']:,} out",
+        f"Cost: {_money(usage['cost'])}" + (f", without {usage['unpriced']:,} turns" if usage["unpriced"] else ""),
+    ]
+    if usage.get("meteredCost") is not None:
+        head.append(f"Cost of all calls, as limits count it: {_money(usage['meteredCost'])}")
+    head.append(f"Storage: {usage['storage']['bytes']:,} bytes in {usage['storage']['objects']:,} objects")
+    agents = [
+        f"Agent {one_line(agent['agentId'] or '-', 60)}: {agent['turns']:,} turns, {_money(agent['cost'])}"
+        for agent in usage["agents"]
+    ]
+    models = [
+        f"Model {one_line(model['model'], 60)}: {model['inputTokens']:,} in, {model['outputTokens']:,} out, "
+        f"{_money(model['cost'])}"
+        for model in usage["models"]
+    ]
+    return [*head, *agents, *models]
+
+
+def _join(ones: list[Json], others: list[Json], key: str, counts: tuple[str, ...]) -> list[Json]:
+    """Return both lists as one, in which entries with the same key are added up."""
+    joined: dict[str | None, Json] = {entry[key]: entry for entry in ones}
+    for entry in others:
+        before = joined.get(entry[key])
+        joined[entry[key]] = entry if before is None else {**before, **_sum(before, entry, counts)}
+    return list(joined.values())
+
+
+def _sum(one: Json, other: Json, counts: tuple[str, ...]) -> Json:
+    costs = [cost for cost in (one["cost"], other["cost"]) if cost is not None]
+    # Costs are whole billionths: rounding undoes the errors of adding binary fractions.
+    return {**{name: one[name] + other[name] for name in counts}, "cost": round(sum(costs), 9) if costs else None}
+
+
+def _money(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.4f}"
